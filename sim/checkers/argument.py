@@ -4,11 +4,11 @@ The same in words is one paragraph. For a cycle the parties are its transactions
 order; for anything else the transactions and nodes in its witnesses.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
 from ddlsim.checkers.base import Step
-from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.case import Case, Placed, Transaction
 from ddlsim.checkers.case.statements import Answered, answered
 from ddlsim.checkers.explain import WIDTH, describe
 from ddlsim.checkers.judge import Violation
@@ -210,6 +210,13 @@ def _short(sql: str) -> str:
 
 
 def _moments(case: Case, violation: Violation, parties: tuple[Party, ...]) -> Iterator[Moment]:
+    """The events of an argument, in words, by their instants."""
+    for _, event in evidence(case, violation, parties):
+        node = getattr(event, "node", None)
+        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, describe(event, case))
+
+
+def evidence(case: Case, violation: Violation, parties: Iterable[Party]) -> list[Placed[AnyEvent]]:
     """The witnesses, and of a cycle the beginning and the end of each party, by their instants."""
     events: dict[int, AnyEvent] = {id(event): event for event in violation.witness}
     if violation.steps:
@@ -217,9 +224,8 @@ def _moments(case: Case, violation: Violation, parties: tuple[Party, ...]) -> It
             for event in _frame(case, party):
                 events.setdefault(id(event), event)
     places = {id(event): at for at, event in enumerate(case.history.events) if id(event) in events}
-    for _, event in sorted(events.items(), key=lambda one: (one[1].at_us, places.get(one[0], 0))):
-        node = getattr(event, "node", None)
-        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, describe(event, case))
+    placed = [(places.get(one, -1), event) for one, event in events.items()]
+    return sorted(placed, key=lambda one: (one[1].at_us, one[0]))
 
 
 def _frame(case: Case, party: Party) -> Iterator[AnyEvent]:

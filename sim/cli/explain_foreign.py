@@ -8,7 +8,7 @@ from rich.text import Text
 from ddlsim.checkers.argument import Argument, Party
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import documents, picture
+from ddlsim.cli import documents, picture_cycle
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
@@ -49,7 +49,7 @@ def _drawn(one: Foreign, file: str) -> str:
     if not cycles:
         raise InputError(f"--svg {file}: nothing that was found in {one.file} is a cycle to draw")
     cycle = min(cycles, key=lambda found: len(found["steps"]))
-    write_text(file, picture.svg(argument_of(cycle), f"{one.file}: {cycle['type']}"))
+    write_text(file, picture_cycle.svg(argument_of(cycle), f"{one.file}: {cycle['type']}"))
     return file
 
 

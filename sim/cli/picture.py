@@ -1,153 +1,181 @@
-"""A cycle as a small graph: an SVG written directly, legible in print and in grey.
+"""One self-contained HTML page of a judged history: three sentences, a space-time picture, cycles.
 
-Boxes stand below each other in the order of the cycle; each edge leads down to the next, with its
-name and its reason beside it, and the last one goes back up at the left. So nothing can overlap,
-however many boxes there are. Anti-dependencies are dashed, time is dotted.
+Nothing is fetched from anywhere. What would make it large is capped, and what is left out is words.
+`templates/explain.html.j2` is the page, `picture_space` the picture.
 """
 
-from collections.abc import Sequence
-from textwrap import wrap
-from typing import Final
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from ddlsim.checkers.argument import Argument, Party
-from ddlsim.checkers.base import Step
-from ddlsim.escape import markup
+from markupsafe import Markup
 
-WIDTH: Final = 780
-LEFT: Final = 200
-"""The margin at the left, where the last edge goes back up with its name and reason."""
-BOX: Final = 300
-LINE: Final = 15
-SIZE: Final = 12
-CHARACTER: Final = 0.56 * SIZE
-"""The room for a character of a proportional font, rather too much."""
-BOLD: Final = 0.68 * SIZE
-PAD: Final = 9
-BACK: Final = 26
-"""How far the way back is from the boxes."""
-DASHES: Final = {"rw": "7 4", "rt": "2 4", "process": "2 4"}
-STYLE: Final = (
-    ".cycle text{font:12px 'DejaVu Sans',Verdana,Arial,sans-serif;fill:#000}"
-    ".cycle .n{font-weight:bold}.cycle .s{fill:#333}"
-    ".cycle .w{fill:none;stroke:#000;stroke-width:1.6}"
-    ".cycle .t{fill:#fff;stroke:#000;stroke-width:1.4}"
-    ".cycle .d{fill:#e4e4e4;stroke:#000;stroke-width:2.4}"
-)
+from ddlsim import pages
+from ddlsim.analysis.sweep import totals
+from ddlsim.analysis.sweep.totals import ViolationGroup
+from ddlsim.checkers.argument import Argument, Moment, argue, party_of
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Violation
+from ddlsim.cli import picture_cycle
+from ddlsim.cli.options import Options
+from ddlsim.cli.picture_layout import Row
+from ddlsim.cli.picture_rerun import with_messages
+from ddlsim.cli.picture_space import Space, space
+from ddlsim.cli.picture_state import COLUMNS, State, states
+from ddlsim.cli.picture_words import sentence, three_sentences
+from ddlsim.cli.repeat import of_header
+from ddlsim.escape import escaped
+from ddlsim.files import write_text
+from ddlsim.history.history import History
+from ddlsim.scenario import findings
+from ddlsim.verify.row import RunRow, row_of
 
-
-def svg(argument: Argument, title: str) -> str:
-    """The picture of an argument that is a cycle."""
-    return _Picture(argument).svg(title)
+MOST_ARGUMENTS: Final = 10
+MOST_MOMENTS: Final = 60
+MOST_PARTIES: Final = 40
+"""Without a violation so many transactions and statements are drawn."""
 
 
-class _Picture:
-    """Lays the boxes out from top to bottom, then draws."""
+class ArguedViolation(NamedTuple):
+    """A violation and its argument."""
 
-    def __init__(self, argument: Argument) -> None:
-        self._parties = argument.parties
-        self._steps = argument.steps
-        self._parts: list[str] = []
-        self._tops: list[float] = []
-        self._bottoms: list[float] = []
+    violation: Violation
+    argument: Argument
 
-    def svg(self, title: str) -> str:
-        """The whole document."""
-        last = len(self._steps) - 1
-        back = _label(self._steps[last], LEFT - 12)
-        y: float = 14
-        for at, party in enumerate(self._parties):
-            y = self._box(party, y)
-            if at < last:
-                label = _label(self._steps[at], WIDTH - LEFT - BACK - BOX // 2 - 24)
-                below = y + max(len(label) * LINE + 16, 44)
-                self._down(self._steps[at], label, y, below)
-                y = below
-        height = max(y + 14, self._back(self._steps[last], back))
-        head = (
-            f'<svg class="cycle" xmlns="http://www.w3.org/2000/svg" '
-            f'viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}" role="img">'
+
+class _Section(NamedTuple):
+    """An argument as the page shows it."""
+
+    status: str
+    name: str
+    paragraph: str
+    because: str | None
+    cycle: Markup | None
+    moments: Sequence[Moment]
+    left_out: int
+
+
+class _StepText(NamedTuple):
+    """A step with its words; `changes` is what it changes in the state."""
+
+    row: Row
+    words: str
+    changes: str
+
+
+class _Stepping(NamedTuple):
+    """The steps with words, and their states as data: what changed since the last one's end, and
+    in it, by the number of the cell."""
+
+    texts: Sequence[_StepText]
+    nodes: Sequence[str]
+    columns: Sequence[str]
+    data: Markup
+
+
+def write_picture(history: History, path: str | Path, command: str | None = None) -> None:
+    """Judge a history and write the page of its gravest violation.
+
+    `command` repeats the run; without it, the one that the history's header tells. Raises
+    `BadInputError` where the file cannot be written.
+    """
+    row = row_of(history, strict=False, all_claims=False, known=findings.known())
+    case = Case(history)
+    argued = [
+        ArguedViolation(one.example, argue(case, one.example))
+        for one in sorted(totals.grouped([row]), key=gravest_first)
+    ]
+    options = Options(strict=False, all_claims=False, load=(), allow_outside=False)
+    again = of_header(history.header, options) if command is None else command
+    write_text(path, html(case, title_of(row), argued, again))
+
+
+def gravest_first(one: ViolationGroup) -> tuple[int, bool, int]:
+    """The gravest first; of equally grave ones cycles, and of these those of the fewest steps."""
+    steps = one.example.steps
+    rank = totals.BY_WEIGHT.index(one.example.status.partition(":")[0])
+    return (rank, not steps, len(steps))
+
+
+def title_of(row: RunRow) -> str:
+    """The heading of a page: what ran, and how it ended."""
+    design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
+    return f"{row.scenario}, seed {row.seed}, design {design}: {row.outcome.word}"
+
+
+def html(case: Case, title: str, argued: Sequence[ArguedViolation], command: str) -> str:
+    """The page; the first argument is the one that is drawn."""
+    traced = with_messages(case.history)
+    if traced is not None and traced is not case.history:
+        case = Case(traced)
+    violation, argument = argued[0] if argued else (None, _whole_run(case))
+    drawn = space(case, violation, argument)
+    sentences = () if violation is None else three_sentences(case, violation, argument)
+    return (
+        pages.environment("ddlsim.cli")
+        .get_template("explain.html.j2")
+        .render(
+            title=title,
+            sentences=sentences,
+            arguments=[_section(*one) for one in argued[:MOST_ARGUMENTS]],
+            left_out=max(len(argued) - MOST_ARGUMENTS, 0),
+            space=drawn,
+            stepping=_stepping(case, drawn),
+            command=command,
         )
-        marker = (
-            '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" '
-            'markerHeight="8" orient="auto"><path d="M0 0L10 5L0 10z"/></marker></defs>'
-        )
-        page = f'<rect class="page" width="{WIDTH}" height="{height:g}" fill="#fff"/>'
-        style = f"<title>{markup(title)}</title><style>{STYLE}</style>"
-        return "\n".join([head, style, marker, page, *self._parts, "</svg>"]) + "\n"
-
-    def _box(self, party: Party, y: float) -> float:
-        """A party from `y` down; where it ends."""
-        lines = [(line, "n") for line in _wrapped(party.name, BOX - 2 * PAD, BOLD)]
-        lines += [(line, "") for line in _wrapped(party.did, BOX - 2 * PAD)]
-        lines += [(line, "s") for line in _wrapped(_where(party), BOX - 2 * PAD)]
-        lines += [(line, "s") for line in _wrapped(_when(party), BOX - 2 * PAD)]
-        height = len(lines) * LINE + 2 * PAD
-        look = "d" if party.is_ddl else "t"
-        round_ = 2 if party.is_ddl else 10
-        x = LEFT + BACK
-        self._parts.append(
-            f'<rect class="{look}" x="{x}" y="{y:g}" width="{BOX}" height="{height}" '
-            f'rx="{round_}"/>'
-        )
-        self._text(lines, x + PAD, y + PAD)
-        self._tops.append(y)
-        self._bottoms.append(y + height)
-        return y + height
-
-    def _down(self, step: Step, label: list[tuple[str, str]], top: float, bottom: float) -> None:
-        x = LEFT + BACK + BOX // 2
-        self._parts.append(f'<path class="w" d="M{x} {top:g}V{bottom - 1:g}"{_look(step)}/>')
-        self._text(label, x + 12, (top + bottom - len(label) * LINE) / 2)
-
-    def _back(self, step: Step, label: list[tuple[str, str]]) -> float:
-        """From the last box to the first, at the left; how far down its words reach."""
-        x = LEFT + BACK
-        low = (self._tops[-1] + self._bottoms[-1]) / 2
-        high = (self._tops[0] + self._bottoms[0]) / 2
-        turn = LEFT + 4
-        if len(self._tops) == 1:
-            low, high = self._bottoms[0] - 8, self._tops[0] + 8
-        self._parts.append(
-            f'<path class="w" d="M{x} {low:g}H{turn + 8}Q{turn} {low:g} {turn} {low - 8:g}'
-            f'V{high + 8:g}Q{turn} {high:g} {turn + 8} {high:g}H{x - 1}"{_look(step)}/>'
-        )
-        top = max(14, (low + high - len(label) * LINE) / 2)
-        self._text(label, 8, top)
-        return top + len(label) * LINE + 14
-
-    def _text(self, lines: Sequence[tuple[str, str]], x: float, y: float) -> None:
-        for at, (line, look) in enumerate(lines):
-            below = y + at * LINE + SIZE - 1
-            cls = f' class="{look}"' if look else ""
-            self._parts.append(f'<text x="{x:g}" y="{below:g}"{cls}>{markup(line)}</text>')
+    )
 
 
-def _look(step: Step) -> str:
-    kind = step.edge.partition("-")[0]
-    dashes = f' stroke-dasharray="{DASHES[kind]}"' if kind in DASHES else ""
-    return f'{dashes} marker-end="url(#arrow)"'
+def _whole_run(case: Case) -> Argument:
+    """What is drawn where nothing was found: the first transactions and statements."""
+    names = [f"D{one.catalog_version}" for _, one in case.schemas.updates if one.op is not None]
+    names = [*names[:MOST_PARTIES], *list(case.transactions)[:MOST_PARTIES]]
+    return Argument("", tuple(party_of(case, name) for name in names), (), ())
 
 
-def _label(step: Step, room: float) -> list[tuple[str, str]]:
-    """An edge's name, and under it the sentence that says why it is there."""
-    named = [(line, "n") for line in _wrapped(step.edge, room, BOLD)]
-    return named + [(line, "s") for line in _wrapped(step.because, room)]
+def _section(violation: Violation, argument: Argument) -> _Section:
+    return _Section(
+        violation.status.replace("_", " ").replace("finding:", "finding "),
+        f"{violation.invariant} {violation.checker}: {violation.kind}",
+        argument.paragraph,
+        violation.because,
+        # made by us, and its texts are escaped
+        Markup(picture_cycle.svg(argument, violation.summary)) if argument.steps else None,
+        argument.moments[:MOST_MOMENTS],
+        max(len(argument.moments) - MOST_MOMENTS, 0),
+    )
 
 
-def _where(party: Party) -> str:
-    client = "" if party.client is None else f"client {party.client}"
-    node = "" if party.node is None else f"node {party.node}"
-    return ", ".join(one for one in (client, node) if one)
+def _stepping(case: Case, drawn: Space) -> _Stepping:
+    """The steps with their words, and the states around them."""
+    rows = [row for row in drawn.layout.rows if row.number is not None]
+    nodes = [lane.name for lane in drawn.layout.lanes if lane.is_node]
+    steps = [row.shown.step for row in rows]
+    texts: list[_StepText] = []
+    data: list[tuple[dict[int, str], dict[int, str]]] = []
+    last: State = {}
+    for row, (before, after) in zip(
+        rows, states(case, drawn.steps, steps, nodes, drawn.tables), strict=True
+    ):
+        words = sentence(case, drawn.steps.events_of(row.shown.step))
+        texts.append(_StepText(row, words, "; ".join(_changes(before, after))))
+        data.append((_differing(last, before, nodes), _differing(before, after, nodes)))
+        last = after
+    # within a script element no text may end it
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return _Stepping(texts, nodes, COLUMNS, Markup(text))
 
 
-def _when(party: Party) -> str:
-    told = [f"{name} {value}" for name, value in party.stamps.items()]
-    if party.begins_ms is not None:
-        until = "" if party.ends_ms is None else f"{party.ends_ms:g}"
-        told.append(f"{party.begins_ms:g}…{until} ms")
-    return ", ".join(told)
+def _differing(one: State, other: State, nodes: Sequence[str]) -> dict[int, str]:
+    cells = [(node, column) for node in nodes for column in COLUMNS]
+    return {
+        at: escaped(other[cell]) for at, cell in enumerate(cells) if one.get(cell) != other[cell]
+    }
 
 
-def _wrapped(text: str, room: float, character: float = CHARACTER) -> list[str]:
-    """Lines that fit; a word that alone does not is broken."""
-    return wrap(text, max(8, int(room / character)), break_on_hyphens=False)
+def _changes(before: State, after: State) -> Iterator[str]:
+    """What a step changed, in words."""
+    changed: Iterable[tuple[str, str]] = (cell for cell in after if after[cell] != before[cell])
+    for node, column in changed:
+        yield f"{node} {column}: {before[node, column]} → {after[node, column]}"

@@ -13,8 +13,8 @@ from ddlsim.checkers.extent import Extent, extents
 from ddlsim.cli import (
     documents,
     explain_foreign,
-    page,
     picture,
+    picture_cycle,
     repeat,
     shapes,
     trace,
@@ -51,7 +51,7 @@ def execute(options: Options) -> int:
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )
     case = Case(history)
-    found = sorted(totals.grouped([row]), key=_simplest)
+    found = sorted(totals.grouped([row]), key=picture.gravest_first)
     arguments = [argue(case, one.example) for one in found]
     again = repeat.of_header(history.header, options)
     files = _pictures(options, case, row, found, arguments)
@@ -77,18 +77,6 @@ def execute(options: Options) -> int:
         return 0
     _show(history, row, found, arguments, looked, files, again)
     return 0
-
-
-def _simplest(one: ViolationGroup) -> tuple[int, bool, int]:
-    """The gravest first; of equally grave ones cycles, and of these those of the fewest steps."""
-    steps = one.example.steps
-    rank = totals.BY_WEIGHT.index(one.example.status.partition(":")[0])
-    return (rank, not steps, len(steps))
-
-
-def _title(row: RunRow) -> str:
-    design = row.strategy if row.mutant is None else f"{row.strategy} + {row.mutant}"
-    return f"{row.scenario}, seed {row.seed}, design {design}: {row.outcome.word}"
 
 
 # --- as text -------------------------------------------------------------------------------------
@@ -143,22 +131,22 @@ def _pictures(
     arguments: list[Argument],
 ) -> list[str]:
     """Every file that was asked for; their names."""
-    title, files = _title(row), []
+    title, files = picture.title_of(row), []
     if options.svg is not None:
         cycle = next((one for one in arguments if one.steps), None)
         if cycle is None:
             raise InputError(
-                f"--svg {options.svg}: this history has no cycle to draw; --html shows its timeline"
+                f"--svg {options.svg}: this history has no cycle to draw; --html shows its steps"
             )
-        write_text(options.svg, picture.svg(cycle, title))
+        write_text(options.svg, picture_cycle.svg(cycle, title))
         files.append(options.svg)
     if options.html is not None:
         told = [
-            page.ArguedViolation(one.example, argument)
+            picture.ArguedViolation(one.example, argument)
             for one, argument in zip(found, arguments, strict=True)
         ]
         again = repeat.of_header(case.header, options)
-        write_text(options.html, page.html(case, title, told, again))
+        write_text(options.html, picture.html(case, title, told, again))
         files.append(options.html)
     if options.trace_out is not None:
         kind, _, file = options.trace_out.partition(":")

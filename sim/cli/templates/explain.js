@@ -1,101 +1,85 @@
-// Zooms and moves the timeline: everything with data-a and data-b stands where its instants are.
+// Steps through the picture by arrow keys, buttons or a click, and shows the state around each step.
 (function () {
-  const CHARACTER = 7.4; // room for a character of a label
-  const TICKS = 8;
-  const LEAST_US = 50; // no closer than that
-  const picture = document.getElementById("timeline");
-  const { left, width, bottom, end, lo, hi } = Object.fromEntries(
-    Object.entries(picture.dataset).map(([name, text]) => [name, Number(text)])
-  );
-  let from = lo;
-  let until = hi;
+  const steps = [...document.querySelectorAll(".steps li")];
+  const details = [...document.querySelectorAll("details")];
+  for (const one of details) one.open = false; // without this script all of it is open
+  addEventListener("beforeprint", () => details.forEach((one) => { one.open = true; }));
+  if (!steps.length) return;
 
-  const x = (at) => left + ((at - from) / (until - from)) * width;
-  const inside = (place) => Math.max(left, Math.min(left + width, place));
+  const deltas = JSON.parse(document.getElementById("states").textContent);
+  const panel = document.getElementById("panel");
+  const around = document.getElementById("around");
+  const words = document.getElementById("words");
+  const cells = [...document.querySelectorAll("#state td")];
+  const here = document.getElementById("here");
+  const space = document.getElementById("space");
+  const middle = (step) => Number(step.dataset.top) + Number(step.dataset.height) / 2;
+  const states = []; // of each step: the texts of all cells before it, and after it
+  let texts = {};
+  for (const [before, after] of deltas) {
+    const from = { ...texts, ...before };
+    texts = { ...from, ...after };
+    states.push([from, texts]);
+  }
+  let chosen = -1;
+  let zoom = 1;
+  panel.hidden = false;
 
-  function draw() {
-    const rows = new Map(); // the labels that are shown, by their height
-    for (const mark of picture.querySelectorAll("[data-a]")) {
-      const a = Number(mark.dataset.a);
-      const b = Number(mark.dataset.b);
-      const hidden = b < from || a > until;
-      const place = inside(x(a));
-      if (mark.tagName === "rect") {
-        mark.setAttribute("x", place);
-        mark.setAttribute("width", Math.max(2, inside(x(b)) - place));
-      } else if (mark.tagName === "line") {
-        mark.setAttribute("x1", place);
-        mark.setAttribute("x2", place);
-      } else {
-        const begins = Math.min(place, left + width - mark.textContent.length * CHARACTER);
-        mark.setAttribute("x", begins);
-        const row = mark.getAttribute("y");
-        if (!hidden) rows.set(row, [...(rows.get(row) || []), { begins, mark }]);
-      }
-      mark.setAttribute("visibility", hidden ? "hidden" : "visible");
-    }
-    rows.forEach(hideOverlaps);
-    drawTicks();
+  function choose(number, { move = true } = {}) {
+    chosen = Math.max(0, Math.min(steps.length - 1, number));
+    const step = steps[chosen];
+    for (const one of steps) one.removeAttribute("aria-current");
+    step.setAttribute("aria-current", "step");
+    here.setAttribute("y", step.dataset.top);
+    here.setAttribute("height", step.dataset.height);
+    const at = `Step ${chosen + 1} of ${steps.length}, ${step.dataset.at} ms: `;
+    words.textContent = at + step.textContent.trim();
+    show(...states[chosen]);
+    around.hidden = false;
+    history.replaceState(null, "", `#step=${chosen + 1}`);
+    const narrow = innerWidth <= 900; // then the lanes scroll sideways
+    const dot = document.getElementById(`dot-${chosen + 1}`);
+    if (move) dot.scrollIntoView({ block: "center", inline: narrow ? "center" : "nearest" });
   }
 
-  function hideOverlaps(labels) {
-    let taken = 0;
-    labels.sort((one, other) => one.begins - other.begins);
-    for (const { begins, mark } of labels) {
-      if (begins < taken) mark.setAttribute("visibility", "hidden");
-      else taken = begins + (mark.textContent.length + 1) * CHARACTER;
-    }
+  function show(before, after) {
+    cells.forEach((cell, at) => {
+      const same = before[at] === after[at];
+      cell.textContent = same ? after[at] : `${before[at]} → ${after[at]}`;
+      cell.className = same ? "" : "changed";
+    });
   }
 
-  function drawTicks() {
-    const ticks = [];
-    for (let i = 0; i < TICKS; i++) {
-      const at = from + ((until - from) / TICKS) * i;
-      const place = x(at);
-      ticks.push(
-        `<line class="tick" x1="${place}" x2="${place}" y1="14" y2="${bottom}"/>`,
-        `<text class="time" x="${place + 2}" y="11">${(at / 1000).toFixed(1)} ms</text>`
-      );
-    }
-    document.getElementById("ticks").innerHTML = ticks.join("");
+  function scale(factor) {
+    zoom = Math.max(0.4, Math.min(3, zoom * factor));
+    space.style.setProperty("--zoom", zoom);
   }
 
-  function show(begin, finish) {
-    from = begin;
-    until = Math.max(finish, begin + LEAST_US);
-    draw();
-  }
-
-  function zoom(factor, about = (from + until) / 2) {
-    show(about - (about - from) * factor, about + (until - about) * factor);
-  }
-
-  function instant(event) {
-    const box = picture.getBoundingClientRect();
-    const place = ((event.clientX - box.left) / box.width) * picture.viewBox.baseVal.width;
-    return from + ((place - left) / width) * (until - from);
-  }
-
-  picture.addEventListener(
-    "wheel",
-    (event) => {
+  addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const stepping = chosen >= 0; // until then, and after Escape, up and down scroll the page
+    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: +stepping, ArrowUp: -stepping }[event.key];
+    if (event.key === "Enter" && event.target.closest(".steps li")) {
+      choose(steps.indexOf(event.target.closest(".steps li")));
+    } else if (event.key === "Escape") {
+      chosen = -1;
+      around.hidden = true;
+    } else if (by) {
       event.preventDefault();
-      zoom(event.deltaY > 0 ? 1.25 : 0.8, instant(event));
-    },
-    { passive: false }
-  );
-  let held = null; // the instant under the mouse; a finger scrolls the page
-  picture.addEventListener("pointerdown", (event) => {
-    if (event.pointerType === "mouse") held = instant(event);
+      choose(chosen + by);
+    }
   });
-  addEventListener("pointerup", () => { held = null; });
-  picture.addEventListener("pointermove", (event) => {
-    if (held === null) return;
-    const by = held - instant(event);
-    show(from + by, until + by);
+  document.getElementById("back").onclick = () => choose(chosen - 1);
+  document.getElementById("next").onclick = () => choose(chosen + 1);
+  document.getElementById("closer").onclick = () => scale(1.25);
+  document.getElementById("wider").onclick = () => scale(0.8);
+  space.addEventListener("click", (event) => {
+    const y = (event.clientY - space.getBoundingClientRect().top) / zoom;
+    const nearest = steps.reduce((best, one, at) =>
+      Math.abs(middle(one) - y) < Math.abs(middle(steps[best]) - y) ? at : best, 0);
+    const li = event.target.closest("li");
+    choose(li ? steps.indexOf(li) : nearest, { move: false });
   });
-  document.getElementById("whole").onclick = () => show(0, end);
-  document.getElementById("this").onclick = () => show(lo, hi);
-  document.getElementById("closer").onclick = () => zoom(0.5);
-  document.getElementById("wider").onclick = () => zoom(2);
+  const asked = Number((location.hash.match(/^#step=(\d+)$/) || [])[1]);
+  if (asked) choose(asked - 1);
 })();

@@ -1,0 +1,403 @@
+"""A space-time picture of an argument: its steps, messages, clocks, versions and transactions.
+
+Each node's lane shows the run by that node's own clock: the band from Tm to Tu (DD) and the band
+from Tu to Tu + CSmax lie where its clock shows these timestamps, so skewed clocks are seen as
+bands that are not level. Beside the lane's line: which update of the argument is in force there,
+and for how long its schema safe time was at least its clock less DD, so that no look-up waits.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from ddlsim.checkers.argument import Argument, evidence
+from ddlsim.checkers.assumptions import Clocks
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.judge import Violation
+from ddlsim.cli.picture_cut import Cut, cut, subject_of
+from ddlsim.cli.picture_layout import Lane, Layout, Named, Place, Row, layout
+from ddlsim.cli.picture_steps import Message, Steps
+from ddlsim.history.events import (
+    Enlisted,
+    MetadataRead,
+    ReadExecuted,
+    SafeTimeAdvanced,
+    UpdateApplied,
+    UpdateLogged,
+    WriteExecuted,
+)
+from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+
+COLOURS: Final = 6
+"""So many updates have a colour of their own, beside what was there before."""
+MOST_UPDATES: Final = COLOURS
+CHARACTER: Final = 6.3
+BAR: Final = 9
+RAFT: Final = ("append-", "vote", "request-vote", "install-snapshot", "snapshot-", "timeout-now")
+FIRST: Final = -1
+"""Before every event of an instant."""
+
+
+class Band(NamedTuple):
+    """A stretch of a lane; `look` is its class in the page's style, `label` stands at its top."""
+
+    look: str
+    x: float
+    width: float
+    top: float
+    bottom: float
+    text: str
+    label: str = ""
+
+
+class Arrow(NamedTuple):
+    """A message; where it never arrived, or later than the picture ends, it stops half-way."""
+
+    look: str
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    text: str
+    lost: bool = False
+
+
+class Chip(NamedTuple):
+    """A word at a height of a lane, on the colour of a schema version."""
+
+    x: float
+    y: float
+    width: float
+    colour: int
+    text: str
+
+
+class Notch(NamedTuple):
+    """A timestamp beside the bar of a transaction; the first one has its name above it."""
+
+    x: float
+    y: float
+    name: str
+    text: str
+
+
+class Space(NamedTuple):
+    """Everything that is drawn, and what is not."""
+
+    layout: Layout
+    cut: Cut
+    bands: Sequence[Band]
+    arrows: Sequence[Arrow]
+    chips: Sequence[Chip]
+    bars: Sequence[Band]
+    notches: Sequence[Notch]
+    colours: Sequence[tuple[int, str]]
+    traced: bool
+    tables: tuple[int, ...]
+    steps: Steps
+
+
+def space(case: Case, violation: Violation | None, argument: Argument) -> Space:
+    """The picture of one violation; without one, of everything that the run did."""
+    return _Drawing(case, violation, argument).space()
+
+
+class _Drawing:
+    """What the parts of a picture have in common: its steps, its layout, its clocks."""
+
+    def __init__(self, case: Case, violation: Violation | None, argument: Argument) -> None:
+        self._case = case
+        self._clocks = case.once(Clocks)
+        self._steps = Steps(case.history)
+        placed = [] if violation is None else evidence(case, violation, argument.parties)
+        self._subject = subject_of(case, argument.parties, [event for _, event in placed])
+        witness = set() if violation is None else {id(event) for event in violation.witness}
+        offending = [at for at, event in placed if id(event) in witness]
+        self._cut = cut(self._steps, self._subject, [at for at, _ in placed], offending)
+        self._nodes = [name for name in sorted(case.header.settings) if name]
+        self._updates = list(self._own_updates())[:MOST_UPDATES]
+        self._colours = {one.catalog_version: at for at, one in enumerate(self._updates, start=1)}
+        self._layout = layout(self._cut.shown, self._nodes, list(self._named()))
+        self._rows = {row.shown.step.number: row for row in self._layout.rows}
+
+    def space(self) -> Space:
+        """The whole picture."""
+        lanes = [lane for lane in self._layout.lanes if lane.is_node]
+        bands = [band for lane in lanes for band in self._bands(lane)]
+        bars = [*self._bars()]
+        return Space(
+            self._layout,
+            self._cut,
+            bands,
+            list(self._arrows()),
+            list(self._chips()),
+            [bar for bar, _ in bars],
+            [notch for _, notches in bars for notch in notches],
+            [(at, f"D{version}") for version, at in self._colours.items()],
+            self._steps.traced,
+            self._subject.tables,
+            self._steps,
+        )
+
+    # --- schema updates ---------------------------------------------------------------------------
+
+    def _own_updates(self) -> Iterator[UpdateLogged]:
+        for _, update in self._case.schemas.updates:
+            if update.op is not None and update.catalog_version in self._subject.versions:
+                yield update
+
+    @cached_property
+    def _window(self) -> tuple[int, int]:
+        """The first and the last instant of the steps."""
+        instants = [one.step.at_us for one in self._cut.shown]
+        return min(instants, default=0), max(instants, default=0)
+
+    def _named(self) -> Iterator[Named]:
+        """Tm, Tu and Tu + CSmax of each update, by an exact clock."""
+        for update in self._updates:
+            for name, ms, place in self._instants(update, None):
+                if place[0] >= self._window[0]:
+                    of = f"D{update.catalog_version}"
+                    short = "+ CSmax" if "CSmax" in name else f"{name} {of}"
+                    yield Named(place, short, f"{name} of {of} = {ms} ms, by an exact clock")
+
+    def _instants(self, update: UpdateLogged, node: str | None) -> list[tuple[str, int, Place]]:
+        """When a node's clock (None: an exact one) first shows Tm, Tu and Tu + CSmax."""
+        csmax_ms = max(self._case.settings("max_clock_skew_ms"), default=0)
+        message_ms = physical_ms(Timestamp(update.message_ts))
+        active_ms = physical_ms(Timestamp(update.activation_ts))
+        wanted = [("Tm", message_ms), ("Tu", active_ms)]
+        wanted += [("Tu + CSmax", active_ms + csmax_ms)] if csmax_ms else []
+        found: list[tuple[str, int, Place]] = []
+        logged_at = self._logged_at(update)
+        for name, ms in wanted:
+            at_us = ms * US_PER_MS if node is None else first_shows_us(self._clocks, node, ms)
+            stamped = name == "Tm" and at_us == update.at_us
+            found.append((name, ms, (at_us, logged_at - 0.5 if stamped else FIRST)))
+        return found
+
+    def _logged_at(self, update: UpdateLogged) -> int:
+        return next(at for at, one in self._case.schemas.updates if one is update)
+
+    def _colour(self, object_id: int, version: int) -> int:
+        """The colour of a version: that of the argument's last update of the object by then."""
+        steps = self._case.schemas.steps(object_id, 0, version)
+        found = [self._colours.get(one.catalog_version, 0) for one in steps]
+        return max(found, default=0)
+
+    # --- bands on a lane --------------------------------------------------------------------------
+
+    def _bands(self, lane: Lane) -> Iterator[Band]:
+        yield from self._faults(lane)
+        for update in self._updates:
+            instants = self._instants(update, lane.name)
+            looks = (("dd", "DD"), ("csmax", "CSmax"))
+            for (look, name), since, until in zip(looks, instants, instants[1:], strict=False):
+                text = f"{name} of D{update.catalog_version} by the clock of {lane.name}: "
+                text += f"{since[0]} = {since[1]} ms to {until[0]} = {until[1]} ms"
+                yield from self._band(look, lane.left + 3, lane.width - 6, since[2], until[2], text)
+        yield from self._complete(lane)
+        yield from self._in_force(lane)
+
+    def _band(
+        self, look: str, x: float, width: float, since: Place, until: Place, text: str
+    ) -> Iterator[Band]:
+        """A band between two instants, where the picture has room for it."""
+        top, bottom = self._layout.y(since), self._layout.y(until)
+        if bottom > top and until[0] >= self._window[0]:
+            yield Band(look, x, width, top, bottom, text)
+
+    def _complete(self, lane: Lane) -> Iterator[Band]:
+        """While safe time is at least the clock less DD: a look-up at Top does not wait."""
+        delays = self._case.settings("delay_duration_ms")
+        if not delays:
+            return
+        for since, until_us in complete_us(self._case, lane.name, max(delays)):
+            text = f"the safe time of {lane.name} is at least its clock less DD: no look-up waits"
+            until = (until_us, FIRST)
+            yield from self._band("complete", lane.right - 8, 4, since, until, text)
+
+    def _in_force(self, lane: Lane) -> Iterator[Band]:
+        """The argument's newest update that the node has applied and its clock has reached."""
+        changes: list[tuple[Place, int]] = [((0, FIRST), 0)]
+        for at, applied in self._case.of(UpdateApplied):
+            colour = self._colours.get(applied.catalog_version, 0)
+            if applied.node == lane.name and colour:
+                update = self._updates[colour - 1]
+                active = self._instants(update, lane.name)[1][2]
+                changes.append((max((applied.at_us, float(at)), active), colour))
+        changes.sort()
+        ends = [place for place, _ in changes[1:]] + [(self._case.history.end_us, FIRST)]
+        newest = 0
+        for (since, colour), until in zip(changes, ends, strict=True):
+            newest = max(newest, colour)
+            name = "none of them" if not newest else f"D{self._updates[newest - 1].catalog_version}"
+            text = f"in force on {lane.name}: {name}"
+            yield from self._band(f"force v{newest}", lane.x - 5, 10, since, until, text)
+
+    def _faults(self, lane: Lane) -> Iterator[Band]:
+        begun: dict[str, int] = {}
+        for event in sorted(self._case.faults, key=lambda one: one.at_us):
+            crash = isinstance(event, NodeCrashed | NodeRestarted)
+            why = event.fault if isinstance(event, FaultBegan | FaultHealed) else "dead"
+            touched = (event.node,) if crash else getattr(event, "nodes", ()) or (event.node,)
+            if lane.name not in touched:
+                continue
+            if isinstance(event, FaultBegan | NodeCrashed):
+                begun.setdefault(why, event.at_us)
+            elif why in begun:
+                yield from self._fault(lane, why, begun.pop(why), event.at_us)
+        for why, since_us in begun.items():
+            yield from self._fault(lane, why, since_us, self._case.history.end_us)
+
+    def _fault(self, lane: Lane, why: str, since_us: int, until_us: int) -> Iterator[Band]:
+        text = f"{why} of {lane.name}: {since_us / US_PER_MS:g} to {until_us / US_PER_MS:g} ms"
+        if since_us <= self._window[1]:
+            ends = ((since_us, float(FIRST)), (until_us, float(FIRST)))
+            for band in self._band("fault", lane.left + 1, 8, *ends, text):
+                yield band._replace(label=_clipped(why, 14))
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    def _arrows(self) -> Iterator[Arrow]:
+        for message in self._steps.messages:
+            sent = self._rows.get(message.sent_in)
+            start, end = self._layout.lane(message.sender), self._layout.lane(message.to)
+            if sent is None or start is None or end is None or start is end:
+                continue
+            arrived = None if message.arrived_in is None else self._rows.get(message.arrived_in)
+            text = f"{message.kind}, {message.sender} to {message.to}, sent at "
+            text += f"{message.sent_us / US_PER_MS:g} ms"
+            if arrived is not None:
+                text += f", arrived at {arrived.shown.step.at_us / US_PER_MS:g} ms"
+                look = _look(message, sent, arrived)
+                yield Arrow(look, start.x, sent.y, end.x, arrived.y, text)
+            elif message.arrived_in is None and not sent.shown.relays:
+                x, y = (start.x + end.x) / 2, sent.y + 9
+                yield Arrow("lost", start.x, sent.y, x, y, f"{text}, never arrived", lost=True)
+
+    # --- operations and transactions --------------------------------------------------------------
+
+    def _chips(self) -> Iterator[Chip]:
+        """The versions under which operations ran."""
+        for row in self._layout.rows:
+            lane = self._layout.lane(row.shown.step.lane)
+            assert lane is not None, row
+            found: dict[str, int] = {}
+            for event in self._steps.events_of(row.shown.step):
+                if isinstance(event, ReadExecuted | WriteExecuted | Enlisted | MetadataRead):
+                    letter = {ReadExecuted: "R ", WriteExecuted: "W "}.get(type(event), "")
+                    name = self._case.schemas.name(event.object_id, event.version)
+                    text = f"{letter}{_clipped(name, 5)} v{event.version}"
+                    found[text] = self._colour(event.object_id, event.version)
+                elif isinstance(event, UpdateApplied):
+                    colour = self._colours.get(event.catalog_version, 0)
+                    found |= {f"+ D{event.catalog_version}": colour} if colour else {}
+            for text, colour in list(found.items())[-1:]:
+                width = len(text) * CHARACTER + 8
+                yield Chip(lane.x + 9, row.y, width, colour, text)
+
+    def _bars(self) -> Iterator[tuple[Band, list[Notch]]]:
+        """Transactions and statements on the lanes of their clients."""
+        taken: dict[tuple[str, int], float] = {}
+        for name, client, at in self._spans():
+            lane = self._layout.lane(client)
+            rows = [self._rows[one] for one in at if one in self._rows]
+            if lane is None or not rows:
+                continue
+            top, bottom = min(row.top for row in rows) + 6, max(row.bottom for row in rows) - 6
+            side = next(n for n in range(99) if taken.get((client, n), 0.0) <= top)
+            taken[client, side] = bottom
+            x = lane.x - 4 + side * (BAR + 2)
+            look = "tx" if name in self._case.transactions else "ddl"
+            text = f"{name}, of client {client}"
+            yield Band(look, x, BAR, top, bottom, text), list(self._notches(name, x + BAR + 3))
+
+    def _spans(self) -> Iterator[tuple[str, str, list[int]]]:
+        """Name, client and steps of each transaction and statement of the argument."""
+        for name in self._case.transactions:
+            tx = self._case.transactions[name]
+            if name in self._subject.txs and tx.client is not None:
+                yield name, tx.client, self._numbers(_positions(tx, self._case))
+        for update in self._updates:
+            operation = self._case.operations.get(update.op or "")
+            if operation is not None and operation.invoked is not None:
+                ends = [operation.invoked_at, operation.ended_at]
+                name, client = f"D{update.catalog_version}", operation.invoked.client
+                yield name, client, self._numbers(one for one in ends if one is not None)
+
+    def _numbers(self, positions: Iterable[int]) -> list[int]:
+        found = (self._steps.step_of[at] for at in positions)
+        return [number for number in found if number is not None]
+
+    def _notches(self, name: str, x: float) -> Iterator[Notch]:
+        """The timestamps of a transaction at the heights of its steps; first its name."""
+        named = False
+        for at, text in self._stamps(name):
+            number = self._steps.step_of[at]
+            row = None if number is None else self._rows.get(number)
+            if row is not None:
+                yield Notch(x, row.y, "" if named else _clipped(name, 10), text)
+                named = True
+
+    def _stamps(self, name: str) -> Iterator[tuple[int, str]]:
+        tx = self._case.transactions.get(name)
+        if tx is None:
+            update = self._case.schemas.catalog(int(name.removeprefix("D")))
+            operation = self._case.operations.get((update.op if update else None) or "")
+            if operation is not None and operation.invoked_at is not None:
+                yield operation.invoked_at, ""
+            return
+        began = self._case.began.get(name)
+        found = [] if began is None else [(began[0], show(began[1].begin_ts))]
+        found += [(at, show(read.op_ts)) for at, read in tx.reads]
+        found += [(at, show(write.op_ts)) for at, write in tx.writes]
+        if tx.committed is not None:
+            found.append((tx.committed_at, show(tx.committed.commit_ts)))
+        yield from sorted(found)
+
+
+def first_shows_us(clocks: Clocks, node: str, ms: int) -> int:
+    """The first instant at which a node's clock shows a millisecond, or more."""
+    at_us = clocks.shows_us(node, ms, 0)
+    if at_us > 0 and at_us - 1 + clocks.offsets(at_us - 1)[node] >= ms * US_PER_MS:
+        return at_us - 1
+    return at_us
+
+
+def complete_us(case: Case, node: str, delay_ms: int) -> Iterator[tuple[Place, int]]:
+    """The stretches of time in which a node's safe time is at least its clock less DD."""
+    clocks = case.once(Clocks)
+    since: Place | None = None
+    until_us = 0
+    for at, event in case.of(SafeTimeAdvanced):
+        if event.node != node:
+            continue
+        if since is not None and event.at_us > until_us:
+            yield since, until_us
+            since = None
+        since = (event.at_us, float(at)) if since is None else since
+        ms = physical_ms(Timestamp(event.safe_ts)) + delay_ms + 1
+        until_us = max(first_shows_us(clocks, node, ms), event.at_us)
+    if since is not None:
+        yield since, until_us
+
+
+def _look(message: Message, sent: Row, arrived: Row) -> str:
+    look = "raft" if message.kind.startswith(RAFT) else "sent"
+    return f"{look} late" if sent.shown.later or arrived.shown.later else look
+
+
+def _positions(tx: Transaction, case: Case) -> Iterator[int]:
+    began = case.began.get(tx.name)
+    found = [tx.begins_at, tx.ends_at, None if began is None else began[0]]
+    found += [tx.committed_at, tx.aborted_at]
+    for op in tx.ops:
+        operation = case.operations.get(op)
+        found += [] if operation is None else [operation.invoked_at, operation.ended_at]
+    return (at for at in found if at is not None and at >= 0)
+
+
+def _clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,275 @@
+"""The steps of a picture in words, and a violation in three sentences.
+
+Timestamps are `150+10`: milliseconds and the logical part of the hybrid clock.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ddlsim.checkers.argument import Argument, Party
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.explain import describe
+from ddlsim.checkers.judge import Violation
+from ddlsim.history.events import (
+    AnyEvent,
+    DdlDecided,
+    Encoded,
+    Enlisted,
+    Failed,
+    Invoked,
+    LockWaited,
+    MetadataRead,
+    Named,
+    Ok,
+    ReadExecuted,
+    SafeTimeAdvanced,
+    SchemaResolved,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+    Unknown,
+    UpdateApplied,
+    UpdateLogged,
+    WriteExecuted,
+)
+from ddlsim.history.world_events import (
+    ClockSet,
+    CommandLogged,
+    LeaderElected,
+    LeaseBegan,
+    MessageDelivered,
+    MessageSent,
+    NodeCrashed,
+    NodeRestarted,
+    PartitionSafeTime,
+)
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.scenario.findings import described
+from ddlsim.units import US_PER_MS, show
+
+MOST_ROWS = 3
+"""So many of the rows that a scan found are named."""
+SILENT = (CommandLogged, Encoded, MessageDelivered, Named, PartitionSafeTime, SafeTimeAdvanced)
+"""What the state before and after a step shows, or the step's other events."""
+
+
+def sentence(case: Case, events: Sequence[AnyEvent]) -> str:
+    """What a step did, in one line."""
+    parts = list(_words_of(case, events))
+    if not parts:
+        sent = [event for event in events if isinstance(event, MessageSent)]
+        parts = [f"sends {one.kind} to {one.to}" for one in sent]
+    if not parts:
+        parts = [f"receives {one.kind}" for one in events if isinstance(one, MessageDelivered)]
+    return "; ".join(dict.fromkeys(parts)) or "; ".join(describe(event, case) for event in events)
+
+
+def _words_of(case: Case, events: Sequence[AnyEvent]) -> Iterator[str]:
+    """The events that say something, each in some words."""
+    used = any(isinstance(one, ReadExecuted | WriteExecuted | Enlisted) for one in events)
+    for event in events:
+        if isinstance(event, (*SILENT, MessageSent)):
+            continue
+        if isinstance(event, SchemaResolved) and used and not event.waited_us:
+            continue
+        yield event_words(case, event)
+
+
+def event_words(case: Case, event: AnyEvent) -> str:
+    """One event in some words, as one says it beside its lane."""
+    words = _of_client(event) or _of_schema(case, event) or _of_tx(case, event) or _of_world(event)
+    return words or describe(event, case)
+
+
+def _of_client(event: AnyEvent) -> str | None:
+    if isinstance(event, Invoked):
+        what = event.sql if event.sql is not None else event.kind
+        on = "" if event.table is None else f" {event.table}"
+        key = "" if event.key is None else f"[{event.key}]"
+        tx = "" if event.tx is None else f" ({event.tx})"
+        return f"requests {what}{on}{key}{tx} from {event.node}"
+    if isinstance(event, Ok):
+        return f"has its answer: {event.op} is ok"
+    if isinstance(event, Failed):
+        return f"has its answer: {event.op} failed, {event.reason}"
+    if isinstance(event, Unknown):
+        return f"has no answer to {event.op}: {event.reason}"
+    return None
+
+
+def _of_schema(case: Case, event: AnyEvent) -> str | None:
+    if isinstance(event, UpdateLogged):
+        stamps = f"Tm = {show(event.message_ts)}, Tu = {show(event.activation_ts)}"
+        return f"D{event.catalog_version} is in the log: {stamps}"
+    if isinstance(event, UpdateApplied):
+        return f"applies D{event.catalog_version} (Tu = {show(event.activation_ts)})"
+    if isinstance(event, DdlDecided):
+        until = f"answers from {show(event.acknowledge_ts)} on"
+        return f"{event.op}: {event.outcome} as catalog version {event.catalog_version}, {until}"
+    if isinstance(event, SchemaResolved):
+        waited = f", after waiting {event.waited_us / US_PER_MS:g} ms" if event.waited_us else ""
+        what = event.name or case.schemas.name(event.object_id)
+        found = f"version {event.version}" if event.object_id else "no such object"
+        purpose = f"{event.purpose} of {event.tx}"
+        return f"looks up {what} at {show(event.ts)} ({purpose}): {found}{waited}"
+    return None
+
+
+def _of_tx(case: Case, event: AnyEvent) -> str | None:
+    if isinstance(event, TxBegan):
+        read = "" if event.read_ts is None else f", reads at {show(event.read_ts)}"
+        return f"{event.tx} begins: begin_ts = {show(event.begin_ts)}{read}"
+    if isinstance(event, Enlisted):
+        at = f"at {show(event.enlist_ts)}"
+        return f"{event.name} is enlisted by {event.tx} {at} under version {event.version}"
+    if isinstance(event, ReadExecuted):
+        at = f"at op_ts = {show(event.op_ts)} under version {event.version}"
+        return f"{event.tx} {_reads(case, event)} {at}: {_rows(event)}"
+    if isinstance(event, WriteExecuted):
+        what = "deletes" if event.row is None else "writes"
+        at = f"at op_ts = {show(event.op_ts)} under version {event.version}"
+        return f"{event.tx} {what} {case.schemas.name(event.object_id)}[{event.key}] {at}"
+    if isinstance(event, MetadataRead):
+        name = case.schemas.name(event.object_id)
+        return f"{event.tx} is shown the columns of {name}: {', '.join(event.columns)}"
+    if isinstance(event, TxCommitted):
+        used = [_at_commit(case, *one) for one in event.tables]
+        return f"{event.tx} commits: commit_ts = {show(event.commit_ts)}; {', '.join(used)}"
+    if isinstance(event, TxAborted):
+        return f"{event.tx} aborts: {event.reason}"
+    if isinstance(event, LockWaited):
+        ended = "has" if event.granted else "is refused"
+        key = "" if event.key is None else f"[{event.key}]"
+        on = f"{case.schemas.name(event.object_id)}{key}"
+        return f"{event.tx} {ended} the lock on {on} after {event.waited_us / US_PER_MS:g} ms"
+    return None
+
+
+def _of_world(event: AnyEvent) -> str | None:
+    if isinstance(event, NodeCrashed):
+        return "crashes"
+    if isinstance(event, NodeRestarted):
+        return "restarts with what its disk holds"
+    if isinstance(event, ClockSet):
+        return f"its clock is now {event.offset_us / US_PER_MS:+g} ms from true time"
+    if isinstance(event, LeaderElected):
+        return f"is elected leader of {event.group} in term {event.term}"
+    if isinstance(event, LeaseBegan):
+        until = show(event.expiration_ts)
+        return f"lease of {event.group}: {event.holder} from {show(event.start_ts)} until {until}"
+    return None
+
+
+def _reads(case: Case, event: ReadExecuted) -> str:
+    name = case.schemas.name(event.object_id)
+    if event.predicate:
+        return f"scans {name}"
+    return f"reads {name}[{event.rows[0].key}]" if event.rows else f"reads {name}"
+
+
+def _rows(event: ReadExecuted) -> str:
+    """What a read found: rows by their writers."""
+    found = [row for row in event.rows if row.row is not None]
+    if not found:
+        return "no row"
+    shown = [f"[{row.key}] of {row.writer} (version {row.row_version})" for row in found]
+    more = f" and {len(shown) - MOST_ROWS} more" if len(shown) > MOST_ROWS else ""
+    return ", ".join(shown[:MOST_ROWS]) + more
+
+
+def _at_commit(case: Case, object_id: int, initial: int, at_commit: int) -> str:
+    name = case.schemas.name(object_id)
+    if initial == at_commit:
+        return f"{name} version {initial} as enlisted"
+    return f"{name} version {initial} as enlisted, {at_commit} at commit_ts"
+
+
+# --- a violation in three sentences --------------------------------------------------------------
+
+
+def three_sentences(case: Case, violation: Violation, argument: Argument) -> tuple[str, str, str]:
+    """What is broken, the events that show it in their order, and why it counts."""
+    if violation.steps:
+        parties = _listed([_party(one) for one in argument.parties])
+        what = f"no serial order holds {parties}"
+        ways = [
+            f"{one.source} comes before {one.target}, because {_bare(one.because)}"
+            for one in violation.steps
+        ]
+        how = f"{'; '.join(ways)}."
+    else:
+        what = _bare(violation.summary)
+        how = _witnesses(case, violation, argument)
+    broken = f"{violation.invariant} {violation.checker} is broken ({violation.kind}): {what}."
+    return broken, _capital(how), _counts(case, violation)
+
+
+def _party(party: Party) -> str:
+    """A transaction or a statement with its timestamps in milliseconds."""
+    stamps = [f"{name} = {value} ms" for name, value in party.stamps.items()]
+    parts = [party.did, *stamps] if party.is_ddl else stamps
+    return f"{party.name} ({', '.join(parts)})" if parts else party.name
+
+
+def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
+    events = sorted(violation.witness, key=lambda one: one.at_us)
+    parts = [
+        f"at {event.at_us / US_PER_MS:g} ms {_subject(event)}{_bare(event_words(case, event))}"
+        for event in events[:MOST_ROWS]
+    ]
+    more = f"; and {len(events) - MOST_ROWS} more events" if len(events) > MOST_ROWS else ""
+    if parts:
+        return f"{'; '.join(parts)}{more}."
+    parties = [_party(one) for one in argument.parties]
+    return f"It concerns {_listed(parties)}." if parties else "No event is named by the judge."
+
+
+def _subject(event: AnyEvent) -> str:
+    """The node or client of an event, as the beginning of its sentence."""
+    lane = getattr(event, "client", None) or getattr(event, "node", None)
+    return "" if lane is None else f"{lane}: "
+
+
+def _counts(case: Case, violation: Violation) -> str:
+    """Whether it counts, under which DD and CSmax, and of a finding what closes it."""
+    design = f"the design {case.header.design.name}"
+    status, _, finding = violation.status.partition(":")
+    if finding:
+        table = next(one for one in described() if one.id == finding)
+        rules = ", ".join(f"{field} = {rule}" for field, rule in table.closing.items())
+        closing = f"; {rules} closes it" if rules else ""
+        words = f"{design} shows the known finding {finding} ({table.title}){closing}"
+    elif status == "violation":
+        words = f"{design} promises that this cannot happen, and all that it assumes holds"
+        words += _mutant(case.header.mutant)
+    else:
+        because = f": {_bare(violation.because)}" if violation.because else ""
+        words = f"{design} has this as {status.replace('_', ' ')}{because}"
+    names = {"DD": "delay_duration_ms", "CSmax": "max_clock_skew_ms"}
+    bounds = [
+        f"{name} = {max(case.settings(key))} ms"
+        for name, key in names.items()
+        if case.settings(key)
+    ]
+    return _capital(f"with {' and '.join(bounds)}, {words}." if bounds else f"{words}.")
+
+
+def _mutant(name: str | None) -> str:
+    """The rule that a run did without, if it ran a mutant."""
+    if name is None:
+        return ""
+    found = next((mutant.summary for known, mutant in MUTANTS.items() if known == name), "")
+    return f"; it ran with the mutant {name}{f' ({_bare(found)})' if found else ''}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _bare(text: str) -> str:
+    return text.rstrip(".")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
