@@ -327,7 +327,7 @@ def _explain() -> Verb:
         *_inputs(),
         flag("--svg", "draw the most severe cycle as a small graph", "F",
              shell_complete=complete.files),
-        flag("--html", "one page: arguments, cycles, and a timeline", "F",
+        flag("--html", "one page: the violation step by step, arguments, cycles", "F",
              shell_complete=complete.files),
         flag("--trace-out", "the run as Chrome trace JSON, for Perfetto", "perfetto:F"),
         *_judging(), _load(), _output("text", "json"),

@@ -333,13 +333,16 @@ class _Drawing:
 
     def _notches(self, name: str, x: float) -> Iterator[Notch]:
         """The timestamps of a transaction at the heights of its steps; first its name."""
-        named = False
+        by_step: dict[int, list[str]] = {}
         for at, text in self._stamps(name):
             number = self._steps.step_of[at]
-            row = None if number is None else self._rows.get(number)
-            if row is not None:
-                yield Notch(x, row.y, "" if named else _clipped(name, 10), text)
-                named = True
+            if number in self._rows:
+                by_step.setdefault(number, []).append(text)
+        title = _clipped(name, 10)
+        for number, texts in by_step.items():
+            text = texts[0] if len(texts) == 1 else f"{texts[0]}…"
+            yield Notch(x, self._rows[number].y, title, text)
+            title = ""
 
     def _stamps(self, name: str) -> Iterator[tuple[int, str]]:
         tx = self._case.transactions.get(name)

@@ -12,15 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from ddlsim.checkers.argument import Argument, Moment, Party, argue, party_of
+from ddlsim.checkers.argument import Argument, Moment, Party, argue
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
-from ddlsim.cli import page, picture, timeline
+from ddlsim.cli import picture, picture_cut, picture_cycle
 from ddlsim.history import codec
 from ddlsim.history.world_events import LeaderElected, LeaseBegan
 from tests.support.command import ddlsim, tiny
-from tests.support.results import a_violation
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORST = 6.6
@@ -35,6 +34,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("cycle", "negative/no_operation_check"),
         ("busy", "negative/no_completeness_wait"),
         ("faults", "faults/crash"),
+        ("leases", "negative/commits_beyond_lease"),
     ):
         ddlsim("run", scenario, "--seed", "0", "--out", str(folder / name))
     ddlsim("run", tiny(folder), "--seed", "0", "--trace", "--out", str(folder / "tiny"))
@@ -124,7 +124,7 @@ WORDY = Argument(
 @example(WORDY)
 def test_no_words_of_a_cycle_lie_on_others(argument: Argument) -> None:
     """Nor on a box that is not theirs, on the way back, or outside the picture."""
-    root = ElementTree.fromstring(picture.svg(argument, "a <title> & more"))
+    root = ElementTree.fromstring(picture_cycle.svg(argument, "a <title> & more"))
     width, height = (float(word) for word in root.get("viewBox", "").split()[2:])
     texts = [box_of(text) for text in root.iter(f"{SVG}text")]
     boxes = [
@@ -138,9 +138,9 @@ def test_no_words_of_a_cycle_lie_on_others(argument: Argument) -> None:
         assert Box(0, 0, width, height).holds(one)
         assert not any(one.meets(other) for other in texts[at + 1 :])
         for box in boxes:
-            own = one.left == box.left + picture.PAD
+            own = one.left == box.left + picture_cycle.PAD
             assert box.holds(one) if own and one.meets(box) else not one.meets(box)
-        assert one.right <= picture.LEFT + 4 or one.left > picture.LEFT + 4
+        assert one.right <= picture_cycle.LEFT + 4 or one.left > picture_cycle.LEFT + 4
     for at, one in enumerate(boxes):
         assert not any(one.meets(other) for other in boxes[at + 1 :])
 
@@ -169,7 +169,7 @@ def test_the_simplest_cycle_comes_first(kept: Path) -> None:
 def test_a_history_without_a_cycle_has_none_to_draw(kept: Path, tmp_path: Path) -> None:
     done = ddlsim("explain", history(kept, "tiny"), "--svg", str(tmp_path / "a.svg"))
     assert done.code == 2
-    assert "has no cycle to draw; --html shows its timeline" in done.err
+    assert "has no cycle to draw; --html shows its steps" in done.err
     assert not (tmp_path / "a.svg").exists()
 
 
@@ -202,15 +202,16 @@ def test_a_page_is_whole_and_stands_alone(kept: Path, name: str) -> None:
     reader = Reader()
     reader.feed(text)
     assert reader.open == []
-    assert not any({"src", "href"} & set(attributes) for _, attributes in reader.tags)
-    assert "url(" not in text.replace("url(#arrow)", "")
+    assert not any("src" in attributes for _, attributes in reader.tags)
+    assert {one["href"] for _, one in reader.tags if "href" in one} == {"#whole"}
+    assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", text)
     assert len(text) < 1_000_000
 
 
 def test_a_page_is_for_phones_for_the_dark_and_for_paper(kept: Path) -> None:
     text = drawn(kept, "tiny", "--html")
     assert 'name="viewport" content="width=device-width' in text
-    used = set(re.findall(r"var\((--[a-z]+)\)", text))
+    used = set(re.findall(r"var\((--[a-z]+)\)", text)) - {"--w", "--y", "--zoom"}
     light, dark = re.findall(r":root \{(.*?)\}", text, re.DOTALL)
     assert set(re.findall(r"(--[a-z]+):", light)) == used == set(re.findall(r"(--[a-z]+):", dark))
     assert "@media screen and (prefers-color-scheme: dark)" in text  # paper stays white
@@ -223,10 +224,10 @@ def test_a_page_shows_the_argument_and_who_takes_part(kept: Path) -> None:
     reader = Reader()
     reader.feed(text)
     looks = [attributes.get("class") for _, attributes in reader.tags]
-    assert looks.count("dark") == 3
-    assert looks.count("bar dark") == 1  # the key
-    assert looks.count("active named") == 1
-    assert looks.count("applied") == 3
+    assert looks.count("tx") == 2
+    assert looks.count("ddl") == 1
+    assert looks.count("dd") == looks.count("csmax") == 3
+    assert looks.count("force v0") == looks.count("force v1") == 3
 
 
 def test_what_a_page_quotes_is_no_markup(kept: Path) -> None:
@@ -244,43 +245,26 @@ def test_what_a_page_quotes_is_no_markup(kept: Path) -> None:
         ),
     )
     violation = structs.replace(violation, kind="<i>", because="<i>", summary="<i>")
-    text = page.html(case, "<i>", [page.ArguedViolation(violation, hostile)], "<i>")
+    text = picture.html(case, "<i>", [picture.ArguedViolation(violation, hostile)], "<i>")
     assert "<i>" not in text
     assert "&lt;i&gt;" in text
 
 
 def test_a_page_shows_faults_on_their_nodes(kept: Path) -> None:
-    text = drawn(kept, "faults", "--html")
-    assert 'class="sick"' in text
-    assert ">dead<" in text or ">crash<" in text
-
-
-@pytest.mark.parametrize("parties", [0, 2, 12, 60])
-def test_no_words_of_a_timeline_lie_on_others(kept: Path, parties: int) -> None:
-    """However many of one client take part, and close together."""
-    case = Case(codec.load(history(kept, "busy")))
-    names = list(case.transactions)[:parties]
-    argument = Argument("", tuple(party_of(case, name) for name in names), (), ())
-    text = page.html(case, "", [page.ArguedViolation(a_violation(), argument)], "")
-    [svg] = re.findall(r'<svg[^>]* id="timeline".*?</svg>', text, re.DOTALL)
-    root = ElementTree.fromstring(svg)
-    texts = [text for text in root.iter(f"{SVG}text") if text.get("visibility") != "hidden"]
-    assert {text.text for text in texts} >= set(names)
-    boxes = [box_of(text) for text in texts]
-    for at, one in enumerate(boxes):
-        assert not any(one.meets(other) for other in boxes[at + 1 :])
+    text = drawn(kept, "leases", "--html")
+    assert text.count('<rect class="fault"') == 3
+    assert text.count(">lease_loss<") == 3
 
 
 def test_a_page_is_capped_and_says_so(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline, "MOST", 20)
-    monkeypatch.setattr(page, "MOST_ARGUMENTS", 2)
-    monkeypatch.setattr(page, "MOST_MOMENTS", 1)
+    monkeypatch.setattr(picture_cut, "MOST", 8)
+    monkeypatch.setattr(picture, "MOST_ARGUMENTS", 2)
+    monkeypatch.setattr(picture, "MOST_MOMENTS", 1)
     text = drawn(kept, "busy", "--html")
-    assert "bars further away are not drawn" in text
+    assert "more steps of the argument are left out" in text
     assert "more arguments are not shown" in text
     assert "more events are not shown" in text
-    bars = re.findall(r'<rect class="(?:dark|done|failed|ddl)"', text)
-    assert len(bars) == 20
+    assert text.count("<circle") == 8
 
 
 # --- traces --------------------------------------------------------------------------------------

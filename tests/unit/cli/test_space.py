@@ -1,0 +1,492 @@
+"""The space-time picture: its facts are computed again, from the history and by networkx."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import networkx as nx
+import pytest
+
+from ddlsim.checkers.argument import Argument, argue, evidence
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Violation, judge
+from ddlsim.cli import picture, picture_cut, picture_rerun, picture_space
+from ddlsim.cli.picture_layout import NODE, Lane
+from ddlsim.cli.picture_space import Arrow, Space
+from ddlsim.cli.picture_state import states
+from ddlsim.cli.picture_steps import Steps, lane_of
+from ddlsim.cluster.run import run
+from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
+from ddlsim.history.history import History
+from ddlsim.history.world_events import ClockSet, MessageDelivered, MessageSent
+from ddlsim.kernel.clock import Piece
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.load import load
+from ddlsim.units import Timestamp, physical_ms, timestamp
+
+SVG = "{http://www.w3.org/2000/svg}"
+STORIES = ("findings/F-1", "findings/F-8", "negative/commits_beyond_lease", "strategies/B3-T1")
+SKEWED = "negative/no_completeness_wait"
+
+
+class Drawn(NamedTuple):
+    """A traced history with its first violation, and the picture of it."""
+
+    case: Case
+    violation: Violation
+    argument: Argument
+    space: Space
+
+
+def history_of(name: str, *, trace: bool) -> History:
+    return run(plan(load(name), 0, trace=trace))
+
+
+def drawn_of(name: str) -> Drawn:
+    history = history_of(name, trace=True)
+    case = Case(history)
+    violation = judge(history).violations[0]
+    argument = argue(case, violation)
+    return Drawn(case, violation, argument, picture_space.space(case, violation, argument))
+
+
+@pytest.fixture(scope="module", params=[*STORIES, SKEWED])
+def drawn(request: pytest.FixtureRequest) -> Drawn:
+    return drawn_of(request.param)
+
+
+@pytest.fixture(scope="module")
+def skewed() -> Drawn:
+    return drawn_of(SKEWED)
+
+
+def nodes_of(drawn: Drawn) -> list[Lane]:
+    return [lane for lane in drawn.space.layout.lanes if lane.is_node]
+
+
+def evidence_of(drawn: Drawn) -> list[int]:
+    return [at for at, _ in evidence(drawn.case, drawn.violation, drawn.argument.parties)]
+
+
+# --- the causal past -----------------------------------------------------------------------------
+
+
+def happens_before(history: History) -> nx.DiGraph:
+    """Every event's predecessors, from the definition: the order of a lane, and of each message."""
+    graph: nx.DiGraph = nx.DiGraph()
+    last: dict[str, int] = {}
+    for at, event in enumerate(history.events):
+        lane = lane_of(event)
+        graph.add_node(at)
+        if lane is not None:
+            if lane in last:
+                graph.add_edge(last[lane], at)
+            last[lane] = at
+        if isinstance(event, MessageDelivered):
+            wanted = (event.sender, event.to, event.kind, event.label, event.sent_us)
+            for before in reversed(range(at)):
+                one = history.events[before]
+                if isinstance(one, MessageSent) and wanted == (
+                    *(one.sender, one.to, one.kind, one.label, one.at_us),
+                ):
+                    graph.add_edge(before, at)
+                    break
+    return graph
+
+
+def past_by_graph(drawn: Drawn, steps: Steps) -> set[int]:
+    """The steps that hold an ancestor of an event of the evidence's steps."""
+    graph = happens_before(drawn.case.history)
+    numbers = {steps.step_of[at] for at in evidence_of(drawn)} - {None}
+    ends = [at for at, number in enumerate(steps.step_of) if number in numbers]
+    found = set(ends).union(*(nx.ancestors(graph, at) for at in ends))
+    return {number for at in found if (number := steps.step_of[at]) is not None}
+
+
+def past_of(drawn: Drawn, steps: Steps) -> set[int]:
+    return steps.past(
+        number for at in evidence_of(drawn) if (number := steps.step_of[at]) is not None
+    )
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_causal_past_is_that_of_networkx(name: str) -> None:
+    drawn = drawn_of(name)
+    steps = Steps(drawn.case.history)
+    past = past_of(drawn, steps)
+    assert past == past_by_graph(drawn, steps)
+    assert drawn.space.cut.in_past == len(past) < len(steps.steps)
+
+
+@pytest.mark.parametrize("name", ["findings/F-1", "strategies/B3-T1"])
+def test_a_dropped_edge_of_causality_is_seen(name: str) -> None:
+    """Each message that alone brings something into the past is one whose loss is noticed."""
+    drawn = drawn_of(name)
+    whole = past_by_graph(drawn, Steps(drawn.case.history))
+    missed = []
+    for number in sorted(whole):
+        steps = Steps(drawn.case.history)
+        step = steps.steps[number]
+        if step.arrived is not None:
+            steps.steps[number] = step._replace(arrived=None)
+            missed.append(past_of(drawn, steps) != whole)
+    assert any(missed)
+
+
+def test_every_event_of_a_lane_is_in_one_step_and_steps_are_consecutive(drawn: Drawn) -> None:
+    steps = drawn.space.steps
+    found = [at for step in steps.steps for at in range(step.first, step.last + 1)]
+    assert found == [at for at, event in enumerate(steps.events) if lane_of(event) is not None]
+    for step in steps.steps:
+        events = steps.events_of(step)
+        assert {(lane_of(event), event.at_us) for event in events} == {(step.lane, step.at_us)}
+        assert not any(isinstance(event, MessageDelivered) for event in events[1:])
+
+
+def test_the_evidence_is_drawn_and_all_else_of_the_past_is_counted(drawn: Drawn) -> None:
+    shown = {one.step.number for one in drawn.space.cut.shown}
+    steps = drawn.space.steps
+    numbers = {steps.step_of[at] for at in evidence_of(drawn)} - {None}
+    at_start = {number for number in numbers if not steps.steps[number or 0].at_us}
+    assert numbers - at_start <= shown
+    past = past_of(drawn, steps)
+    for one in drawn.space.cut.shown:
+        assert one.later == (one.step.number not in past)
+    assert any(one.offending for one in drawn.space.cut.shown)
+
+
+# --- arrows --------------------------------------------------------------------------------------
+
+
+def wrong_arrows(space: Space, arrows: list[Arrow]) -> list[Arrow]:
+    """Arrows that lead back in time, or from or to a place that is no lane's."""
+    lanes = {lane.x for lane in space.layout.lanes}
+    heights = {row.y for row in space.layout.rows}
+    return [
+        one
+        for one in arrows
+        if one.y2 <= one.y1
+        or one.x1 not in lanes
+        or one.y1 not in heights
+        or (not one.lost and not (one.x2 in lanes and one.y2 in heights))
+    ]
+
+
+def test_no_arrow_leads_back_and_each_ends_on_lanes(drawn: Drawn) -> None:
+    arrows = list(drawn.space.arrows)
+    assert arrows
+    assert wrong_arrows(drawn.space, arrows) == []
+
+
+def test_an_arrow_back_and_one_beside_its_lane_are_seen(drawn: Drawn) -> None:
+    one = next(arrow for arrow in drawn.space.arrows if not arrow.lost)
+    back = one._replace(y1=one.y2, y2=one.y1)
+    beside = one._replace(x2=one.x2 + 1)
+    assert wrong_arrows(drawn.space, [one, back, beside]) == [back, beside]
+
+
+def test_each_message_between_drawn_steps_is_one_arrow(drawn: Drawn) -> None:
+    """Counted from the events alone."""
+    space = drawn.space
+    shown = {one.step.number for one in space.cut.shown}
+    events, step_of = space.steps.events, space.steps.step_of
+    sent = {
+        (one.sender, one.to, one.kind, one.label, one.at_us)
+        for at, one in enumerate(events)
+        if isinstance(one, MessageSent) and step_of[at] in shown
+    }
+    arrived = [
+        one
+        for at, one in enumerate(events)
+        if isinstance(one, MessageDelivered)
+        and step_of[at] in shown
+        and one.sender != one.to
+        and (one.sender, one.to, one.kind, one.label, one.sent_us) in sent
+    ]
+    assert len([one for one in space.arrows if not one.lost]) == len(arrived)
+
+
+# --- bands ---------------------------------------------------------------------------------------
+
+
+def pieces(case: Case, node: str) -> list[Piece]:
+    """The clock as the kernel has it."""
+    return [
+        Piece(event.at_us, event.offset_us, event.drift_ppm)
+        for _, event in case.of(ClockSet)
+        if event.node == node
+    ]
+
+
+def first_us(case: Case, node: str, clock_ms: int) -> int:
+    """The first instant at which a clock that never jumps shows a millisecond, by bisection."""
+    [piece] = pieces(case, node)
+    low, high = 0, case.history.end_us + 10_000_000
+    while low < high:
+        middle = (low + high) // 2
+        if piece.shows_us(middle) >= clock_ms * 1000:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def expected_bands(drawn: Drawn) -> Iterator[tuple[str, str, float, float]]:
+    """DD and CSmax of each update of the picture on each node, computed from the history."""
+    case, layout = drawn.case, drawn.space.layout
+    csmax_ms = max(case.settings("max_clock_skew_ms"))
+    colours = [name for _, name in drawn.space.colours]
+    for lane in nodes_of(drawn):
+        for at, update in case.of(UpdateLogged):
+            if f"D{update.catalog_version}" not in colours:
+                continue
+            active_ms = physical_ms(Timestamp(update.activation_ts))
+            all_ms = (physical_ms(Timestamp(update.message_ts)), active_ms, active_ms + csmax_ms)
+            heights = []
+            for ms in all_ms:
+                instant = first_us(case, lane.name, ms)
+                tie = at - 0.5 if ms == all_ms[0] and instant == update.at_us else -1
+                heights.append(layout.y((instant, tie)))
+            yield "dd", lane.name, heights[0], heights[1]
+            yield "csmax", lane.name, heights[1], heights[2]
+
+
+def differing_bands(drawn: Drawn) -> list[tuple[str, str]]:
+    """The bands that do not lie where the history says, by more than half a pixel."""
+    lanes = {lane.left: lane.name for lane in drawn.space.layout.lanes}
+    found = [
+        (band.look, lanes[int(band.x) - 3], band.top, band.bottom)
+        for band in drawn.space.bands
+        if band.look in {"dd", "csmax"}
+    ]
+    wanted = [one for one in expected_bands(drawn) if one[3] > one[2]]
+    assert len(found) == len(wanted)
+    return [
+        one[:2]
+        for one, other in zip(sorted(found), sorted(wanted), strict=True)
+        if one[:2] != other[:2]
+        or any(abs(a - b) > 0.5 for a, b in zip(one[2:], other[2:], strict=True))
+    ]
+
+
+def test_bands_lie_where_each_clock_shows_their_instants(drawn: Drawn) -> None:
+    assert all(len(pieces(drawn.case, lane.name)) == 1 for lane in nodes_of(drawn))
+    assert differing_bands(drawn) == []
+
+
+def test_bands_of_skewed_clocks_are_not_level(skewed: Drawn) -> None:
+    tops = {band.top for band in skewed.space.bands if band.look == "dd"}
+    assert len(tops) == len(nodes_of(skewed)) > 1
+
+
+def test_a_shifted_band_is_seen(skewed: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = picture_space.first_shows_us
+    monkeypatch.setattr(
+        picture_space,
+        "first_shows_us",
+        lambda clocks, node, ms: right(clocks, node, ms + (node == "n2")),
+    )
+    space = picture_space.space(skewed.case, skewed.violation, skewed.argument)
+    wrong = differing_bands(skewed._replace(space=space))
+    assert {node for _, node in wrong} == {"n2"}
+
+
+def test_safe_time_is_complete_where_it_is_at_least_the_clock_less_dd(skewed: Drawn) -> None:
+    """Sampled between all instants at which anything can change."""
+    case = skewed.case
+    delay_ms = max(case.settings("delay_duration_ms"))
+    for node in ("n1", "n2", "n3"):
+        [piece] = pieces(case, node)
+        spans = list(picture_space.complete_us(case, node, delay_ms))
+        steps = [(e.at_us, e.safe_ts) for _, e in case.of(SafeTimeAdvanced) if e.node == node]
+        instants = [at for at, _ in steps]
+        seen = set()
+        for at_us in range(1, case.history.end_us, 997):
+            place = bisect_right(instants, at_us)
+            if place == 0 or at_us in instants:
+                continue
+            clock_ms = piece.shows_us(at_us) // 1000
+            safe_ms = physical_ms(Timestamp(steps[place - 1][1]))
+            complete = safe_ms >= clock_ms - delay_ms
+            drawn = any(since[0] <= at_us < until for since, until in spans)
+            assert drawn == complete, (node, at_us)
+            seen.add(complete)
+        assert True in seen
+
+
+def test_an_update_is_in_force_once_it_is_applied_and_the_clock_shows_tu(drawn: Drawn) -> None:
+    case, layout = drawn.case, drawn.space.layout
+    versions = {name: at for at, name in drawn.space.colours}
+    for lane in nodes_of(drawn):
+        bands = [one for one in drawn.space.bands if one.look.startswith("force")]
+        for band in (one for one in bands if one.x == lane.x - 5):
+            colour = int(band.look.removeprefix("force v"))
+            if not colour:
+                continue
+            applied = [
+                (event.at_us, at, event)
+                for at, event in case.of(UpdateApplied)
+                if event.node == lane.name and versions.get(f"D{event.catalog_version}") == colour
+            ]
+            at_us, at, event = min(applied)
+            active_us = first_us(case, lane.name, physical_ms(Timestamp(event.activation_ts)))
+            assert abs(band.top - layout.y(max((at_us, at), (active_us, -1)))) <= 0.5
+
+
+# --- states --------------------------------------------------------------------------------------
+
+
+def test_the_state_around_steps_is_that_of_the_events_before_them(drawn: Drawn) -> None:
+    """Clocks and safe times, from the last event of their kind."""
+    case, space = drawn.case, drawn.space
+    shown = [row.shown.step for row in space.layout.rows if row.number is not None]
+    nodes = [lane.name for lane in nodes_of(drawn)]
+    found = list(states(case, space.steps, shown, nodes, space.tables))
+    assert len(found) == len(shown)
+    for step, (before, after) in zip(shown, found, strict=True):
+        for node in nodes:
+            for end, state in ((step.first, before), (step.last + 1, after)):
+                safe = [
+                    event.safe_ts
+                    for event in case.history.events[:end]
+                    if isinstance(event, SafeTimeAdvanced) and event.node == node
+                ]
+                text = state[node, "safe time"]
+                if text not in {"-", "dead"}:
+                    ms, _, logical = text.partition("+")
+                    assert timestamp(int(ms), int(logical or 0)) == safe[-1]
+                piece = [one for one in pieces(case, node) if one.from_us <= step.at_us][-1]
+                shows_ms = piece.shows_us(step.at_us) / 1000
+                assert abs(float(state[node, "clock"]) - shows_ms) <= 0.0015
+
+
+def test_the_story_of_f1_is_told_by_its_states() -> None:
+    drawn = drawn_of("findings/F-1")
+    space = drawn.space
+    shown = [row.shown.step for row in space.layout.rows if row.number is not None]
+    found = list(states(drawn.case, space.steps, shown, ["n1", "n2", "n3"], space.tables))
+    assert found[0][0]["n2", "in force"] == "a v1, b v1"
+    assert found[-1][1]["n2", "in force"] == "a v2, b v1"
+    assert found[0][0]["n2", "primary of"] == "a/0 until 5000"
+    locks = [after["n2", "locks"] for _, after in found]
+    assert locks[3] == "T1 S a[*]"
+    assert locks[-1] == "-"
+
+
+# --- messages of a history that has none ---------------------------------------------------------
+
+
+def test_a_history_without_messages_gets_them_from_its_header() -> None:
+    bare, traced = (history_of("findings/F-1", trace=trace) for trace in (False, True))
+    found = picture_rerun.with_messages(bare)
+    assert found is not None
+    assert found.fingerprint() == traced.fingerprint() != bare.fingerprint()
+    own = {id(event) for event in bare.events}
+    kinds = (MessageSent, MessageDelivered)
+    assert all((id(event) in own) != isinstance(event, kinds) for event in found.events)
+    assert picture_rerun.with_messages(found) is found
+
+
+def test_a_history_that_is_not_repeated_is_drawn_without_arrows(tmp_path: Path) -> None:
+    bare = history_of("findings/F-1", trace=False)
+    bare.events = [one for one in bare.events if not isinstance(one, SafeTimeAdvanced)]
+    assert picture_rerun.with_messages(bare) is None
+    picture.write_picture(bare, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "record it anew with ddlsim run --trace" in text
+    assert '<path class="arrow' not in text
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def page_of(name: str, path: Path) -> str:
+    picture.write_picture(history_of(name, trace=False), path)
+    return path.read_text("utf-8")
+
+
+def test_write_picture_tells_a_violation_in_three_sentences(tmp_path: Path) -> None:
+    text = page_of("findings/F-1", tmp_path / "page.html")
+    sentences = re.findall(r'<p class="sentence">(.*?)</p>', text)
+    assert len(sentences) == 3
+    assert (
+        "no serial order holds D3 (ALTER TABLE a ADD COLUMN w INT, Tm = 100+10 ms" in sentences[0]
+    )
+    assert "T2 comes before T1, because T1 read b[1]" in sentences[1]
+    assert "known finding F-1" in sentences[2]
+    assert "commit_schema = schema_at_commit_ts_exact_if_shown closes it" in sentences[2]
+    again = tmp_path / "again.html"
+    assert page_of("findings/F-1", again) == text
+
+
+def test_write_picture_ends_with_the_command_that_it_is_given(tmp_path: Path) -> None:
+    history = history_of("findings/F-1", trace=False)
+    picture.write_picture(history, tmp_path / "page.html", "ddlsim run shrunk.toml --seed 0")
+    assert "<code>ddlsim run shrunk.toml --seed 0</code>" in (tmp_path / "page.html").read_text()
+
+
+def test_a_run_without_a_violation_is_drawn_too(tmp_path: Path) -> None:
+    text = page_of("smoke", tmp_path / "page.html")
+    assert "Nothing was found that any invariant forbids." in text
+    assert 0 < text.count("<circle") <= picture_cut.MOST
+    assert "more steps of the argument are left out" in text
+
+
+@pytest.mark.parametrize("name", [*STORIES, SKEWED])
+def test_every_mark_lies_on_its_picture(name: str, tmp_path: Path) -> None:
+    text = page_of(name, tmp_path / "page.html")
+    [svg] = re.findall(r'<svg[^>]* class="draw" viewBox[^>]*role="img".*?</svg>', text, re.DOTALL)
+    root = ElementTree.fromstring(svg)
+    width, height = (float(word) for word in root.get("viewBox", "").split()[2:])
+    for one in (*root.iter(f"{SVG}rect"), *root.iter(f"{SVG}text")):
+        if one.get("id") == "here":
+            continue
+        x, y = float(one.get("x", 0)), float(one.get("y", 0))
+        assert 0 <= x <= x + float(one.get("width", 0)) <= width + 1
+        assert 0 <= y <= y + float(one.get("height", 0)) <= height + 1
+    chips = [one for one in root.iter(f"{SVG}rect") if "chip" in one.get("class", "")]
+    assert chips
+    assert all(float(one.get("width", 0)) <= NODE - 26 for one in chips)
+
+
+class Box(NamedTuple):
+    """Where a text lies, by a font whose characters are rather too wide."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: "Box") -> bool:
+        beside = self.left < other.right and other.left < self.right
+        return beside and self.top < other.bottom and other.top < self.bottom
+
+
+def boxes_of(svg: str) -> list[Box]:
+    found = []
+    for one in ElementTree.fromstring(svg).iter(f"{SVG}text"):
+        size = 12 if one.get("class") == "number" else 10
+        text = (one.text or "").strip()
+        width = 0.62 * size * len(text)
+        left = float(one.get("x", 0)) - (width if one.get("text-anchor") == "end" else 0)
+        y = float(one.get("y", 0))
+        found.append(Box(text, left, y - 0.75 * size, left + width, y + 0.1 * size))
+    return found
+
+
+@pytest.mark.parametrize("name", [*STORIES, SKEWED, "smoke", "faults/crash"])
+def test_no_words_of_a_picture_lie_on_others(name: str, tmp_path: Path) -> None:
+    text = page_of(name, tmp_path / "page.html")
+    [svg] = re.findall(r'<svg[^>]* class="draw" viewBox[^>]*role="img".*?</svg>', text, re.DOTALL)
+    boxes = boxes_of(svg)
+    on_others = [
+        (one.text, other.text)
+        for at, one in enumerate(boxes)
+        for other in boxes[at + 1 :]
+        if one.meets(other)
+    ]
+    assert on_others == []
