@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli.picture_state import COLUMNS
 from ddlsim.cli.view import STATUS
 from ddlsim.graph.edges import NAMES
 from ddlsim.model.terms import terms
@@ -56,6 +57,10 @@ def test_the_glossary_has_the_labels_of_a_screen(path: Path) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_the_glossary_has_the_headers_of_a_page(path: Path) -> None:
     assert unexplained(headers(path.read_text("utf-8"))) == set()
+
+
+def test_the_glossary_has_the_columns_of_the_state_of_a_picture() -> None:
+    assert unexplained(iter(COLUMNS)) == set()
 
 
 def test_the_glossary_has_the_words_of_verdicts_and_edges() -> None:
