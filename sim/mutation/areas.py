@@ -1,0 +1,107 @@
+"""The areas of the protocol, by file and function, and the designs under which each is tried."""
+
+from fnmatch import fnmatchcase
+from typing import Final
+
+CLOSED: Final = "iep_closed"
+OPEN: Final = "iep"
+SHIPPED: Final = "ignite3"
+BASELINES: Final = (CLOSED, OPEN, SHIPPED)
+"""A rule that one of the first two has is tried under these two, any other under the third."""
+
+TRANSACTION: Final = "protocol/transaction"
+AREAS: Final[dict[str, tuple[str, ...]]] = {
+    "reads": (
+        f"{TRANSACTION}/readers.py:*",
+        f"{TRANSACTION}/routing.py:Router.ask_replica*",
+        f"{TRANSACTION}/coordinator.py:Coordinator._read_only",
+        f"{TRANSACTION}/coordinator.py:Coordinator._gathered",
+        f"{TRANSACTION}/commit.py:TransactionCompletion.state_of*",
+        "protocol/partition/partition.py:Partition.as_of",
+        "protocol/partition/partition.py:Partition.newest",
+        "protocol/design/failure_rules.py:safely_in_the_past",
+    ),
+    "rules": ("protocol/design/*", f"{TRANSACTION}/commit_check.py:*"),
+    "raft": ("protocol/raft/*",),
+    "replication": ("protocol/replication/*", "protocol/partition/*"),
+    "leases": (
+        "protocol/leases.py:*",
+        "protocol/metastorage/placement_driver.py:*",
+        "protocol/metastorage/placement.py:*",
+    ),
+    "metastorage": (
+        "protocol/metastorage/*",
+        "protocol/schema_change/*",
+        "protocol/server.py:*",
+    ),
+    "schema": ("protocol/schema/*",),
+    "locks": (f"{TRANSACTION}/locks.py:*", f"{TRANSACTION}/lock_waits.py:*"),
+    "recovery": (f"{TRANSACTION}/participant.py:*", "protocol/waiting.py:*"),
+    "operations": (
+        f"{TRANSACTION}/client.py:*",
+        f"{TRANSACTION}/replica.py:*",
+        f"{TRANSACTION}/execution.py:*",
+        f"{TRANSACTION}/conditional.py:*",
+        f"{TRANSACTION}/routing.py:*",
+    ),
+    "commit": (f"{TRANSACTION}/*", "protocol/transaction_record.py:*"),
+    "clocks": ("model/hlc.py:*", "kernel/clock.py:*", "kernel/deadlines.py:*"),
+}
+"""Patterns of `file:function` by area; the first area with a pattern that fits has the function."""
+
+OUT: Final = (
+    "protocol/barriers.py:*",
+    "protocol/metastorage/alias_ends.py:*",
+    "protocol/schema_change/row_counter.py:*",
+    "protocol/schema/type_examples.py:*",
+    "protocol/design/agreed_installs.py:*",
+    "protocol/design/border_rules.py:*",
+    "protocol/design/lag_policies.py:*",
+    "protocol/design/mandatory_columns.py:*",
+)
+"""What no baseline uses, or what only words for people are made of."""
+
+ONLY: Final[dict[str, tuple[str, ...]]] = {
+    f"{TRANSACTION}/participant.py:Participant._validate_and_finish": (SHIPPED,),
+}
+"""Functions outside of the rules that one baseline alone uses."""
+
+FILES: Final = ("protocol/**/*.py", "model/hlc.py", "kernel/clock.py", "kernel/deadlines.py")
+"""Where mutants are made."""
+
+
+def area_of(place: str) -> str | None:
+    """The area of a `file:function`; None for what is out."""
+    if _fits(place, OUT):
+        return None
+    return next((name for name, patterns in AREAS.items() if _fits(place, patterns)), None)
+
+
+def is_rule(place: str) -> bool:
+    """Whether a function is a rule, or a part of one, that a design may have or not."""
+    return _fits(place, AREAS["rules"]) or place.startswith(
+        ("protocol/design/", "protocol/schema/renaming.py")
+    )
+
+
+def designs_for(place: str, used: dict[str, frozenset[str]]) -> tuple[str, ...]:
+    """The designs under which a mutant of a function is tried; none where no baseline has it.
+
+    `used` are the rules of each baseline, as `file:function`.
+    """
+    if place in ONLY:
+        return ONLY[place]
+    if not is_rule(place):
+        return CLOSED, OPEN
+    having = tuple(name for name in (CLOSED, OPEN) if _is_part(place, used[name]))
+    if having:
+        return having
+    return (SHIPPED,) if _is_part(place, used[SHIPPED]) else ()
+
+
+def _is_part(place: str, rules: frozenset[str]) -> bool:
+    return any(place == rule or place.startswith(f"{rule}.") for rule in rules)
+
+
+def _fits(place: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(place, pattern) for pattern in patterns)

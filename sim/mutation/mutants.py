@@ -1,0 +1,100 @@
+"""All mutants of the protocol's source, and a sample of them that is even over areas.
+
+The name of a mutant is `area:file:function:operator:number`; the number counts the changes that
+the operator makes in this function, so that an edit elsewhere leaves it as it is.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import zip_longest
+from typing import Final
+
+from ddlsim.model.records import Record
+from ddlsim.mutation.areas import AREAS, FILES, area_of
+from ddlsim.mutation.operators.table import OPERATORS
+from ddlsim.mutation.source import ROOT, Function, Module
+
+SEED: Final = "2026"
+"""Part of what orders the mutants of a sample; another one gives another sample."""
+
+
+class Mutant(Record, frozen=True):
+    """One small fault; `place` is `file:function`, `source` the whole changed module.
+
+    `line` and `column` (in bytes) are where its change begins.
+    """
+
+    id: str
+    area: str
+    place: str
+    operator: str
+    module: str
+    line: int
+    column: int
+    sentence: str
+    source: str
+    diff: str
+
+
+@cache
+def mutants() -> dict[str, Mutant]:
+    """Every mutant of the protocol by its id, in the order of the files."""
+    paths = sorted(path for pattern in FILES for path in ROOT.glob(pattern))
+    modules = (Module.read(path.relative_to(ROOT).as_posix()) for path in paths)
+    return {one.id: one for module in modules for one in mutants_of(module)}
+
+
+def mutants_of(module: Module) -> Iterator[Mutant]:
+    """The mutants of one module."""
+    for function in module.functions():
+        place = f"{module.file}:{function.name}"
+        area = area_of(place)
+        if area is not None:
+            yield from _mutants_of(function, place, area)
+
+
+def _mutants_of(function: Function, place: str, area: str) -> Iterator[Mutant]:
+    module = function.module
+    for name, operator in OPERATORS.items():
+        changes = [change for node in function.nodes() for change in operator.make(function, node)]
+        for number, change in enumerate(changes, start=1):
+            line, column = module.place(change)
+            yield Mutant(
+                f"{area}:{place}:{name}:{number}",
+                area,
+                place,
+                name,
+                module.name,
+                line,
+                column,
+                module.sentence(change),
+                module.changed(change),
+                module.diff(change),
+            )
+
+
+def sample(known: Iterable[Mutant], size: int) -> list[Mutant]:
+    """So many mutants: the same number of each area where it has them, and of each operator there.
+
+    A larger sample begins with the smaller one.
+    """
+    found = list(known)
+    by_area = [_by_operator([one for one in found if one.area == area]) for area in AREAS]
+    return _in_turn(by_area)[:size]
+
+
+def _by_operator(known: Sequence[Mutant]) -> list[Mutant]:
+    """These mutants, of each operator one in turn, in an order that their ids give."""
+    ordered = sorted(known, key=lambda one: _draw(one.id))
+    names = dict.fromkeys(one.operator for one in ordered)
+    return _in_turn([[one for one in ordered if one.operator == name] for name in names])
+
+
+def _in_turn(lists: Sequence[Sequence[Mutant]]) -> list[Mutant]:
+    rounds = zip_longest(*lists)
+    return [one for each in rounds for one in each if one is not None]
+
+
+def _draw(name: str) -> str:
+    return hashlib.sha256(f"{SEED} {name}".encode()).hexdigest()

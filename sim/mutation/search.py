@@ -1,0 +1,170 @@
+"""The search that mutants are tried under, and what counts as a conviction.
+
+It imports the protocol: only the process of one trial may import this module.
+"""
+
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any, Final, NoReturn
+
+from ddlsim.checkers.judge import Verdict, judge
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster.run import run
+from ddlsim.kernel.engine import Loop
+from ddlsim.mutation.records import By, Conviction, Searched
+from ddlsim.mutation.source import ROOT
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.scenario import findings
+from ddlsim.strategies.base import STRATEGIES
+from ddlsim.verify.campaign import BAD_INPUT
+
+EVENTS_MAX: Final = 1_000_000
+"""A run with more events is taken for one that never ends."""
+RUN_CPU_S: Final = 30.0
+"""So is one that takes more CPU time."""
+
+
+class EndlessError(BaseException):
+    """A run took more than `RUN_CPU_S`; no handler of the protocol may catch it."""
+
+
+def search(
+    designs: Sequence[str],
+    first: int,
+    over: Callable[[int], bool],
+    begun: Callable[[int], object],
+) -> Searched:
+    """Run swarm worlds from this number on, until one is convicted or `over(runs)` is true.
+
+    World n has seed n, under one design after the other. `begun` is called with each number.
+    """
+    runs = 0
+    while not over(runs):
+        number = first + runs
+        begun(number)
+        runs += 1
+        conviction = try_seed(designs[number % len(designs)], number)
+        if conviction is not None:
+            return Searched(runs, conviction)
+    return Searched(runs, None)
+
+
+def try_seed(design: str, seed: int) -> Conviction | None:
+    """Run and judge one swarm world; None where it is not convicted, or cannot be read."""
+    try:
+        with _limited():
+            scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed)
+            verdict = judge(run(plan(scenario, seed)), findings=_findings())
+    except BAD_INPUT:
+        return None
+    except EndlessError:
+        return Conviction(design, seed, "endless", f"more than {RUN_CPU_S:g} s of CPU time", "")
+    except Exception as error:
+        return _crash(design, seed, error)
+    return _conviction(design, seed, verdict)
+
+
+@cache
+def _findings() -> tuple[Any, ...]:
+    return findings.known()
+
+
+def _conviction(design: str, seed: int, verdict: Verdict) -> Conviction | None:
+    if verdict.outcome is Outcome.VIOLATED:
+        first = next(one for one in verdict.violations if one.status == "violation")
+        return Conviction(
+            design, seed, "violation", f"{first.invariant} {first.checker}", first.kind
+        )
+    if verdict.outcome is Outcome.STUCK:
+        return Conviction(design, seed, "stuck", "stuck", verdict.stuck[0].waits_for)
+    return None
+
+
+def _crash(design: str, seed: int, error: Exception) -> Conviction:
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    frames = [one for one in traceback.extract_tb(cause.__traceback__) if _is_ours(one.filename)]
+    where = f"{Path(frames[-1].filename).stem}.{frames[-1].name}" if frames else ""
+    text = f"{type(cause).__name__}: {cause}".partition("\n")[0]
+    by: By = "assertion" if isinstance(cause, AssertionError) else "crash"
+    if f"more than {EVENTS_MAX} events" in str(error):
+        by = "endless"
+    return Conviction(design, seed, by, text, where)
+
+
+def _is_ours(file: str) -> bool:
+    return Path(file).resolve().is_relative_to(ROOT)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Raise `EndlessError` after `RUN_CPU_S` of CPU time in the block."""
+
+    def late(_signal: int, _frame: FrameType | None) -> NoReturn:
+        raise EndlessError
+
+    signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, RUN_CPU_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def limit_events() -> None:
+    """Have every run of this process end with a crash after `EVENTS_MAX` events."""
+    whole = Loop.run
+
+    def limited(loop: Loop, until_us: int | None = None, events_max: int = EVENTS_MAX) -> None:
+        whole(loop, until_us, events_max)
+
+    Loop.run = limited  # type: ignore[method-assign, assignment]  # this process is a trial's own
+
+
+# --- which rules the baselines have ---------------------------------------------------------------
+
+
+def rules_used(designs: Sequence[str]) -> dict[str, list[str]]:
+    """The functions that each design's rules consist of, as `file:function`."""
+    return {name: sorted(_parts(designs_rules(name))) for name in designs}
+
+
+def designs_rules(name: str) -> list[FunctionType]:
+    """The rules of a design that are functions."""
+    design = STRATEGIES.get(name)
+    rules = [getattr(design, field.name) for field in fields(Strategy) if field.name != "header"]
+    return [rule for rule in rules if isinstance(rule, FunctionType)]
+
+
+def _parts(rules: list[FunctionType]) -> set[str]:
+    found: dict[FunctionType, None] = dict.fromkeys(rules)
+    left = list(rules)
+    while left:
+        rule = left.pop()
+        for name in _names(rule.__code__):
+            one = rule.__globals__.get(name)
+            if isinstance(one, FunctionType) and one not in found:
+                found[one] = None
+                left.append(one)
+    return {_place(rule) for rule in found if _is_ours(rule.__code__.co_filename)}
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _names(const)
+
+
+def _place(rule: FunctionType) -> str:
+    file = Path(rule.__code__.co_filename).resolve().relative_to(ROOT).as_posix()
+    return f"{file}:{rule.__qualname__}"

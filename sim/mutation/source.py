@@ -1,0 +1,226 @@
+"""Python source as the operators see it: functions, their nodes, and one replaced piece of text.
+
+Observation is no part of the protocol: assertions, probes, what is recorded, texts and annotations
+are never changed.
+"""
+
+import ast
+import difflib
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+"""The folder of the package `ddlsim`."""
+PACKAGE: Final = "ddlsim"
+MARK: Final = "_mutant_reached"
+"""The built-in function that a mutated module calls before the changed statement."""
+OBSERVING: Final = ("record", "_record", "probe", "__repr__", "label")
+"""How the names of functions begin that only observe."""
+SHOWN: Final = 72
+"""The number of characters of a piece of source that a sentence shows."""
+
+PLAIN: Final = (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Subscript)
+"""Expressions that need no parentheses anywhere."""
+Def = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Change(NamedTuple):
+    """The text that replaces the bytes of a source from `begin` until before `end`."""
+
+    begin: int
+    end: int
+    text: str
+
+
+class Function:
+    """One function or method of a module."""
+
+    def __init__(self, module: "Module", name: str, node: Def) -> None:
+        self.module = module
+        self.name = name
+        self.node = node
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        self.parameters = {one.arg: one.annotation for one in arguments}
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """Its nodes that may be changed, in the order of the text; nested functions left out."""
+        for statement in self.node.body:
+            yield from _changeable(statement)
+
+    def text(self, node: ast.AST) -> str:
+        """The source of a node."""
+        return self.module.text(node)
+
+    def operand(self, node: ast.AST) -> str:
+        """The source of an expression, in parentheses where it may need them."""
+        text = self.text(node)
+        if isinstance(node, PLAIN) or (isinstance(node, ast.Tuple) and text.startswith("(")):
+            return text
+        return f"({text})"
+
+    def replaced(self, node: ast.AST, text: str) -> Change:
+        """One node becomes this text."""
+        return Change(*self.module.span(node, node), text)
+
+    def parent(self, node: ast.AST) -> ast.AST:
+        """The node around a node."""
+        return self.module.parents[node]
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The nodes around a node within the function, the nearest first."""
+        while node is not self.node:
+            node = self.parent(node)
+            yield node
+
+
+class Module:
+    """The source of one module; `file` is relative to the package's folder."""
+
+    def __init__(self, file: str, source: str) -> None:
+        self.file = file
+        self.source = source
+        self.tree = ast.parse(source)
+        self._bytes = source.encode()
+        self._starts = [0]
+        for line in self._bytes.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+        self.parents = {
+            child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
+        }
+
+    @classmethod
+    def read(cls, file: str) -> "Module":
+        """The module in this file of the package."""
+        return cls(file, (ROOT / file).read_text("utf-8"))
+
+    @property
+    def name(self) -> str:
+        """Its name for `import`."""
+        return ".".join((PACKAGE, *Path(self.file).with_suffix("").parts))
+
+    def functions(self) -> Iterator[Function]:
+        """Every function that does more than observe, in the order of the text."""
+        yield from self._functions(self.tree, "")
+
+    def _functions(self, node: ast.AST, prefix: str) -> Iterator[Function]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, Def):
+                if child.name.startswith(OBSERVING):
+                    continue
+                yield Function(self, f"{prefix}{child.name}", child)
+                yield from self._functions(child, f"{prefix}{child.name}.")
+            elif isinstance(child, ast.ClassDef):
+                yield from self._functions(child, f"{prefix}{child.name}.")
+            elif isinstance(child, ast.stmt):
+                yield from self._functions(child, prefix)
+
+    def span(self, first: ast.AST, last: ast.AST) -> tuple[int, int]:
+        """The first byte of one node, and the byte behind the other."""
+        begin = self._starts[first.lineno - 1] + first.col_offset  # type: ignore[attr-defined]
+        end = self._starts[last.end_lineno - 1] + last.end_col_offset  # type: ignore[attr-defined]
+        return begin, end
+
+    def text(self, node: ast.AST) -> str:
+        """The source of a node."""
+        return self.between(*self.span(node, node))
+
+    def between(self, begin: int, end: int) -> str:
+        """The source between two bytes."""
+        return self._bytes[begin:end].decode()
+
+    def place(self, change: Change) -> tuple[int, int]:
+        """The line of a change, from 1, and the byte in it, from 0."""
+        line = bisect_right(self._starts, change.begin)
+        return line, change.begin - self._starts[line - 1]
+
+    def changed(self, change: Change) -> str:
+        """The source with one change."""
+        begin, end, text = change
+        return (self._bytes[:begin] + text.encode() + self._bytes[end:]).decode()
+
+    def sentence(self, change: Change) -> str:
+        """What a change does, in one line."""
+        before = _short(self.between(change.begin, change.end))
+        where = f"{self.file}:{self.place(change)[0]}"
+        if change.text == "pass":
+            return f"{where}: `{before}` is left out"
+        return f"{where}: `{before}` becomes `{_short(change.text)}`"
+
+    def diff(self, change: Change) -> str:
+        """The change as a unified diff."""
+        lines = difflib.unified_diff(
+            self.source.splitlines(keepends=True),
+            self.changed(change).splitlines(keepends=True),
+            f"a/sim/{self.file}",
+            f"b/sim/{self.file}",
+            n=2,
+        )
+        return "".join(lines)
+
+
+def marked(source: str, line: int, column: int) -> ast.Module:
+    """The tree of a module that calls `MARK` before the innermost statement at a place."""
+    tree = ast.parse(source)
+    body, at = _innermost(tree, line, column)
+    call = ast.parse(f"{MARK}()").body[0]
+    for node in ast.walk(call):
+        ast.copy_location(node, body[at])
+    body.insert(at, call)
+    return ast.fix_missing_locations(tree)
+
+
+def _innermost(node: ast.AST, line: int, column: int) -> tuple[list[ast.stmt], int]:
+    """The list of statements that holds the innermost one at a place, and its index there."""
+    found: tuple[list[ast.stmt], int] | None = None
+    for one in ast.walk(node):
+        for name in ("body", "orelse", "finalbody"):
+            body: object = getattr(one, name, None)  # an expression in `a if b else c`
+            if not isinstance(body, list):
+                continue
+            for at, statement in enumerate(body):
+                if _covers(statement, line, column):
+                    found = body, at  # `walk` comes to the inner ones later
+    assert found is not None, f"no statement at {line}:{column}"
+    return found
+
+
+def _covers(node: ast.stmt, line: int, column: int) -> bool:
+    assert node.end_lineno is not None, "a parsed node ends somewhere"
+    assert node.end_col_offset is not None, "a parsed node ends somewhere"
+    begins = (node.lineno, node.col_offset) <= (line, column)
+    return begins and (line, column) < (node.end_lineno, node.end_col_offset)
+
+
+def is_observing(node: ast.AST) -> bool:
+    """Whether a node only observes, or is a text or an annotation."""
+    match node:
+        case ast.Assert() | ast.Raise() | ast.JoinedStr() | ast.FunctionDef():
+            return True
+        case ast.AsyncFunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom():
+            return True
+        case ast.If(test=test) | ast.IfExp(test=test):
+            return any(getattr(one, "attr", "") == "recording" for one in ast.walk(test))
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
+            return name.startswith(OBSERVING)
+    return False
+
+
+def _changeable(node: ast.AST) -> Iterator[ast.AST]:
+    if is_observing(node):
+        return
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name in {"annotation", "returns", "decorator_list"}:
+            continue
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST):
+                yield from _changeable(child)
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= SHOWN else f"{flat[: SHOWN - 4]} ..."

@@ -1,0 +1,194 @@
+"""One trial: a forked process that imports the package, one module changed, and searches."""
+
+import gc
+import os
+import resource
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, Pipe
+from typing import Final, NoReturn
+
+import msgspec
+
+from ddlsim.execute.workers import Lifeline, death
+from ddlsim.model.records import Record
+from ddlsim.mutation.loader import Reached, install
+from ddlsim.mutation.mutants import Mutant
+from ddlsim.mutation.records import Conviction, Searched
+
+GIB: Final = 1 << 30
+MEMORY: Final = 2 * GIB
+"""The address space that a trial may take above that of its parent."""
+LAST_RESORT_S: Final = 120
+"""The system ends a trial that takes so much more CPU time than its budget."""
+
+
+class Budget(Record, frozen=True):
+    """When a trial ends without a conviction: after a number of runs, or an amount of CPU time."""
+
+    seeds: int | None = None
+    cpu_s: float | None = None
+
+
+class Begun(Record, frozen=True, tag="begun"):
+    """The trial begins the run of this number."""
+
+    number: int
+
+
+class Unimportable(Record, frozen=True, tag="unimportable"):
+    """The package cannot be imported with this mutant."""
+
+    error: str
+
+
+class Ended(Record, frozen=True, tag="ended"):
+    """The result of a trial; `reached` as in `Result`."""
+
+    searched: Searched
+    reached: int
+    cpu_s: float
+
+
+class Used(Record, frozen=True, tag="used"):
+    """The functions that the rules of designs consist of."""
+
+    rules: dict[str, list[str]]
+
+
+Message = Begun | Unimportable | Ended | Used
+Work = Callable[[Connection], None]
+"""What a child does; it sends its messages to its parent."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Message).decode
+
+
+class Child:
+    """A forked process under way, and the last run that it has begun."""
+
+    def __init__(self, work: Work, cpu_s: float | None) -> None:
+        self.receiver, sender = Pipe(duplex=False)
+        self.number: int | None = None
+        self._lifeline = Lifeline()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
+            self._pid = os.fork()
+        if not self._pid:
+            _serve(sender, self._lifeline, work, cpu_s)
+        self._lifeline.in_parent()
+        sender.close()
+
+    def message(self) -> Message | str:
+        """The next message but for runs that begin; a phrase for its death if it died."""
+        while True:
+            try:
+                message: Message = _decode(self.receiver.recv_bytes())
+            except EOFError:
+                return death(self._reaped())
+            if not isinstance(message, Begun):
+                self._reaped()
+                return message
+            self.number = message.number
+            if not self.receiver.poll():
+                return ""
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self._pid, 9)
+        self._reaped()
+
+    def _reaped(self) -> int:
+        self.receiver.close()
+        self._lifeline.close()
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+
+def _serve(sender: Connection, lifeline: Lifeline, work: Work, cpu_s: float | None) -> NoReturn:
+    """Do the work in the child; never returns and skips the parent's exit handlers."""
+    code = 1
+    try:
+        lifeline.in_child()
+        gc.freeze()
+        with open("/proc/self/statm", encoding="ascii") as file:
+            size = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+        if cpu_s is not None:
+            most = int(cpu_s) + LAST_RESORT_S
+            resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+        work(sender)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+# --- what children do ----------------------------------------------------------------------------
+
+
+def trial_of(mutant: Mutant | None, designs: Sequence[str], first: int, budget: Budget) -> Work:
+    """The search from a run's number on, with a mutant or without."""
+
+    def work(sender: Connection) -> None:
+        reached = Reached() if mutant is None else install(mutant)
+        try:
+            from ddlsim.mutation import search
+            from ddlsim.strategies.base import STRATEGIES
+
+            for design in designs:
+                STRATEGIES.get(design)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}".partition("\n")[0]
+            sender.send_bytes(_encode(Unimportable(text)))
+            return
+        search.limit_events()
+        runs = _Runs(sender, reached)
+        began_s = time.process_time()
+
+        def over(done: int) -> bool:
+            late = budget.cpu_s is not None and time.process_time() - began_s >= budget.cpu_s
+            return late or done == budget.seeds
+
+        searched = search.search(designs, first, over, runs.begin)
+        runs.end()
+        cpu_s = round(time.process_time() - began_s, 3)
+        sender.send_bytes(_encode(Ended(searched, runs.reached, cpu_s)))
+
+    return work
+
+
+class _Runs:
+    """Sends each run that begins, and counts those that execute the changed statement."""
+
+    def __init__(self, sender: Connection, reached: Reached) -> None:
+        self._sender = sender
+        self._statement = reached
+        self._before = reached.times
+        self.reached = 0
+
+    def begin(self, number: int) -> None:
+        self.end()
+        self._sender.send_bytes(_encode(Begun(number)))
+
+    def end(self) -> None:
+        self.reached += self._statement.times > self._before
+        self._before = self._statement.times
+
+
+def rules_of(designs: Sequence[str]) -> Work:
+    """The rules of designs."""
+
+    def work(sender: Connection) -> None:
+        from ddlsim.mutation import search
+
+        sender.send_bytes(_encode(Used(search.rules_used(designs))))
+
+    return work
+
+
+def lost(designs: Sequence[str], number: int, how: str) -> Conviction:
+    """The conviction of a run at which the process died."""
+    return Conviction(designs[number % len(designs)], number, "crash", how, "")
