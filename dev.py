@@ -10,6 +10,8 @@ usage: python3 dev.py VERB
     test bench        the benches, which print ratios and assert no timing
     test nightly      100,000 damaged inputs, and the laws on many more examples
     fuzz [ARGS]       damaged inputs for every command: --inputs N, --seed S, --only FORMAT
+    mutate [ARGS]     small faults in the protocol's source, and which the search finds:
+                      --area A, --cpu SECONDS, --seeds N, --sample N, --out DIR, --list
     check             the formatter, the linter, the types and the floors
     docs              the documentation site, from docs/ into build/docs
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
@@ -37,7 +39,7 @@ LOCK, PROJECT = ROOT / "requirements.txt", ROOT / "pyproject.toml"
 LINKS = {"ddlsim": "sim", "sim/analysis": "../analysis", "sim/_scenarios": "../scenarios"}
 
 DEMO = ("run realistic --expect", "run negative/no_completeness_wait --expect")
-COMMANDS = [f"tests/unit/{room}" for room in ("analysis", "cli", "execute")]
+COMMANDS = [f"tests/unit/{room}" for room in ("analysis", "cli", "execute", "mutation")]
 """Units that start processes, or do much: too slow for the stage that is run after each change."""
 UNITS = sorted(f"tests/unit/{path.name}" for path in (ROOT / "tests" / "unit").glob("[a-z]*"))
 UNITS = [unit for unit in UNITS if unit not in COMMANDS]
@@ -50,7 +52,7 @@ STAGES = {
     "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
-VERBS = {"demo", "test", "fuzz", "check", "docs", "lock", "setup"}
+VERBS = {"demo", "test", "fuzz", "mutate", "check", "docs", "lock", "setup"}
 NIGHTLY = ("--inputs", "100000")
 ONE_PROCESS = {"-n0", "-s", "--pdb", "--trace", "--collect-only", "--co"}
 NOT_PASSED_ON = {"PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
@@ -161,6 +163,11 @@ def fuzz(args: list[str]) -> int:
     return run(str(PYTHON), "-m", "tests.fuzz", *args)
 
 
+def mutate(args: list[str]) -> int:
+    """Try mutants of the protocol under the search alone."""
+    return run(str(PYTHON), "-m", "ddlsim.mutation", *args)
+
+
 def check() -> int:
     """Run every check, so that one visit shows all there is to mend."""
     results = []
@@ -197,13 +204,15 @@ def main(argv: list[str]) -> int:
     if verb == "lock":
         lock(args)
         return 0
-    if args and verb not in {"test", "fuzz"}:
+    if args and verb not in {"test", "fuzz", "mutate"}:
         stop(f"{verb} takes no arguments")
     set_up()
     if verb == "test":
         return test(args)
     if verb == "fuzz":
         return fuzz(args)
+    if verb == "mutate":
+        return mutate(args)
     plain = {"demo": demo, "check": check, "docs": docs}
     return plain[verb]() if verb in plain else 0
 

@@ -32,16 +32,17 @@ BAD_INPUT, INTERRUPTED = 2, 130
 def parsed(words: list[str]) -> argparse.Namespace:
     """The options; ends with 2 where they make no sense."""
     asked = argparse.ArgumentParser(prog="python3 dev.py mutate", usage=_usage())
-    asked.add_argument("--area", action="append", choices=AREAS)
-    asked.add_argument("--operator", action="append", choices=OPERATORS)
-    asked.add_argument("--only", action="append", default=[])
-    asked.add_argument("--cpu", type=float)
-    asked.add_argument("--seeds", type=int)
-    asked.add_argument("--jobs", type=int, default=cores())
-    asked.add_argument("--sample", type=int, default=SAMPLE)
-    asked.add_argument("--all", action="store_true")
-    asked.add_argument("--out", type=Path)
-    asked.add_argument("--list", action="store_true")
+    for name, known in (("--area", AREAS), ("--operator", OPERATORS)):
+        words_of = f"one of {', '.join(known)}"
+        asked.add_argument(name, action="append", choices=known, metavar="NAME", help=words_of)
+    asked.add_argument("--only", action="append", default=[], metavar="ID", help="this mutant")
+    asked.add_argument("--cpu", type=float, metavar="SECONDS", help=f"of each ({CPU_S:g})")
+    asked.add_argument("--seeds", type=int, metavar="N", help="worlds of each, for equal results")
+    asked.add_argument("--jobs", type=int, default=cores(), metavar="N", help="processes")
+    asked.add_argument("--sample", type=int, default=SAMPLE, metavar="N", help=f"({SAMPLE})")
+    asked.add_argument("--all", action="store_true", help="every mutant")
+    asked.add_argument("--out", type=Path, metavar="DIR", help="keep results, and go on from them")
+    asked.add_argument("--list", action="store_true", help="only list the mutants")
     options = asked.parse_args(words)
     for name in ("cpu", "seeds", "jobs", "sample"):
         value = getattr(options, name)

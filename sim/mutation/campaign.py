@@ -1,4 +1,4 @@
-"""Tries mutants, a process each: which are killed by the search, by whom, and after how much.
+"""Tries mutants, a process each: which ones the search kills, by which judge, after how much.
 
 A conviction counts only if the same world is not convicted without the mutant; else the search goes
 on behind it. Results are the same everywhere if the budget is a number of runs; a budget of CPU
@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from multiprocessing.connection import wait
 
+from msgspec import structs
+
 from ddlsim.mutation.areas import BASELINES, designs_for
 from ddlsim.mutation.loader import THIRD_PARTY
 from ddlsim.mutation.mutants import Mutant
-from ddlsim.mutation.records import Conviction, Result
+from ddlsim.mutation.records import Conviction, Ending, Result
 from ddlsim.mutation.trial import Budget, Child, Ended, Unimportable, Used, lost, rules_of, trial_of
 
 World = tuple[str, int]
@@ -70,8 +72,8 @@ class Campaign:
         return bool(self._running)
 
     def _ready(self) -> list["_Trial"]:
-        by_pipe = {trial.child.receiver: trial for trial in self._running}
-        return [by_pipe[one] for one in wait(list(by_pipe))]  # type: ignore[index]
+        ready = wait([trial.child.receiver for trial in self._running])
+        return [trial for trial in self._running if trial.child.receiver in ready]
 
 
 class _Trial:
@@ -96,9 +98,10 @@ class _Trial:
 
     def _searching(self) -> Child:
         seeds, cpu_s = self._budget.seeds, self._budget.cpu_s
-        left = Budget(
-            None if seeds is None else seeds - self._runs,
-            None if cpu_s is None else max(cpu_s - self._cpu_s, 0.0),
+        left = structs.replace(
+            self._budget,
+            seeds=None if seeds is None else seeds - self._runs,
+            cpu_s=None if cpu_s is None else max(cpu_s - self._cpu_s, 0.0),
         )
         return Child(trial_of(self.mutant, self._designs, self._runs, left), left.cpu_s)
 
@@ -133,7 +136,8 @@ class _Trial:
         if known is not None:
             return self._controlled(convicted_too=known)
         one = (found.design,)
-        self.child = Child(trial_of(None, one, found.seed, Budget(seeds=1)), None)
+        control = structs.replace(self._budget, seeds=1, cpu_s=None)
+        self.child = Child(trial_of(None, one, found.seed, control), None)
         return None
 
     def _controlled(self, *, convicted_too: bool) -> Result | None:
@@ -147,9 +151,9 @@ class _Trial:
         self.child = self._searching()
         return None
 
-    def _result(self, verdict: str, found: Conviction | None = None, error: str = "") -> Result:
+    def _result(self, verdict: Ending, found: Conviction | None = None, error: str = "") -> Result:
         one = self.mutant
         return Result(
-            one.id, one.area, one.operator, one.sentence, verdict,  # type: ignore[arg-type]
+            one.id, one.area, one.operator, one.sentence, verdict,
             found, self._runs, self._reached, round(self._cpu_s, 3), self._excused, error,
         )  # fmt: skip

@@ -7,6 +7,9 @@ from ddlsim.model.records import Record
 By = Literal["violation", "stuck", "endless", "assertion", "crash"]
 """How a run is convicted: by a judge, by what never completes, or by its end."""
 
+Ending = Literal["killed", "survived", "unimportable"]
+"""What a trial ends with."""
+
 
 class Conviction(Record, frozen=True):
     """A convicted run: what convicts it, and more about that.
@@ -42,7 +45,7 @@ class Result(Record, frozen=True):
     area: str
     operator: str
     sentence: str
-    verdict: Literal["killed", "survived", "unimportable"]
+    verdict: Ending
     conviction: Conviction | None = None
     runs: int = 0
     reached: int = 0

@@ -91,9 +91,9 @@ def _lines(results: Sequence[Result], equivalent: Mapping[str, str]) -> Iterator
     for area in AREAS:
         mine = [one for one in left if one.area == area]
         yield from _section(f"Survivors: {area}", (line for one in mine for line in _shown(one)))
-    same = (f"{one.id}\n    {equivalent[one.id]}" for one in survived if one.id in equivalent)
+    same = (f"{one.id}\n      {equivalent[one.id]}" for one in survived if one.id in equivalent)
     yield from _section("Equivalent", same)
-    broken = (f"{one.id}\n    {one.error}" for one in results if one.verdict == "unimportable")
+    broken = (f"{one.id}\n      {one.error}" for one in results if one.verdict == "unimportable")
     yield from _section("Does not import", broken)
     wrong = (one.id for one in results if one.verdict == "killed" and one.id in equivalent)
     yield from _section("Killed, though listed as equivalent", wrong)

@@ -3,15 +3,15 @@
 It imports the protocol: only the process of one trial may import this module.
 """
 
+import re
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from ddlsim.checkers.judge import Verdict, judge
 from ddlsim.checkers.outcome import Outcome
@@ -26,58 +26,61 @@ from ddlsim.scenario import findings
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.campaign import BAD_INPUT
 
-EVENTS_MAX: Final = 1_000_000
-"""A run with more events is taken for one that never ends."""
-RUN_CPU_S: Final = 30.0
-"""So is one that takes more CPU time."""
+TOO_MANY: Final = re.compile(r"\w+: more than \d+ events")
+"""The text of the error of a run with too many events."""
 
 
 class EndlessError(BaseException):
-    """A run took more than `RUN_CPU_S`; no handler of the protocol may catch it."""
+    """A run takes too much CPU time; no handler of the protocol may catch it."""
 
 
-def search(
-    designs: Sequence[str],
-    first: int,
-    over: Callable[[int], bool],
-    begun: Callable[[int], object],
-) -> Searched:
-    """Run swarm worlds from this number on, until one is convicted or `over(runs)` is true.
+class Search:
+    """Runs swarm worlds one after the other; a replaceable part: what finds a conviction.
 
-    World n has seed n, under one design after the other. `begun` is called with each number.
+    World n has seed n, under one design after the other. A run that takes more CPU time or more
+    events than given here is convicted of being endless.
     """
-    runs = 0
-    while not over(runs):
-        number = first + runs
-        begun(number)
-        runs += 1
-        conviction = try_seed(designs[number % len(designs)], number)
-        if conviction is not None:
-            return Searched(runs, conviction)
-    return Searched(runs, None)
+
+    def __init__(self, designs: Sequence[str], run_cpu_s: float, run_events: int) -> None:
+        self._designs = designs
+        self._run_cpu_s = run_cpu_s
+        self._findings = findings.known()
+        limit_events(run_events)
+
+    def first_conviction(
+        self, number: int, over: Callable[[int], bool], begun: Callable[[int], object]
+    ) -> Searched:
+        """Search from this world on until a run is convicted, or `over(runs)` is true.
+
+        `begun` is called with the number of each world.
+        """
+        runs = 0
+        while not over(runs):
+            begun(number + runs)
+            found = self.conviction(number + runs)
+            runs += 1
+            if found is not None:
+                return Searched(runs, found)
+        return Searched(runs, None)
+
+    def conviction(self, number: int) -> Conviction | None:
+        """Run and judge one world; None where it is not convicted, or cannot be read."""
+        design, seed = self._designs[number % len(self._designs)], number
+        try:
+            with _timed(self._run_cpu_s):
+                scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed)
+                verdict = judge(run(plan(scenario, seed)), findings=self._findings)
+        except BAD_INPUT:
+            return None
+        except EndlessError:
+            return Conviction(design, seed, "endless", "too much CPU time", "")
+        except Exception as error:
+            return _crash(design, seed, error)
+        return conviction_of(design, seed, verdict)
 
 
-def try_seed(design: str, seed: int) -> Conviction | None:
-    """Run and judge one swarm world; None where it is not convicted, or cannot be read."""
-    try:
-        with _limited():
-            scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed)
-            verdict = judge(run(plan(scenario, seed)), findings=_findings())
-    except BAD_INPUT:
-        return None
-    except EndlessError:
-        return Conviction(design, seed, "endless", f"more than {RUN_CPU_S:g} s of CPU time", "")
-    except Exception as error:
-        return _crash(design, seed, error)
-    return _conviction(design, seed, verdict)
-
-
-@cache
-def _findings() -> tuple[Any, ...]:
-    return findings.known()
-
-
-def _conviction(design: str, seed: int, verdict: Verdict) -> Conviction | None:
+def conviction_of(design: str, seed: int, verdict: Verdict) -> Conviction | None:
+    """The conviction of a judged run; None where it is none."""
     if verdict.outcome is Outcome.VIOLATED:
         first = next(one for one in verdict.violations if one.status == "violation")
         return Conviction(
@@ -96,8 +99,8 @@ def _crash(design: str, seed: int, error: Exception) -> Conviction:
     where = f"{Path(frames[-1].filename).stem}.{frames[-1].name}" if frames else ""
     text = f"{type(cause).__name__}: {cause}".partition("\n")[0]
     by: By = "assertion" if isinstance(cause, AssertionError) else "crash"
-    if f"more than {EVENTS_MAX} events" in str(error):
-        by = "endless"
+    if TOO_MANY.match(text):
+        by, text = "endless", "too many events"
     return Conviction(design, seed, by, text, where)
 
 
@@ -106,26 +109,26 @@ def _is_ours(file: str) -> bool:
 
 
 @contextmanager
-def _limited() -> Iterator[None]:
-    """Raise `EndlessError` after `RUN_CPU_S` of CPU time in the block."""
+def _timed(cpu_s: float) -> Iterator[None]:
+    """Raise `EndlessError` once the block has taken this much CPU time."""
 
     def late(_signal: int, _frame: FrameType | None) -> NoReturn:
         raise EndlessError
 
     signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, RUN_CPU_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def limit_events() -> None:
-    """Have every run of this process end with a crash after `EVENTS_MAX` events."""
+def limit_events(events_max: int) -> None:
+    """Have every run of this process crash after so many events."""
     whole = Loop.run
 
-    def limited(loop: Loop, until_us: int | None = None, events_max: int = EVENTS_MAX) -> None:
-        whole(loop, until_us, events_max)
+    def limited(loop: Loop, until_us: int | None = None, most: int = events_max) -> None:
+        whole(loop, until_us, most)
 
     Loop.run = limited  # type: ignore[method-assign, assignment]  # this process is a trial's own
 

@@ -118,8 +118,8 @@ class Module:
 
     def span(self, first: ast.AST, last: ast.AST) -> tuple[int, int]:
         """The first byte of one node, and the byte behind the other."""
-        begin = self._starts[first.lineno - 1] + first.col_offset  # type: ignore[attr-defined]
-        end = self._starts[last.end_lineno - 1] + last.end_col_offset  # type: ignore[attr-defined]
+        begin = self._starts[_number(first, "lineno") - 1] + _number(first, "col_offset")
+        end = self._starts[_number(last, "end_lineno") - 1] + _number(last, "end_col_offset")
         return begin, end
 
     def text(self, node: ast.AST) -> str:
@@ -158,6 +158,12 @@ class Module:
             n=2,
         )
         return "".join(lines)
+
+
+def _number(node: ast.AST, name: str) -> int:
+    """A position that statements and expressions have, and few other nodes do not."""
+    found: int = getattr(node, name)
+    return found
 
 
 def marked(source: str, line: int, column: int) -> ast.Module:

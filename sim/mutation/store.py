@@ -1,12 +1,14 @@
 """Files of a campaign, and the list of equivalent mutants."""
 
 import hashlib
+import os
 import tomllib
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from ddlsim.files import make_folder, write_text
 from ddlsim.model.records import Record
 from ddlsim.mutation.records import Result
 from ddlsim.mutation.source import ROOT
@@ -38,10 +40,10 @@ class Store:
     def __init__(self, folder: Path, budget: Budget) -> None:
         self._folder = folder
         self._results = folder / "results.jsonl"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         header, path = Header(tree(), budget), folder / "campaign.json"
         if not path.exists():
-            path.write_bytes(msgspec.json.encode(header))
+            write_text(path, msgspec.json.encode(header).decode())
         elif msgspec.json.decode(path.read_bytes(), type=Header) != header:
             raise BadInputError(f"{folder}: holds results of other source, or of another budget")
 
@@ -51,7 +53,7 @@ class Store:
             return []
         whole, _, cut = self._results.read_bytes().rpartition(b"\n")
         if cut:
-            self._results.write_bytes(whole + b"\n" if whole else b"")
+            os.truncate(self._results, len(whole) + 1 if whole else 0)
         return [msgspec.json.decode(line, type=Result) for line in whole.splitlines()]
 
     def add(self, result: Result) -> None:
@@ -62,7 +64,7 @@ class Store:
     def write_report(self, text: str) -> Path:
         """Write the report; returns its file."""
         path = self._folder / "report.txt"
-        path.write_text(f"{text}\n", "utf-8")
+        write_text(path, f"{text}\n")
         return path
 
 

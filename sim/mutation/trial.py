@@ -18,18 +18,23 @@ from ddlsim.mutation.loader import Reached, install
 from ddlsim.mutation.mutants import Mutant
 from ddlsim.mutation.records import Conviction, Searched
 
-GIB: Final = 1 << 30
-MEMORY: Final = 2 * GIB
-"""The address space that a trial may take above that of its parent."""
+MEMORY: Final = 4 << 30
+"""The bytes of address space that a trial may take."""
 LAST_RESORT_S: Final = 120
 """The system ends a trial that takes so much more CPU time than its budget."""
 
 
 class Budget(Record, frozen=True):
-    """When a trial ends without a conviction: after a number of runs, or an amount of CPU time."""
+    """When a trial ends without a conviction: after a number of runs, or an amount of CPU time.
+
+    A run that takes more CPU time than `run_cpu_s`, or more events than `run_events`, is taken for
+    one that never ends.
+    """
 
     seeds: int | None = None
     cpu_s: float | None = None
+    run_cpu_s: float = 30.0
+    run_events: int = 1_000_000
 
 
 class Begun(Record, frozen=True, tag="begun"):
@@ -112,9 +117,7 @@ def _serve(sender: Connection, lifeline: Lifeline, work: Work, cpu_s: float | No
     try:
         lifeline.in_child()
         gc.freeze()
-        with open("/proc/self/statm", encoding="ascii") as file:
-            size = int(file.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         if cpu_s is not None:
             most = int(cpu_s) + LAST_RESORT_S
             resource.setrlimit(resource.RLIMIT_CPU, (most, most))
@@ -135,16 +138,16 @@ def trial_of(mutant: Mutant | None, designs: Sequence[str], first: int, budget: 
     def work(sender: Connection) -> None:
         reached = Reached() if mutant is None else install(mutant)
         try:
-            from ddlsim.mutation import search
+            from ddlsim.mutation.search import Search
             from ddlsim.strategies.base import STRATEGIES
 
             for design in designs:
                 STRATEGIES.get(design)
+            search = Search(designs, budget.run_cpu_s, budget.run_events)
         except Exception as error:
             text = f"{type(error).__name__}: {error}".partition("\n")[0]
             sender.send_bytes(_encode(Unimportable(text)))
             return
-        search.limit_events()
         runs = _Runs(sender, reached)
         began_s = time.process_time()
 
@@ -152,7 +155,7 @@ def trial_of(mutant: Mutant | None, designs: Sequence[str], first: int, budget: 
             late = budget.cpu_s is not None and time.process_time() - began_s >= budget.cpu_s
             return late or done == budget.seeds
 
-        searched = search.search(designs, first, over, runs.begin)
+        searched = search.first_conviction(first, over, runs.begin)
         runs.end()
         cpu_s = round(time.process_time() - began_s, 3)
         sender.send_bytes(_encode(Ended(searched, runs.reached, cpu_s)))

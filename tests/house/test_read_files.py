@@ -15,6 +15,8 @@ ALLOWED = {
     "sim/scenario/findings.py": "scenarios that travel with the program",
     "sim/execute/isolation.py": "what the kernel tells of this process",
     "sim/scenario/measured.py": "`text_of` looks, and calls what reads",
+    "sim/mutation/source.py": "the program's own modules",
+    "sim/mutation/store.py": "the program's own modules, and results that it has written",
     "sim/cli/verb_list.py": "scenarios that travel with the program",
     "sim/cli/verb_new.py": "skeletons that travel with the program",
     "sim/model/terms.py": "a table that travels with the program",

@@ -15,6 +15,7 @@ ALLOWED = {
     "sim/sealed.py": "the place for Parquet",
     "sim/history/codec.py": "within `beside`",
     "sim/scenario/measured.py": "reads what others measured",
+    "sim/mutation/store.py": "a line for each result, while the campaign goes on",
     "analysis/spark/java.py": "a start script, renamed when it is whole",
     "analysis/spark/session.py": "the log's settings, in a folder of the session",
     "sim/history/stream.py": "a history while its run goes on, as `beside` has it",

@@ -28,20 +28,22 @@ def wait(function: Function, node: ast.AST) -> Iterator[Change]:
 @operator("order")
 def order(function: Function, node: ast.AST) -> Iterator[Change]:
     """What follows a wait is done before it: a lock is released early, a write comes too soon."""
-    body = getattr(node, "body", None)
-    for first, then in zip(body or (), (body or ())[1:], strict=False) if _is_block(body) else ():
-        is_effect = isinstance(then, ast.Assign | ast.AugAssign | ast.Delete) or (
-            isinstance(then, ast.Expr) and isinstance(then.value, ast.Call)
-        )
-        if not waits(first) or not is_effect or not isinstance(first, ast.Expr | ast.For):
-            continue
-        space = " " * first.col_offset
-        begin, end = function.module.span(first, then)
-        yield Change(begin, end, f"{function.text(then)}\n{space}{function.text(first)}")
+    then = _next(function.parent(node), node)
+    match then:
+        case ast.Assign() | ast.AugAssign() | ast.Delete() | ast.Expr(value=ast.Call()):
+            if isinstance(node, ast.Expr | ast.For) and waits(node):
+                begin, end = function.module.span(node, then)
+                space = " " * node.col_offset
+                yield Change(begin, end, f"{function.text(then)}\n{space}{function.text(node)}")
 
 
-def _is_block(body: object) -> bool:
-    return isinstance(body, list) and all(isinstance(one, ast.stmt) for one in body)
+def _next(around: ast.AST, node: ast.AST) -> ast.AST | None:
+    """The statement behind a statement."""
+    for _, body in ast.iter_fields(around):
+        if isinstance(body, list) and node in body[:-1]:
+            found: ast.AST = body[body.index(node) + 1]
+            return found
+    return None
 
 
 @operator("comparison")

@@ -1,0 +1,135 @@
+"""Ids of mutants are stable, areas complete, samples even; every equivalent one exists."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from ddlsim.mutation.areas import AREAS, BASELINES, FILES, OUT, area_of, designs_for
+from ddlsim.mutation.mutants import Mutant, mutants, mutants_of, sample
+from ddlsim.mutation.operators.table import OPERATORS
+from ddlsim.mutation.source import ROOT, Module
+from ddlsim.mutation.store import equivalent
+
+WITHOUT_MUTANTS = {
+    "commands.py", "ids.py", "messages.py", "meta_commands.py", "replica_messages.py",
+    "state_machine.py", "strategy.py",
+}  # fmt: skip
+"""Files of records, protocols of types and names; other files without code are packages' own."""
+
+BEFORE = """\
+class Locks:
+    def free(self, tx):
+        if tx in self.held and tx not in self.old:
+            del self.held[tx]
+
+    def wait(self, tx):
+        return self.ts < tx.ts
+"""
+AFTER = '''\
+"""More text."""
+
+def other(a, b):
+    return a < b
+
+class Locks:
+    """More text."""
+
+    def wait(self, tx):
+        return self.ts < tx.ts
+
+    def free(self, tx):
+        if tx in self.held and tx not in self.old:
+            del self.held[tx]  # a remark
+'''
+
+
+def of(source: str) -> dict[str, Mutant]:
+    file = "protocol/transaction/locks.py"
+    return {one.id: one for one in mutants_of(Module(file, source))}
+
+
+def test_ids_are_stable_against_edits_elsewhere() -> None:
+    before, after = of(BEFORE), of(AFTER)
+    assert len(before) == 8
+    assert set(before) < set(after)
+    for name, one in before.items():
+        assert after[name].sentence.partition(" ")[2] == one.sentence.partition(" ")[2]
+
+
+def test_an_id_names_area_file_function_operator_and_number() -> None:
+    assert "locks:protocol/transaction/locks.py:Locks.free:half:2" in of(BEFORE)
+    assert all(name.partition(":")[0] == one.area for name, one in mutants().items())
+
+
+def test_every_mutant_of_a_sample_differs_from_the_source_and_compiles() -> None:
+    for one in sample(mutants().values(), 200):
+        file = one.place.partition(":")[0]
+        assert one.source != (ROOT / file).read_text("utf-8"), one.id
+        compile(one.source, file, "exec")
+        assert one.diff.startswith("--- a/sim/"), one.id
+
+
+def places() -> Iterator[str]:
+    for path in sorted(path for pattern in FILES for path in ROOT.glob(pattern)):
+        module = Module.read(path.relative_to(ROOT).as_posix())
+        yield from (f"{module.file}:{function.name}" for function in module.functions())
+
+
+def test_every_function_of_the_protocol_has_an_area_or_is_left_out() -> None:
+    homeless = [
+        place
+        for place in places()
+        if area_of(place) is None
+        and area_of(place.partition(":")[0] + ":") is None
+        and not any(place.startswith(pattern.rstrip("*")) for pattern in OUT)
+        and place.partition(":")[0].rpartition("/")[2] not in WITHOUT_MUTANTS
+    ]
+    assert homeless == []
+
+
+def test_every_area_and_operator_has_mutants() -> None:
+    known = mutants().values()
+    assert {one.area for one in known} == set(AREAS)
+    assert {one.operator for one in known} == set(OPERATORS)
+
+
+def test_a_sample_is_even_over_areas_and_begins_with_the_smaller_one() -> None:
+    known = list(mutants().values())
+    small, large = sample(known, 120), sample(known, 360)
+    assert [one.id for one in large[:120]] == [one.id for one in small]
+    assert len({one.id for one in large}) == 360
+    assert set(Counter(one.area for one in large).values()) == {360 // len(AREAS)}
+    assert sample(reversed(known), 120) == small
+
+
+def test_a_sample_has_many_operators_of_each_area() -> None:
+    chosen = sample(mutants().values(), 180)
+    for area in AREAS:
+        assert len({one.operator for one in chosen if one.area == area}) >= 10
+
+
+def test_the_list_of_equivalent_mutants_names_mutants_that_exist_with_a_reason() -> None:
+    unknown = [name for name in equivalent() if name not in mutants()]
+    assert unknown == [], "these mutants are no more; take them out of equivalent.toml"
+    assert all(len(reason) > 20 for reason in equivalent().values())
+
+
+RULE = "protocol/design/closing.py:schema_at_commit_ts_at_one_instant"
+
+
+@pytest.mark.parametrize(
+    ("place", "used", "designs"),
+    [
+        ("protocol/raft/log.py:RaftLog.sync", {}, ("iep_closed", "iep")),
+        (RULE, {"iep_closed": RULE}, ("iep_closed",)),
+        (f"{RULE}.inner", {"iep_closed": RULE, "iep": RULE}, ("iep_closed", "iep")),
+        (RULE, {"ignite3": RULE}, ("ignite3",)),
+        (RULE, {}, ()),
+    ],
+)
+def test_a_mutant_is_tried_under_the_baselines_that_have_its_function(
+    place: str, used: dict[str, str], designs: tuple[str, ...]
+) -> None:
+    rules = {name: frozenset([used[name]] if name in used else []) for name in BASELINES}
+    assert designs_for(place, rules) == designs

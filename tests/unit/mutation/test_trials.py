@@ -1,0 +1,137 @@
+"""Trials convict what is broken, and nothing else; a mutated module is really the one that runs."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from ddlsim.checkers.judge import Verdict
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.history.world_events import NeverCompleted
+from ddlsim.mutation.records import Conviction, Result
+from ddlsim.mutation.search import conviction_of
+from ddlsim.mutation.source import ROOT
+from ddlsim.mutation.trial import Budget
+from ddlsim.units import Micros
+from tests.support.trials import PROJECT, Plant, Request, tried
+
+HLC = "model/hlc.py"
+TICK = """\
+        self._last = last = physical if physical > last else last + 1
+        if last > self._limit:
+            self._raise_limit(last)
+        return last  # type: ignore[return-value]  # a call"""
+SAME = Plant(HLC, TICK, TICK)
+STANDS_STILL = Plant(HLC, TICK, TICK.replace("last + 1", "last"))
+NEVER_LOADS = Plant(HLC, 'Final = "clock limit"', "Final = 1 / 0")
+
+
+def at_each_tick(statement: str) -> Plant:
+    """The clock executes a statement more."""
+    return Plant(HLC, TICK, f"        {statement}\n{TICK}")
+
+
+RAISES = at_each_tick("assert not self, 'planted'")
+FAILS = at_each_tick("self.planted()")
+SPINS = at_each_tick("while True: pass")
+DIES = at_each_tick("__import__('os')._exit(3)")
+CLOSED = ("iep_closed",)
+
+
+def results(*plants: Plant, seeds: int = 8, run_cpu_s: float = 60.0) -> list[Result]:
+    return tried(Request(plants, CLOSED, Budget(seeds=seeds, run_cpu_s=run_cpu_s)))
+
+
+@pytest.fixture(scope="module")
+def all_results() -> dict[str, Result]:
+    plants = {
+        "stands still": STANDS_STILL, "same": SAME, "raises": RAISES, "fails": FAILS,
+        "dies": DIES, "never loads": NEVER_LOADS,
+    }  # fmt: skip
+    return dict(zip(plants, results(*plants.values()), strict=True))
+
+
+def test_a_mutant_that_breaks_an_invariant_is_killed_by_its_judge(
+    all_results: dict[str, Result],
+) -> None:
+    found = all_results["stands still"]
+    assert found.verdict == "killed"
+    assert found.conviction is not None
+    assert (found.conviction.by, found.conviction.what) == ("violation", "I12 machinery")
+    assert found.runs == found.conviction.seed + 1
+    assert found.reached == found.runs
+
+
+def test_source_without_a_change_survives_and_is_reached(all_results: dict[str, Result]) -> None:
+    found = all_results["same"]
+    assert (found.verdict, found.conviction, found.runs, found.reached) == ("survived", None, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "what"),
+    [
+        ("raises", "assertion", "AssertionError: planted"),
+        ("fails", "crash", "AttributeError: 'HybridClock' object has no attribute 'planted'"),
+        ("dies", "crash", "its process exited with code 3"),
+    ],
+)
+def test_a_conviction_names_how_the_run_ended(
+    name: str, by: str, what: str, all_results: dict[str, Result]
+) -> None:
+    found = all_results[name].conviction
+    assert found is not None
+    assert (found.by, found.what) == (by, what)
+
+
+def test_a_run_with_an_operation_that_never_ends_is_stuck() -> None:
+    never = NeverCompleted(Micros(1), "c1", "op", "an answer")
+    verdict = Verdict(Outcome.STUCK, (), {}, (never,), (), {})
+    found = conviction_of("iep", 3, verdict)
+    assert found == Conviction("iep", 3, "stuck", "stuck", "an answer")
+    assert conviction_of("iep", 3, structs.replace(verdict, outcome=Outcome.UNKNOWN)) is None
+
+
+def test_a_mutant_that_cannot_be_imported_is_no_kill(all_results: dict[str, Result]) -> None:
+    found = all_results["never loads"]
+    assert (found.verdict, found.conviction, found.runs) == ("unimportable", None, 0)
+    assert found.error == "ZeroDivisionError: division by zero"
+
+
+def test_a_run_that_takes_too_much_cpu_time_is_endless() -> None:
+    (found,) = results(SPINS, seeds=1, run_cpu_s=3.0)
+    assert found.conviction is not None
+    assert (found.conviction.by, found.conviction.what) == ("endless", "too much CPU time")
+
+
+def test_a_run_that_is_convicted_without_the_mutant_does_not_count() -> None:
+    """With so few events allowed every run is convicted, the design's own ones as well."""
+    (found,) = tried(Request((STANDS_STILL,), CLOSED, Budget(seeds=2, run_events=100)))
+    assert (found.verdict, found.runs, found.excused) == ("survived", 2, 2)
+
+
+def test_verdicts_are_the_same_under_both_hash_seeds_and_any_number_of_processes() -> None:
+    plants = (STANDS_STILL, SAME, FAILS)
+    found = []
+    for hash_seed, jobs in (("1", 1), ("2", 3)):
+        request = Request(plants, ("iep_closed", "iep"), Budget(seeds=8), jobs)
+        each = tried(request, PYTHONHASHSEED=hash_seed)
+        found.append([structs.replace(one, cpu_s=0.0) for one in each])
+    assert found[0] == found[1]
+
+
+def test_caches_of_bytecode_neither_hide_a_mutant_nor_take_it_over(tmp_path: Path) -> None:
+    variables = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
+    load = [sys.executable, "-c", "import ddlsim.model.hlc"]
+    subprocess.run(load, cwd=PROJECT, env={**os.environ, **variables}, check=True)
+    (cached,) = tmp_path.rglob("hlc.*.pyc")
+    before = cached.read_bytes()
+    request = Request((RAISES,), CLOSED, Budget(seeds=1))
+    (found,) = tried(request, **variables)
+    assert found.verdict == "killed"
+    assert cached.read_bytes() == before
+    assert importlib.util.find_spec("ddlsim.model.hlc") is not None
+    assert "planted" not in (ROOT / HLC).read_text("utf-8")
