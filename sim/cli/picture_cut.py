@@ -43,13 +43,17 @@ META: Final = "meta"
 
 
 class Subject(NamedTuple):
-    """What an argument is about: its transactions, operations, updates, tables and groups."""
+    """What an argument is about: its transactions, operations, updates, tables and groups.
+
+    `leases` are the beginnings of their leases: what only prolongs one is left out.
+    """
 
     txs: frozenset[str]
     ops: frozenset[str]
     versions: frozenset[int]
     tables: tuple[int, ...]
     groups: frozenset[str]
+    leases: frozenset[LeaseBegan]
 
     def concerns(self, event: AnyEvent) -> bool:
         """Whether an event is one of these transactions, operations or updates."""
@@ -62,7 +66,7 @@ class Subject(NamedTuple):
         if isinstance(event, LeaderElected | LeaderSteppedDown | SnapshotInstalled | EntryLost):
             return event.group == META or event.group in self.groups
         if isinstance(event, LeaseBegan):
-            return event.group in self.groups
+            return event in self.leases
         return isinstance(event, NodeCrashed | NodeRestarted | ClockSet | SettingChanged)
 
 
@@ -114,10 +118,17 @@ def subject_of(case: Case, parties: Iterable[Party], events: Iterable[AnyEvent])
         table = getattr(event, "object_id", 0)
         tables |= {str(table): None} if table else {}
     numbers = tuple(int(one) for one in tables)
-    groups = {event.group for _, event in case.of(LeaseBegan)}
-    concerned = frozenset(one for one in groups if one.partition("/")[0] in tables)
+    leases: dict[tuple[str, str, int], LeaseBegan] = {}
+    for _, lease in case.of(LeaseBegan):
+        if lease.group.partition("/")[0] in tables:
+            leases.setdefault((lease.group, lease.holder, lease.start_ts), lease)
     return Subject(
-        frozenset(txs), frozenset(ops), frozenset(map(int, versions)), numbers, concerned
+        frozenset(txs),
+        frozenset(ops),
+        frozenset(map(int, versions)),
+        numbers,
+        frozenset(group for group, _, _ in leases),
+        frozenset(leases.values()),
     )
 
 

@@ -35,12 +35,15 @@ from ddlsim.history.world_events import (
     ClockSet,
     CommandLogged,
     LeaderElected,
+    LeaderSteppedDown,
     LeaseBegan,
     MessageDelivered,
     MessageSent,
     NodeCrashed,
     NodeRestarted,
     PartitionSafeTime,
+    SettingChanged,
+    TxRecovered,
 )
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario.findings import described
@@ -50,6 +53,8 @@ MOST_ROWS = 3
 """So many of the rows that a scan found are named."""
 SILENT = (CommandLogged, Encoded, MessageDelivered, Named, PartitionSafeTime, SafeTimeAdvanced)
 """What the state before and after a step shows, or the step's other events."""
+OF_LANE = (Invoked, Ok, Failed, Unknown, UpdateApplied, SchemaResolved, NodeCrashed, LeaderElected)
+"""Events whose words have the node or client as their subject."""
 
 
 def sentence(case: Case, events: Sequence[AnyEvent]) -> str:
@@ -76,7 +81,12 @@ def _words_of(case: Case, events: Sequence[AnyEvent]) -> Iterator[str]:
 
 def event_words(case: Case, event: AnyEvent) -> str:
     """One event in some words, as one says it beside its lane."""
-    words = _of_client(event) or _of_schema(case, event) or _of_tx(case, event) or _of_world(event)
+    words = (
+        _of_client(event)
+        or _of_schema(case, event)
+        or _of_tx(case, event)
+        or _of_world(case, event)
+    )
     return words or describe(event, case)
 
 
@@ -144,7 +154,7 @@ def _of_tx(case: Case, event: AnyEvent) -> str | None:
     return None
 
 
-def _of_world(event: AnyEvent) -> str | None:
+def _of_world(case: Case, event: AnyEvent) -> str | None:
     if isinstance(event, NodeCrashed):
         return "crashes"
     if isinstance(event, NodeRestarted):
@@ -152,10 +162,16 @@ def _of_world(event: AnyEvent) -> str | None:
     if isinstance(event, ClockSet):
         return f"its clock is now {event.offset_us / US_PER_MS:+g} ms from true time"
     if isinstance(event, LeaderElected):
-        return f"is elected leader of {event.group} in term {event.term}"
+        return f"is elected leader of {case.schemas.group(event.group)} in term {event.term}"
+    if isinstance(event, LeaderSteppedDown):
+        return f"is no longer leader of {case.schemas.group(event.group)}, term {event.term}"
     if isinstance(event, LeaseBegan):
-        until = show(event.expiration_ts)
-        return f"lease of {event.group}: {event.holder} from {show(event.start_ts)} until {until}"
+        lease = f"lease of {case.schemas.group(event.group)}: {event.holder}"
+        return f"{lease} from {show(event.start_ts)} until {show(event.expiration_ts)}"
+    if isinstance(event, TxRecovered):
+        return f"recovery ends {event.tx}: {event.outcome}"
+    if isinstance(event, SettingChanged):
+        return f"its setting {event.key} is now {event.value} ms"
     return None
 
 
@@ -226,7 +242,9 @@ def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
 def _subject(event: AnyEvent) -> str:
     """The node or client of an event, as the beginning of its sentence."""
     lane = getattr(event, "client", None) or getattr(event, "node", None)
-    return "" if lane is None else f"{lane}: "
+    if lane is None:
+        return ""
+    return f"{lane} " if isinstance(event, OF_LANE) else f"on {lane} "
 
 
 def _counts(case: Case, violation: Violation) -> str:
@@ -237,7 +255,7 @@ def _counts(case: Case, violation: Violation) -> str:
         table = next(one for one in described() if one.id == finding)
         rules = ", ".join(f"{field} = {rule}" for field, rule in table.closing.items())
         closing = f"; {rules} closes it" if rules else ""
-        words = f"{design} shows the known finding {finding} ({table.title}){closing}"
+        words = f"{design} has the known finding {finding} ({table.title}), no violation{closing}"
     elif status == "violation":
         words = f"{design} promises that this cannot happen, and all that it assumes holds"
         words += _mutant(case.header.mutant)

@@ -12,6 +12,7 @@
   const words = document.getElementById("words");
   const cells = [...document.querySelectorAll("#state td")];
   const here = document.getElementById("here");
+  const lanes = document.querySelector(".lanes");
   const space = document.getElementById("space");
   const middle = (step) => Number(step.dataset.top) + Number(step.dataset.height) / 2;
   const states = []; // of each step: the texts of all cells before it, and after it
@@ -37,9 +38,8 @@
     show(...states[chosen]);
     around.hidden = false;
     history.replaceState(null, "", `#step=${chosen + 1}`);
-    const narrow = innerWidth <= 900; // then the lanes scroll sideways
     const dot = document.getElementById(`dot-${chosen + 1}`);
-    if (move) dot.scrollIntoView({ block: "center", inline: narrow ? "center" : "nearest" });
+    if (move) dot.scrollIntoView({ block: "center", inline: narrow.matches ? "center" : "nearest" });
   }
 
   function show(before, after) {
@@ -80,6 +80,10 @@
     const li = event.target.closest("li");
     choose(li ? steps.indexOf(li) : nearest, { move: false });
   });
+  const narrow = matchMedia("(max-width: 900px)"); // then lanes scroll sideways, words are below
+  if (narrow.matches) {
+    scale(Math.max(0.55, Math.min(1, space.parentElement.clientWidth / lanes.clientWidth)));
+  }
   const asked = Number((location.hash.match(/^#step=(\d+)$/) || [])[1]);
   if (asked) choose(asked - 1);
 })();
