@@ -7,12 +7,13 @@ from ddlsim.cli.documents import part
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.repeat import also, of_scenario
 from ddlsim.history.history import FORMAT
+from ddlsim.mutation.power import Power
 from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.kills import MutantRow, Survivor
 from ddlsim.verify.verification import ScenarioRow, Verification
 
 
-def document(result: Verification) -> shapes.Verify:
+def document(result: Verification, measured: Power | None) -> shapes.Verify:
     """The document of `--output json`."""
     return part(
         result,
@@ -27,7 +28,17 @@ def document(result: Verification) -> shapes.Verify:
         scenarios=[_scenario(row) for row in result.scenarios if row.kind != "claims"],
         claims=[_claim(row) for row in result.claims],
         vacuous=[row.scenario for row in result.vacuous],
+        power=None if measured is None else power_of_search(measured),
     )
+
+
+def power_of_search(measured: Power) -> shapes.PowerOfSearch:
+    """The key `power` of the document."""
+    areas: dict[str, shapes.PowerOfArea] = {
+        area: {"mutants": mutants, "killed": killed}
+        for area, (mutants, killed) in measured.areas.items()
+    }
+    return part(measured, shapes.PowerOfSearch, areas=areas, survivors=list(measured.survivors))
 
 
 def _mutant(row: MutantRow) -> shapes.MutantOfSuite:

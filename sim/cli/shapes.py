@@ -309,6 +309,23 @@ class ClaimOfSuite(TypedDict):
     excuse: str | None
 
 
+class PowerOfArea(TypedDict):
+    """Mutants of the source in one area, and those that the search killed."""
+
+    mutants: int
+    killed: int
+
+
+class PowerOfSearch(TypedDict):
+    """What the search finds of a fixed sample of faults, with so many seeds for each."""
+
+    mutants: int
+    killed: int
+    seeds: int
+    areas: dict[str, PowerOfArea]
+    survivors: list[str]
+
+
 class Verify(TypedDict):
     """The result of the regression suite."""
 
@@ -321,6 +338,7 @@ class Verify(TypedDict):
     cases: int
     runs: int
     mutation_score: float | None
+    power: PowerOfSearch | None
     mutants: list[MutantOfSuite]
     survivors: list[SurvivorOfSuite]
     undecided_mutants: list[SurvivorOfSuite]

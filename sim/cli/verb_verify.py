@@ -7,6 +7,7 @@ from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import note
 from ddlsim.cli.progress import SuiteProgress
+from ddlsim.mutation.power import Power, power
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
 from ddlsim.verify.suite import cases_of, names_of, run_suite
@@ -43,7 +44,7 @@ def execute(options: Options) -> int:
         every_mutant=whole,
         bounded=options.time is not None and seeds is UNTIL_TIME_IS_UP,
     )
-    show(options, result)
+    show(options, result, power(options.jobs) if options.power else None)
     return exit_code(result)
 
 
@@ -54,13 +55,13 @@ def exit_code(result: Verification) -> int:
     return AS_EXPECTED if result.decided else NOT_DECIDED
 
 
-def show(options: Options, result: Verification) -> None:
+def show(options: Options, result: Verification, measured: Power | None) -> None:
     """Print the result in the form that was asked for."""
     if options.output == "json":
-        print(documents.text(document_verify.document(result)))
+        print(documents.text(document_verify.document(result, measured)))
     elif options.output == "junit":
         print(junit.text("ddlsim verify", "verify", document_verify.tests(result)))
     else:
         from ddlsim.cli import view_verify, words
 
-        view_verify.show(result, words.console())
+        view_verify.show(result, words.console(), measured)

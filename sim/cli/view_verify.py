@@ -8,6 +8,7 @@ from rich.text import Text
 from ddlsim.cli.document_verify import command as repeat
 from ddlsim.cli.view import some
 from ddlsim.cli.words import INDENT, block, command, counted, labelled, say, unreached
+from ddlsim.mutation.power import Power
 from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.kills import MutantRow
 from ddlsim.verify.suite import BLOCKS
@@ -19,9 +20,11 @@ BECAUSE = ", the time was up"
 SCENARIO_FOLDER = "negative/"
 
 
-def show(result: Verification, to: Console) -> None:
+def show(result: Verification, to: Console, measured: Power | None = None) -> None:
     """The whole result."""
     _headline(result, to)
+    if measured is not None:
+        _power(measured, to)
     _mutants(result.mutants, to)
     _survivors(result, to)
     _claims(result.claims, to)
@@ -50,6 +53,18 @@ def _headline(result: Verification, to: Console) -> None:
     more = f", {waiting} not decided" if waiting else ""
     judged = counted(len(designs), "design")
     say(f"{counted(kept, 'claim')} of {judged} kept, {broken} broken{more}", to)
+
+
+def _power(measured: Power, to: Console) -> None:
+    killed, of = measured.killed, measured.mutants
+    worlds = counted(measured.seeds, "world")
+    say(
+        f"power of the search {killed / of:.0%}: {killed} of {counted(of, 'fault')} in the "
+        f"protocol's source convicted within {worlds} each",
+        to,
+    )
+    missed = [f"{area} {mutants - found}" for area, (mutants, found) in measured.areas.items()]
+    say(f"not convicted: {', '.join(one for one in missed if not one.endswith(' 0'))}", to)
 
 
 def _size(result: Verification) -> str:

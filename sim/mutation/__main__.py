@@ -1,7 +1,8 @@
 """Plants small faults in the protocol's source and tells which the search finds.
 
 usage: python3 dev.py mutate [--area A]... [--operator O]... [--cpu SECONDS] [--seeds N] [--jobs N]
-                             [--sample N | --all] [--only ID]... [--out DIR] [--list]
+                             [--sample N | --all] [--only ID]... [--without-equivalent]
+                             [--out DIR] [--list | --json]
 
 Each mutant is judged by the judges alone under the search alone: swarm worlds with seeds 0, 1, 2 ..
 until one is convicted or its budget ends. --seeds gives the same results on every machine. --out
@@ -12,6 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 from typing import TextIO
+
+import msgspec
 
 from ddlsim.execute.workers import cores
 from ddlsim.mutation import report
@@ -42,7 +45,11 @@ def parsed(words: list[str]) -> argparse.Namespace:
     asked.add_argument("--sample", type=int, default=SAMPLE, metavar="N", help=f"({SAMPLE})")
     asked.add_argument("--all", action="store_true", help="every mutant")
     asked.add_argument("--out", type=Path, metavar="DIR", help="keep results, and go on from them")
+    asked.add_argument(
+        "--without-equivalent", action="store_true", help="none that is known to be equivalent"
+    )
     asked.add_argument("--list", action="store_true", help="only list the mutants")
+    asked.add_argument("--json", action="store_true", help="print results instead of the report")
     options = asked.parse_args(words)
     for name in ("cpu", "seeds", "jobs", "sample"):
         value = getattr(options, name)
@@ -67,6 +74,9 @@ def chosen(options: argparse.Namespace, campaign: Campaign) -> list[Mutant]:
     found = [one for one in known.values() if campaign.designs(one)]
     found = [one for one in found if not options.area or one.area in options.area]
     found = [one for one in found if not options.operator or one.operator in options.operator]
+    if options.without_equivalent:
+        same = equivalent()
+        found = [one for one in found if one.id not in same]
     return found if options.all else sample(found, options.sample)
 
 
@@ -126,8 +136,9 @@ def main(words: list[str]) -> int:
         code = INTERRUPTED
         sys.stderr.write("\ninterrupted; a call with the same --out goes on from here\n")
     places = {one.id: place for place, one in enumerate(wanted)}
-    text = report.text(sorted(results, key=lambda one: places[one.id]), equivalent())
-    sys.stdout.write(f"{text}\n")
+    results.sort(key=lambda one: places[one.id])
+    text = report.text(results, equivalent())
+    sys.stdout.write(msgspec.json.encode(results).decode() if options.json else f"{text}\n")
     if store is not None:
         store.write_report(text)
     return code

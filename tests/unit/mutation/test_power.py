@@ -1,0 +1,53 @@
+"""The power of the search is the share of a sample of mutants that it kills."""
+
+import io
+
+from rich.console import Console
+
+from ddlsim.cli import view_verify
+from ddlsim.cli.document_verify import power_of_search
+from ddlsim.mutation.power import power, power_of
+from ddlsim.mutation.records import Conviction, Result
+from ddlsim.verify.verification import verification
+
+KILLED = Conviction("iep", 3, "violation", "I3 serializability", "")
+RESULTS = [
+    Result("raft:a", "raft", "guard", "a.py:1: one", "killed", KILLED, 4, 4, 1.0),
+    Result("raft:b", "raft", "guard", "b.py:2: two", "survived", None, 9, 3, 2.0),
+    Result("locks:c", "locks", "guard", "c.py:3: three", "unimportable", error="NameError"),
+    Result("locks:d", "locks", "guard", "d.py:4: four", "survived", None, 9, 3, 2.0),
+]
+
+
+def test_power_counts_mutants_that_can_be_imported() -> None:
+    found = power_of(RESULTS, 9)
+    assert (found.mutants, found.killed, found.seeds) == (3, 1, 9)
+    assert found.areas == {"raft": (2, 1), "locks": (1, 0)}
+    assert found.survivors == ("b.py:2: two", "d.py:4: four")
+
+
+def test_the_document_of_verify_has_the_power_by_area() -> None:
+    assert power_of_search(power_of(RESULTS, 9)) == {
+        "mutants": 3,
+        "killed": 1,
+        "seeds": 9,
+        "areas": {"raft": {"mutants": 2, "killed": 1}, "locks": {"mutants": 1, "killed": 0}},
+        "survivors": ["b.py:2: two", "d.py:4: four"],
+    }
+
+
+def test_the_view_of_verify_names_the_areas_with_survivors() -> None:
+    to = Console(file=io.StringIO(), width=200)
+    result = verification([], [], range(1), every_mutant=False)
+    view_verify.show(result, to, power_of(RESULTS, 9))
+    text = to.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+    assert "power of the search 33%: 1 of 3 faults in the protocol's source convicted" in text
+    assert "not convicted: raft 1, locks 1" in text
+
+
+def test_power_is_measured_in_a_process_of_its_own_and_repeats() -> None:
+    first, second = (power(jobs, mutants=3, seeds=2) for jobs in (1, 2))
+    assert first == second
+    assert first.mutants == 3
+    assert sum(mutants for mutants, _ in first.areas.values()) == 3
+    assert len(first.survivors) == 3 - first.killed
