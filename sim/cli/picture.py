@@ -158,7 +158,7 @@ def _stepping(case: Case, drawn: Space) -> _Stepping:
     for row, (before, after) in zip(
         rows, states(case, drawn.steps, steps, nodes, drawn.tables), strict=True
     ):
-        words = sentence(case, drawn.steps.events_of(row.shown.step))
+        words = sentence(case, drawn.acts[row.shown.step.number])
         texts.append(_StepText(row, words, "; ".join(_changes(before, after))))
         data.append((_differing(last, before, nodes), _differing(before, after, nodes)))
         last = after

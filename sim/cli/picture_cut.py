@@ -117,6 +117,9 @@ def subject_of(case: Case, parties: Iterable[Party], events: Iterable[AnyEvent])
         ops |= {} if op is None else {op: None}
         table = getattr(event, "object_id", 0)
         tables |= {str(table): None} if table else {}
+    for op in ops:  # one that was tried again has been several transactions
+        operation = case.operations.get(op)
+        txs |= {} if operation is None else operation.txs
     numbers = tuple(int(one) for one in tables)
     leases: dict[tuple[str, str, int], LeaseBegan] = {}
     for _, lease in case.of(LeaseBegan):
@@ -150,6 +153,7 @@ def cut(steps: Steps, subject: Subject, evidence: Iterable[int], offending: Iter
         if number in last or any(map(subject.concerns, steps.events_of(steps.steps[number])))
     }
     own -= _initial(steps, own - red)
+    own -= _of_bystanders(steps, subject, own, red)
     chosen = _with_triggers(steps, own)
     chosen |= _disturbances(steps, subject, past, chosen)
     late = _late(steps, subject, past, chosen) if last else set()
@@ -176,6 +180,17 @@ def _initial(steps: Steps, numbers: Iterable[int]) -> set[int]:
 def _is_quiet(steps: Steps, number: int) -> bool:
     events = steps.events_of(steps.steps[number])
     return all(isinstance(one, UpdateLogged) and one.op is None for one in events)
+
+
+def _of_bystanders(steps: Steps, subject: Subject, own: set[int], red: set[int]) -> set[int]:
+    """Steps of lanes that only apply updates: they take no part in the argument."""
+
+    def takes_part(number: int) -> bool:
+        events = [one for one in steps.events_of(steps.steps[number]) if subject.concerns(one)]
+        return number in red or not all(isinstance(one, UpdateApplied) for one in events)
+
+    active = {steps.steps[number].lane for number in own if takes_part(number)}
+    return {number for number in own if steps.steps[number].lane not in active}
 
 
 def _with_triggers(steps: Steps, numbers: set[int]) -> set[int]:

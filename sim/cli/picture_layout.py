@@ -154,12 +154,17 @@ def _place(item: Shown | Named) -> Place:
     return (item.step.at_us, item.step.first)
 
 
+def _natural(name: str) -> tuple[int, str]:
+    """n2 before n10."""
+    return (len(name), name)
+
+
 def _lanes(shown: Sequence[Shown], nodes: Mapping[str, None]) -> Iterator[Lane]:
     """Clients in the order of their first steps, then the nodes by their names."""
     names = dict.fromkeys(one.step.lane for one in shown)
     clients = [name for name in names if name not in nodes]
     left = AXIS
-    for name in [*clients, *sorted(name for name in names if name in nodes)]:
+    for name in [*clients, *sorted((name for name in names if name in nodes), key=_natural)]:
         is_node = name in nodes
         right = left + (NODE if is_node else CLIENT)
         yield Lane(name, is_node, left, right, left + (26 if is_node else 14))

@@ -6,7 +6,7 @@ bands that are not level. Beside the lane's line: which update of the argument i
 and for how long its schema safe time was at least its clock less DD, so that no look-up waits.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from ddlsim.cli.picture_cut import Cut, cut, subject_of
 from ddlsim.cli.picture_layout import Lane, Layout, Named, Place, Row, layout
 from ddlsim.cli.picture_steps import Message, Steps
 from ddlsim.history.events import (
+    AnyEvent,
     Enlisted,
     MetadataRead,
     ReadExecuted,
@@ -40,7 +41,7 @@ FIRST: Final = -1
 
 
 class Band(NamedTuple):
-    """A stretch of a lane; `look` is its class in the page's style, `label` stands at its top."""
+    """A stretch of a lane; `look` is its class in the page's style, `label` stands at `label_y`."""
 
     look: str
     x: float
@@ -49,6 +50,7 @@ class Band(NamedTuple):
     bottom: float
     text: str
     label: str = ""
+    label_y: float = 0
 
 
 class Arrow(NamedTuple):
@@ -96,6 +98,8 @@ class Space(NamedTuple):
     traced: bool
     tables: tuple[int, ...]
     steps: Steps
+    acts: Mapping[int, Sequence[AnyEvent]]
+    """Of each step that is drawn: its events that are the argument's own, or all if none is."""
 
 
 def space(case: Case, violation: Violation | None, argument: Argument) -> Space:
@@ -112,13 +116,16 @@ class _Drawing:
         self._steps = Steps(case.history)
         placed = [] if violation is None else evidence(case, violation, argument.parties)
         self._subject = subject_of(case, argument.parties, [event for _, event in placed])
-        witness = set() if violation is None else {id(event) for event in violation.witness}
-        offending = [at for at, event in placed if id(event) in witness]
+        self._witness = () if violation is None else tuple(map(id, violation.witness))
+        offending = [at for at, event in placed if id(event) in self._witness]
         self._cut = cut(self._steps, self._subject, [at for at, _ in placed], offending)
         self._nodes = [name for name in sorted(case.header.settings) if name]
         self._updates = list(self._own_updates())[:MOST_UPDATES]
         self._colours = {one.catalog_version: at for at, one in enumerate(self._updates, start=1)}
         self._layout = layout(self._cut.shown, self._nodes, list(self._named()))
+        self._acts = {
+            one.step.number: self._own(self._steps.events_of(one.step)) for one in self._cut.shown
+        }
         self._rows = {row.shown.step.number: row for row in self._layout.rows}
 
     def space(self) -> Space:
@@ -138,7 +145,12 @@ class _Drawing:
             self._steps.traced,
             self._subject.tables,
             self._steps,
+            self._acts,
         )
+
+    def _own(self, events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
+        own = [one for one in events if id(one) in self._witness or self._subject.concerns(one)]
+        return own or events
 
     # --- schema updates ---------------------------------------------------------------------------
 
@@ -149,8 +161,8 @@ class _Drawing:
 
     @cached_property
     def _window(self) -> tuple[int, int]:
-        """The first and the last instant of the steps."""
-        instants = [one.step.at_us for one in self._cut.shown]
+        """The first and the last instant of the steps that are not later."""
+        instants = [one.step.at_us for one in self._cut.shown if not one.later]
         return min(instants, default=0), max(instants, default=0)
 
     def _named(self) -> Iterator[Named]:
@@ -189,7 +201,10 @@ class _Drawing:
     # --- bands on a lane --------------------------------------------------------------------------
 
     def _bands(self, lane: Lane) -> Iterator[Band]:
-        yield from self._faults(lane)
+        below = 0.0
+        for band in sorted(self._faults(lane), key=lambda one: one.top):
+            below = max(band.top, below) + 11
+            yield band._replace(label_y=below - 2)
         for update in self._updates:
             instants = self._instants(update, lane.name)
             looks = (("dd", "DD"), ("csmax", "CSmax"))
@@ -285,7 +300,7 @@ class _Drawing:
             lane = self._layout.lane(row.shown.step.lane)
             assert lane is not None, row
             found: dict[str, int] = {}
-            for event in self._steps.events_of(row.shown.step):
+            for event in self._acts[row.shown.step.number]:
                 if isinstance(event, ReadExecuted | WriteExecuted | Enlisted | MetadataRead):
                     letter = {ReadExecuted: "R ", WriteExecuted: "W "}.get(type(event), "")
                     name = self._case.schemas.name(event.object_id, event.version)
@@ -303,10 +318,11 @@ class _Drawing:
         taken: dict[tuple[str, int], float] = {}
         for name, client, at in self._spans():
             lane = self._layout.lane(client)
-            rows = [self._rows[one] for one in at if one in self._rows]
-            if lane is None or not rows:
+            if lane is None or self._rows.keys().isdisjoint(at):
                 continue
-            top, bottom = min(row.top for row in rows) + 6, max(row.bottom for row in rows) - 6
+            steps = [self._steps.steps[one] for one in at]
+            heights = [self._layout.y((step.at_us, step.first)) for step in steps]
+            top, bottom = min(heights) - 11, max(heights) + 11
             side = next(n for n in range(99) if taken.get((client, n), 0.0) <= top)
             taken[client, side] = bottom
             x = lane.x - 4 + side * (BAR + 2)
@@ -393,12 +409,15 @@ def _look(message: Message, sent: Row, arrived: Row) -> str:
 
 
 def _positions(tx: Transaction, case: Case) -> Iterator[int]:
+    """Where a transaction begins, acts and ends; of several tries of an operation each its own."""
     began = case.began.get(tx.name)
-    found = [tx.begins_at, tx.ends_at, None if began is None else began[0]]
-    found += [tx.committed_at, tx.aborted_at]
+    found = [None if began is None else began[0], tx.committed_at, tx.aborted_at]
     for op in tx.ops:
         operation = case.operations.get(op)
-        found += [] if operation is None else [operation.invoked_at, operation.ended_at]
+        if operation is not None:
+            tries = list(operation.txs)
+            found += [operation.invoked_at] if tries[:1] == [tx.name] else []
+            found += [operation.ended_at] if tries[-1:] == [tx.name] else []
     return (at for at in found if at is not None and at >= 0)
 
 

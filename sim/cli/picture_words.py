@@ -51,6 +51,8 @@ from ddlsim.units import US_PER_MS, show
 
 MOST_ROWS = 3
 """So many of the rows that a scan found are named."""
+MOST_EVENTS = 4
+"""So many events that show a violation are in its sentence."""
 SILENT = (CommandLogged, Encoded, MessageDelivered, Named, PartitionSafeTime, SafeTimeAdvanced)
 """What the state before and after a step shows, or the step's other events."""
 OF_LANE = (Invoked, Ok, Failed, Unknown, UpdateApplied, SchemaResolved, NodeCrashed, LeaderElected)
@@ -230,9 +232,10 @@ def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
     events = sorted(violation.witness, key=lambda one: one.at_us)
     parts = [
         f"at {event.at_us / US_PER_MS:g} ms {_subject(event)}{_bare(event_words(case, event))}"
-        for event in events[:MOST_ROWS]
+        for event in events[:MOST_EVENTS]
     ]
-    more = f"; and {len(events) - MOST_ROWS} more events" if len(events) > MOST_ROWS else ""
+    left = len(events) - MOST_EVENTS
+    more = f"; and {left} more event{'s' * (left > 1)}" if left > 0 else ""
     if parts:
         return f"{'; '.join(parts)}{more}."
     parties = [_party(one) for one in argument.parties]

@@ -1,11 +1,9 @@
 """The space-time picture: its facts are computed again, from the history and by networkx."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 import networkx as nx
 import pytest
@@ -14,7 +12,7 @@ from ddlsim.checkers.argument import Argument, argue, evidence
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cli import picture, picture_cut, picture_rerun, picture_space
-from ddlsim.cli.picture_layout import NODE, Lane
+from ddlsim.cli.picture_layout import Lane
 from ddlsim.cli.picture_space import Arrow, Space
 from ddlsim.cli.picture_state import states
 from ddlsim.cli.picture_steps import Steps, lane_of
@@ -156,6 +154,37 @@ def test_the_evidence_is_drawn_and_all_else_of_the_past_is_counted(drawn: Drawn)
     for one in drawn.space.cut.shown:
         assert one.later == (one.step.number not in past)
     assert any(one.offending for one in drawn.space.cut.shown)
+
+
+def lanes_with_six_nodes() -> set[str]:
+    history = run(plan(load("findings/F-1", {"cluster.nodes": 6}), 0, trace=True))
+    case = Case(history)
+    violation = judge(history).violations[0]
+    space = picture_space.space(case, violation, argue(case, violation))
+    return {lane.name for lane in space.layout.lanes}
+
+
+def test_nodes_that_only_apply_the_updates_have_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    taking_part = {"c1", "c2", "c3", "n1", "n2", "n3"}
+    assert lanes_with_six_nodes() == taking_part
+    monkeypatch.setattr(picture_cut, "_of_bystanders", lambda *_: set())
+    assert lanes_with_six_nodes() == taking_part | {"n4", "n5", "n6"}
+
+
+def test_an_operation_that_was_tried_again_has_a_bar_for_each_try(skewed: Drawn) -> None:
+    """Of the first violation that names a second try, `mixed-N.Mr1`."""
+    case = skewed.case
+    violation, tried = next(
+        (one, event.tx.removesuffix("r1"))
+        for one in judge(case.history).violations
+        for event in one.witness
+        if getattr(event, "tx", None) is not None and event.tx.endswith("r1")
+    )
+    space = picture_space.space(case, violation, argue(case, violation))
+    bars = {bar.text.partition(",")[0]: bar for bar in space.bars}
+    first, second = bars[tried], bars[f"{tried}r1"]
+    assert first.top < second.top
+    assert first.x + first.width < second.x
 
 
 # --- arrows --------------------------------------------------------------------------------------
@@ -398,95 +427,3 @@ def test_a_history_that_is_not_repeated_is_drawn_without_arrows(tmp_path: Path) 
     text = (tmp_path / "page.html").read_text("utf-8")
     assert "record it anew with ddlsim run --trace" in text
     assert '<path class="arrow' not in text
-
-
-# --- the page ------------------------------------------------------------------------------------
-
-
-def page_of(name: str, path: Path) -> str:
-    picture.write_picture(history_of(name, trace=False), path)
-    return path.read_text("utf-8")
-
-
-def test_write_picture_tells_a_violation_in_three_sentences(tmp_path: Path) -> None:
-    text = page_of("findings/F-1", tmp_path / "page.html")
-    sentences = re.findall(r'<p class="sentence">(.*?)</p>', text)
-    assert len(sentences) == 3
-    assert (
-        "no serial order holds D3 (ALTER TABLE a ADD COLUMN w INT, Tm = 100+10 ms" in sentences[0]
-    )
-    assert "T2 comes before T1, because T1 read b[1]" in sentences[1]
-    assert "known finding F-1" in sentences[2]
-    assert "commit_schema = schema_at_commit_ts_exact_if_shown closes it" in sentences[2]
-    again = tmp_path / "again.html"
-    assert page_of("findings/F-1", again) == text
-
-
-def test_write_picture_ends_with_the_command_that_it_is_given(tmp_path: Path) -> None:
-    history = history_of("findings/F-1", trace=False)
-    picture.write_picture(history, tmp_path / "page.html", "ddlsim run shrunk.toml --seed 0")
-    assert "<code>ddlsim run shrunk.toml --seed 0</code>" in (tmp_path / "page.html").read_text()
-
-
-def test_a_run_without_a_violation_is_drawn_too(tmp_path: Path) -> None:
-    text = page_of("smoke", tmp_path / "page.html")
-    assert "Nothing was found that any invariant forbids." in text
-    assert 0 < text.count("<circle") <= picture_cut.MOST
-    assert "more steps of the argument are left out" in text
-
-
-@pytest.mark.parametrize("name", [*STORIES, SKEWED])
-def test_every_mark_lies_on_its_picture(name: str, tmp_path: Path) -> None:
-    text = page_of(name, tmp_path / "page.html")
-    [svg] = re.findall(r'<svg[^>]* class="draw" viewBox[^>]*role="img".*?</svg>', text, re.DOTALL)
-    root = ElementTree.fromstring(svg)
-    width, height = (float(word) for word in root.get("viewBox", "").split()[2:])
-    for one in (*root.iter(f"{SVG}rect"), *root.iter(f"{SVG}text")):
-        if one.get("id") == "here":
-            continue
-        x, y = float(one.get("x", 0)), float(one.get("y", 0))
-        assert 0 <= x <= x + float(one.get("width", 0)) <= width + 1
-        assert 0 <= y <= y + float(one.get("height", 0)) <= height + 1
-    chips = [one for one in root.iter(f"{SVG}rect") if "chip" in one.get("class", "")]
-    assert chips
-    assert all(float(one.get("width", 0)) <= NODE - 26 for one in chips)
-
-
-class Box(NamedTuple):
-    """Where a text lies, by a font whose characters are rather too wide."""
-
-    text: str
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def meets(self, other: "Box") -> bool:
-        beside = self.left < other.right and other.left < self.right
-        return beside and self.top < other.bottom and other.top < self.bottom
-
-
-def boxes_of(svg: str) -> list[Box]:
-    found = []
-    for one in ElementTree.fromstring(svg).iter(f"{SVG}text"):
-        size = 12 if one.get("class") == "number" else 10
-        text = (one.text or "").strip()
-        width = 0.62 * size * len(text)
-        left = float(one.get("x", 0)) - (width if one.get("text-anchor") == "end" else 0)
-        y = float(one.get("y", 0))
-        found.append(Box(text, left, y - 0.75 * size, left + width, y + 0.1 * size))
-    return found
-
-
-@pytest.mark.parametrize("name", [*STORIES, SKEWED, "smoke", "faults/crash"])
-def test_no_words_of_a_picture_lie_on_others(name: str, tmp_path: Path) -> None:
-    text = page_of(name, tmp_path / "page.html")
-    [svg] = re.findall(r'<svg[^>]* class="draw" viewBox[^>]*role="img".*?</svg>', text, re.DOTALL)
-    boxes = boxes_of(svg)
-    on_others = [
-        (one.text, other.text)
-        for at, one in enumerate(boxes)
-        for other in boxes[at + 1 :]
-        if one.meets(other)
-    ]
-    assert on_others == []
