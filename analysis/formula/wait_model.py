@@ -27,7 +27,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.signal import fftconvolve  # type: ignore[import-untyped]  # scipy ships no types
+from scipy import fft  # type: ignore[import-untyped]  # scipy ships no types
 
 from ddlsim.analysis.formula import closed_forms as forms
 
@@ -44,6 +44,16 @@ SETTLED: Final = 1e-4
 """Iterations over commits and queues end where no probability changes by more."""
 SPANS: Final = (0.1, 0.5, 0.9)
 """The quantiles by which a time between two commands is represented, equally likely."""
+
+
+def convolved(one: Array, other: Array) -> Array:
+    """The full convolution of two arrays, by Fourier transforms.
+
+    It is `scipy.signal.fftconvolve`, whose module takes a second to be imported.
+    """
+    full = len(one) + len(other) - 1
+    size = fft.next_fast_len(full, real=True)
+    return np.asarray(fft.irfft(fft.rfft(one, size) * fft.rfft(other, size), size)[:full])
 
 
 @dataclass(frozen=True)
@@ -67,17 +77,17 @@ class Grid:
     def plus(self, one: Array, other: Array) -> Array:
         """The distribution of a sum of independent times."""
         masses = np.diff(one, prepend=0.0), np.diff(other, prepend=0.0)
-        total = fftconvolve(*masses)[: len(one)]
+        total = convolved(*masses)[: len(one)]
         return np.asarray(np.clip(np.cumsum(total), 0.0, 1.0))
 
     def ahead(self, values: Array, gaps: Array) -> Array:
         """The mean of values an interval later; beyond the grid they are 1."""
         known = np.concatenate([values, np.ones_like(values)])
-        return np.asarray(fftconvolve(known, gaps[::-1])[len(gaps) - 1 :][: len(values)])
+        return np.asarray(convolved(known, gaps[::-1])[len(gaps) - 1 :][: len(values)])
 
     def behind(self, values: Array, gaps: Array) -> Array:
         """The mean of values an interval earlier; before the grid they are 1."""
-        return np.asarray(fftconvolve(values, gaps)[: len(values)] + 1 - np.cumsum(gaps))
+        return np.asarray(convolved(values, gaps)[: len(values)] + 1 - np.cumsum(gaps))
 
     def later(self, cdf: Array, by_ms: float, *, end: float = 1.0) -> Array:
         """P(X <= x + by) on the grid; beyond its end `end` has happened, before it nothing."""
@@ -204,7 +214,7 @@ def earlier_commands(grid: Grid, delay: Array, commit: Array, commands: Commands
         factor = np.zeros_like(delay)
         for weight, span in spans:
             before = np.where(grid.times <= span, started, 0.0)
-            told = np.clip(np.cumsum(fftconvolve(before, np.diff(delay, prepend=0.0))), 0, 1)
+            told = np.clip(np.cumsum(convolved(before, np.diff(delay, prepend=0.0))), 0, 1)
             late = float(np.interp(span, grid.times, commit))  # P(committed before our stamp)
             notice = 1 - late + grid.later(told[: len(delay)], span, end=late)
             factor += weight * grid.later(delay, span) * notice
@@ -256,7 +266,7 @@ def _spans(grid: Grid, commands: Commands) -> tuple[tuple[tuple[float, float], .
             break  # longer ago than the grid is long
         each = Counter(float(grid.times[place]) for place in np.searchsorted(parts, SPANS))
         found.append(tuple((count / len(SPANS), span) for span, count in each.items()))
-        total = fftconvolve(total, gaps)[: len(total)]
+        total = convolved(total, gaps)[: len(total)]
     return tuple(found)
 
 

@@ -8,6 +8,8 @@ call. An interval is (low, high); an end that the data do not bound is infinite.
 Sources: Wilson 1927; Clopper and Pearson 1934; Hanley and Lippman-Hand 1983 (rule of three); David
 and Nagaraja, Order Statistics, 7.1; Efron and Tibshirani, An Introduction to the Bootstrap, 13;
 Hesterberg 2015, What Teachers Should Know about the Bootstrap.
+
+Quantiles of distributions come from `scipy.special`: to import `scipy.stats` takes a second.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats  # type: ignore[import-untyped]  # scipy ships no types
+from scipy import special  # type: ignore[import-untyped]  # scipy ships no types
 from scipy.sparse import csr_array  # type: ignore[import-untyped]  # scipy ships no types
 
 Array = NDArray[np.float64]
@@ -72,8 +74,8 @@ def effective_share(share: ArrayLike, trials: ArrayLike, level: float = LEVEL) -
     k = p * n
     tail = (1 - level) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        low = np.where(k > 0, stats.beta.ppf(tail, k, n - k + 1), 0.0)
-        high = np.where(p < 1, stats.beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1e-9)), 1.0)
+        low = np.where(k > 0, special.betaincinv(k, n - k + 1, tail), 0.0)
+        high = np.where(p < 1, special.betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - tail), 1.0)
     return _array(low), _array(np.where(k > 0, high, none_seen(n, level)))
 
 
@@ -152,7 +154,7 @@ def resampling_tail(seeds: int, level: float = LEVEL) -> float:
     """
     if seeds < 2:
         return 0.0
-    reach = np.sqrt(seeds / (seeds - 1)) * stats.t.ppf((1 + level) / 2, seeds - 1)
+    reach = np.sqrt(seeds / (seeds - 1)) * special.stdtrit(seeds - 1, (1 + level) / 2)
     return float(special.ndtr(-reach))
 
 
@@ -193,7 +195,7 @@ def mean_interval(values: ArrayLike, level: float = LEVEL) -> Ends:
     mean = data.mean(axis=-1)
     if count < 2:
         return mean - np.inf, mean + np.inf
-    half = stats.t.ppf((1 + level) / 2, count - 1) * data.std(axis=-1, ddof=1) / np.sqrt(count)
+    half = special.stdtrit(count - 1, (1 + level) / 2) * data.std(axis=-1, ddof=1) / np.sqrt(count)
     return mean - half, mean + half
 
 

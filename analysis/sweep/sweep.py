@@ -7,6 +7,7 @@ whose rows are dropped.
 import json
 import time
 from collections.abc import Callable, Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PILOT_S: Final = 1.0
+PILOT_SHARE: Final = 0.1
+"""The pilot, whose rows are dropped, ends after so many seconds or this share of the runs."""
 CHUNK_S: Final = 2.0
 CHUNK_MOST: Final = 64
 TEXTS_MOST: Final = 1 << 20
@@ -226,7 +229,8 @@ class _Conductor:
             quiet = structs.replace(self._work, histories=False)
             began = time.monotonic()
             runs = 0
-            while runs < whole.runs and time.monotonic() - began < PILOT_S:
+            most = ceil(PILOT_SHARE * whole.runs)
+            while runs < most and time.monotonic() - began < PILOT_S:
                 place = whole.cells[runs * 7_919 % len(whole.cells)]
                 seed = whole.first_seed + runs % whole.seeds
                 rows_of([quiet.job(place, seed)], quiet.limits)

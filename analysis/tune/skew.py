@@ -16,7 +16,7 @@ from math import ceil
 from typing import Final
 
 import numpy as np
-from scipy import stats  # type: ignore[import-untyped]  # scipy ships no types
+from scipy import special  # type: ignore[import-untyped]  # scipy ships no types
 
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.tune.world import World
@@ -142,5 +142,5 @@ def _beyond(counts: list[int]) -> tuple[float, float]:
     distributed as Beta(2, n - 1). Several clocks: the sum of theirs, which is an upper bound.
     """
     each = intervals.LEVEL + (1 - intervals.LEVEL) * (1 - 1 / len(counts))
-    shares = [float(stats.beta.ppf(each, 2, n - 1)) if n > 1 else 1.0 for n in counts]
+    shares = [float(special.betaincinv(2, n - 1, each)) if n > 1 else 1.0 for n in counts]
     return min(sum(2 / (n + 1) for n in counts), 1.0), min(sum(shares), 1.0)

@@ -13,7 +13,8 @@ from tests.support.command import ROOT, ddlsim, process, tiny
 
 HEAVY = {
     *("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib"),
-    *("scipy", "pyarrow", "pyspark", "pandas", "jinja2", "edn_format"),
+    *("scipy", "scipy.stats", "scipy.signal", "pyarrow", "pyspark", "pandas", "jinja2"),
+    "edn_format",
     *("ddlsim.protocol", "ddlsim.cluster", "ddlsim.plan", "ddlsim.analysis.execute"),
 }
 """What takes long to import: libraries, and rooms of ours with all that they bring."""
@@ -21,6 +22,10 @@ LOOK = (
     "import sys; from ddlsim.cli import main; main(sys.argv[1:])\n"
     "print(*sys.modules, file=sys.stderr)"
 )
+RUNS = {
+    *("numpy", "sqlglot", "simpy", "rich", "msgspec", "orjson", "scipy", "pyarrow"),
+    *("ddlsim.protocol", "ddlsim.cluster", "ddlsim.plan"),
+}
 FOREIGN = "tests/golden/foreign/list-append/G1a.edn"
 MAY_IMPORT = {
     "list reasons": {"msgspec"},
@@ -36,6 +41,8 @@ MAY_IMPORT = {
     },
     "check {history}": {"msgspec", "numpy", "rich"},
     "check {broken}": {"msgspec", "numpy", "rich", "networkx"},
+    "sweep none.toml": RUNS,
+    "tune --delays none.csv": RUNS,
     "compat {schema} {migration}": {"msgspec", "sqlglot", "rich", "ddlsim.protocol"},
 }
 """A command starts quickly where it imports no more than this; no clock is looked at."""
