@@ -45,11 +45,18 @@ AREAS: Final[dict[str, tuple[str, ...]]] = {
         f"{TRANSACTION}/routing.py:*",
     ),
     "commit": (f"{TRANSACTION}/*", "protocol/transaction_record.py:*"),
-    "clocks": ("model/hlc.py:*", "kernel/clock.py:*", "kernel/deadlines.py:*"),
+    "clocks": (
+        "model/hlc.py:*",
+        "kernel/clock.py:PhysicalClock.due_us",
+        "kernel/clock.py:PhysicalClock.on_change*",
+        "kernel/deadlines.py:*",
+    ),
 }
 """Patterns of `file:function` by area; the first area with a pattern that fits has the function."""
 
 OUT: Final = (
+    "kernel/clock.py:Piece.*",
+    "kernel/clock.py:PhysicalClock.[!do]*",  # all but `due_us` and `on_change`
     "protocol/barriers.py:*",
     "protocol/metastorage/alias_ends.py:*",
     "protocol/schema_change/row_counter.py:*",
@@ -59,7 +66,8 @@ OUT: Final = (
     "protocol/design/lag_policies.py:*",
     "protocol/design/mandatory_columns.py:*",
 )
-"""What no baseline uses, or what only words for people are made of."""
+"""What no baseline uses, what only words for people are made of, and what a machine's clock shows:
+another clock is another world, and no fault of the protocol."""
 
 ONLY: Final[dict[str, tuple[str, ...]]] = {
     f"{TRANSACTION}/participant.py:Participant._validate_and_finish": (SHIPPED,),
@@ -72,9 +80,14 @@ FILES: Final = ("protocol/**/*.py", "model/hlc.py", "kernel/clock.py", "kernel/d
 
 def area_of(place: str) -> str | None:
     """The area of a `file:function`; None for what is out."""
-    if _fits(place, OUT):
+    if is_out(place):
         return None
     return next((name for name, patterns in AREAS.items() if _fits(place, patterns)), None)
+
+
+def is_out(place: str) -> bool:
+    """Whether no mutants are made in a function."""
+    return _fits(place, OUT)
 
 
 def is_rule(place: str) -> bool:

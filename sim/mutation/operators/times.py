@@ -95,10 +95,16 @@ def timestamp(function: Function, node: ast.AST) -> Iterator[Change]:
     if isinstance(around, ast.Compare) and isinstance(around.ops[0], ast.Is | ast.IsNot):
         return
     own = function.text(node)
-    others = [text for text in _timestamps(function, node) if text != own]
+    others = [text for text in _timestamps(function, node) if not _is_same(text, own)]
     later = [text for text in others if text > own]
     if others:
         yield function.replaced(node, (later or others)[0])
+
+
+def _is_same(text: str, own: str) -> bool:
+    """Whether two texts are one timestamp: variables have the names of fields they are made of."""
+    short, long = sorted((text, own), key=len)
+    return text == own or ("." not in short and long.endswith(f".{short}"))
 
 
 def _timestamps(function: Function, at: ast.AST) -> list[str]:

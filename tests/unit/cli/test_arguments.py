@@ -49,7 +49,7 @@ MISTYPED = [
         "verify smoke --seeds 3 --mutant x",
         (
             "verify: unknown flag --mutant; known: --help, --seeds, --time, --jobs, "
-            "--allow-outside, --load, --output"
+            "--power, --allow-outside, --load, --output"
         ),
     ),
     ("verify SMOKE", "SMOKE: neither a file nor a shipped scenario; did you mean smoke?"),

@@ -35,6 +35,10 @@ CASES: Cases = {
     "timestamp": [
         ("return read(begin_ts)", ["return read(op_ts)"]),
         ("begin_ts = 1", []),
+        (
+            "go(self.op_ts)\nreturn read(op_ts)",
+            ["go(begin_ts)\nreturn read(op_ts)", "go(self.op_ts)\nreturn read(begin_ts)"],
+        ),
         ("return self.rules.at_ts(1)", []),
     ],
     "clock-merge": [
