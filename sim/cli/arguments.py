@@ -27,6 +27,7 @@ VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
     "check": "judge stored histories again, or external ones",
     "explain": "tell in words and pictures why a history is judged as it is",
+    "shrink": "the smallest scripted scenario that fails as a run did",
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
@@ -278,8 +279,8 @@ def _command() -> Verbs:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
-    for verb in (_run(), _check(), _explain(), _compat(), _verify(), _sweep(), _tune(), _plot(),
-                 _report(), _list(), _new(), _completion()):  # fmt: skip
+    for verb in (_run(), _check(), _explain(), _shrink(), _compat(), _verify(), _sweep(), _tune(),
+                 _plot(), _report(), _list(), _new(), _completion()):  # fmt: skip
         command.add_command(verb)
     return command
 
@@ -331,6 +332,28 @@ def _explain() -> Verb:
              shell_complete=complete.files),
         flag("--trace-out", "the run as Chrome trace JSON, for Perfetto", "perfetto:F"),
         *_judging(), _load(), _output("text", "json"),
+    ])  # fmt: skip
+
+
+def _shrink() -> Verb:
+    return _verb("shrink", [
+        argument("failure", "a history that --out wrote, or a scenario with the seed that fails",
+                 "[FAILURE]", required=False, shell_complete=complete.scenarios),
+        flag("--seed", "the seed of a scenario (default: 0)", "N", type=values.seed),
+        flag("--swarm", "what the seed draws, around the scenario if there is one"),
+        flag("--strategy", "another design", "S", shell_complete=complete.strategies),
+        flag("--mutant", "remove or break one rule of the design", "M",
+             shell_complete=complete.mutants),
+        repeated("--set", "set a key of the file", "PATH=VALUE"),
+        *_judging(),
+        flag("--out", "write the scenario there (default: print it)", "FILE", short="-o",
+             shell_complete=complete.files),
+        flag("--html", "write a page about the shrunk run there", "F",
+             shell_complete=complete.files),
+        flag("--time", "end after so much CPU time: 90s, 10m", "T", type=values.duration,
+             default="60s"),
+        flag("--runs", "end after so many runs", "N", type=values.positive, default="20000"),
+        _outside(), _load(), _output("text", "json"),
     ])  # fmt: skip
 
 

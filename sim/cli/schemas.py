@@ -361,6 +361,9 @@ SCHEMAS: Final[dict[str, Published]] = {
     "compat": Published(
         "the lint of a migration", "ddlsim compat --output json", _document(lint.Report)
     ),
+    "shrink": Published(
+        "a shrunk scenario", "ddlsim shrink --output json", _document(shapes.Shrink)
+    ),
     "verify": Published(
         "the result of the regression suite",
         "ddlsim verify --output json",

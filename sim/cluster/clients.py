@@ -90,6 +90,14 @@ class ClientHost:
         self.completed(op, do, reply)
         return reply
 
+    def forget_schemas(self) -> None:
+        """Forget the cached schemas, as a new connection does."""
+        self.client.tables.clear()
+
+    def abandon(self, op: str, tx: str, node: str) -> None:
+        """Roll a transaction back without waiting for an answer."""
+        self.host.send(node, ClientRollback(op, tx))
+
     def _send(
         self, op: str, tx: str | None, node: str, do: Any, *, begins: bool, read_only: bool
     ) -> Awaitable[Outcome]:
@@ -190,7 +198,7 @@ class ProgramRunner:
     async def _transaction(self, item: TransactionItem) -> None:
         """Run a transaction; retry it as a new one while its failure is retriable [110.flow.8]."""
         if item.fresh:
-            self.client.client.tables.clear()
+            self.client.forget_schemas()
         for attempt in range(item.retries + 1):
             self._transactions += 1
             label = f"{self.client.name}.{self._transactions}"
@@ -215,7 +223,7 @@ class ProgramRunner:
             reply = await perform(op, label, item.node, do, begins=begins, read_only=read_only)
             if type(reply) is not Answer:
                 if reply is NO_REPLY:
-                    self.client.host.send(item.node, ClientRollback(f"{label}.rb", label))
+                    self.client.abandon(f"{label}.rb", label, item.node)
                 return _reason(reply)
             if type(do) is Rollback:
                 return None

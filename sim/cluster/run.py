@@ -81,7 +81,9 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
 
 
 class Run:
-    """One run under way."""
+    """One run under way; its clients are of `client_class`."""
+
+    client_class: type[ClientHost] = ClientHost
 
     def __init__(self, plan: Plan, stream: Stream | None = None) -> None:
         self.plan = plan
@@ -163,7 +165,7 @@ class Run:
 
     def _client(self, name: str, *, session: bool) -> ClientHost:
         if name not in self._clients:
-            self._clients[name] = ClientHost(self.cluster, name, session=session)
+            self._clients[name] = self.client_class(self.cluster, name, session=session)
         return self._clients[name]
 
     def _set_clock(self, change: ClockStep) -> None:

@@ -14,7 +14,7 @@ from ddlsim.cluster.step_outcome import AT_THE_END, StepEvents, missed_at_once
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.world_events import StepMissed
 from ddlsim.kernel.engine import Future
-from ddlsim.kernel.network import Hold
+from ddlsim.kernel.network import Hold, Verdict
 from ddlsim.model.ops import Begin, Ddl, Get, Scan
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.programs import Step
@@ -25,17 +25,21 @@ from ddlsim.units import US_PER_MS
 
 
 class StepHold(Hold):
-    """Holds the messages of one step, or all that match."""
+    """Holds or loses the messages of one step, or all that match, or the first few of them."""
 
     def __init__(self, hold: HoldPlan) -> None:
         super().__init__(hold.sender, hold.to, hold.kind)
-        self._step = hold.label
+        self._step, self._messages, self._lost = hold.label, hold.messages, hold.lost
 
     def matches(self, envelope: Any) -> bool:
-        """Whether the message was sent for the step."""
-        if self._step is None:
-            return super().matches(envelope)
-        return super().matches(envelope) and operation_of(envelope.payload) == self._step
+        """Whether the message was sent for the step, and the hold is not full."""
+        if self.hits == self._messages or not super().matches(envelope):
+            return False
+        return self._step is None or operation_of(envelope.payload) == self._step
+
+    def judge(self, envelope: Any) -> Verdict:
+        """Lose the message or keep it back."""
+        return Verdict.DROP if self._lost else super().judge(envelope)
 
 
 def operation_of(payload: object) -> str | None:
@@ -113,14 +117,16 @@ class Timeline:
         """Wait until the step is due, perform it, compare, and set its events."""
         if step.at_us is not None:
             await self._loop.sleep(step.at_us)
-        elif step.after is not None:
+        if step.after is not None:
             await self._event(step.after)
-        elif before is not None:
+        elif step.at_us is None and before is not None:
             await self._event(f"{before}.done")
         if step.plus_us:
             await self._loop.sleep(step.plus_us)
         self._event(f"{step.id}.invoked").set(None)
         client, begins = self._clients[step.client], self._begins(step)
+        if step.fresh:
+            client.forget_schemas()
         reply = await client.perform(
             step.id, step.tx, step.node, step.do, begins=begins, read_only=step.read_only
         )

@@ -52,9 +52,11 @@ class Step(Record, frozen=True):
     """One operation of a scripted timeline.
 
     It is due at `at_us`, or `plus_us` after the event `after` (`"r1.ok"`: step r1 succeeded;
-    `.failed`, `.done`: either way; `.invoked`: it was sent), or as soon as the client's step before
-    it has ended. `expect` is what the scenario says must come of it (the interface's grammar).
-    `read_only` stands on the step that begins a read-only transaction.
+    `.failed`, `.done`: either way; `.invoked`: it was sent), at the later of the two where it has
+    both, or as soon as the client's step before it has ended. `expect` is what the scenario says
+    must come of it (the interface's grammar). `read_only` stands on the step that begins a
+    read-only transaction. `fresh` forgets the client's cached schemas first, as a new connection
+    does.
     """
 
     id: str
@@ -67,5 +69,6 @@ class Step(Record, frozen=True):
     plus_us: Micros = Micros(0)
     session: bool = False
     read_only: bool = False
+    fresh: bool = False
     expect: Any = None
     line: int = 0

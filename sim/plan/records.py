@@ -47,7 +47,10 @@ class LinkPlan(Record, frozen=True):
 
 
 class HoldPlan(Record, frozen=True):
-    """Hold messages of a link and kind from `from_us` until `until_us`, or until an event."""
+    """Hold messages of a link and kind from `from_us` until `until_us`, or until an event.
+
+    At most so many `messages` of them; those that are `lost` are not delivered at all.
+    """
 
     sender: str | None
     to: str | None
@@ -56,6 +59,8 @@ class HoldPlan(Record, frozen=True):
     until_us: Micros | None
     until: str | None
     label: str | None
+    messages: int | None = None
+    lost: bool = False
 
 
 class ApplyPlan(Record, frozen=True):

@@ -5,6 +5,7 @@ ends of strings, arrays and inline tables.
 """
 
 import re
+from bisect import bisect_left
 from typing import Final
 
 Path = tuple[str | int, ...]
@@ -23,6 +24,7 @@ class Positions:
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\r\n", "\n")
+        self._ends = [end.start() for end in re.finditer("\n", self._text)]  # of lines
         self._at = 0
         self.keys: dict[Path, int] = {(): 1}
         self.strings: dict[Path, int] = {}
@@ -165,7 +167,7 @@ class Positions:
         return self._at
 
     def _line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
+        return bisect_left(self._ends, self._at) + 1
 
 
 def show_path(path: Path) -> str:

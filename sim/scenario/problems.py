@@ -234,7 +234,7 @@ def _bound(value: Any, kind: inspect.Type) -> str | None:
         if len(value) < (kind.min_length or 0):
             return "must not be empty"
         if kind.pattern is not None and not re.search(kind.pattern, value):
-            return f"invalid name {value!r}; use letters, digits, _ and -"
+            return f"invalid name {value!r}; use letters, digits, _, - and dots"
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         bounds = (
             (kind.ge, operator.ge, "at least"), (kind.gt, operator.gt, "more than"),

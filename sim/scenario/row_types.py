@@ -57,6 +57,13 @@ class RowTypes:
                 return names
         return None
 
+    def key_names(self, table: str, count: int) -> tuple[str, ...]:
+        """The columns of a key of so many parts; numbered names where no statement declares it."""
+        for columns in self._keys.get(table, ()):
+            if len(columns) == count:
+                return tuple(name for name, _ in columns)
+        return tuple(f"key{number}" for number in range(1, count + 1))
+
     def keys_in_words(self, table: str) -> str:
         """The keys of tables of this name, as messages show them."""
         return " or ".join(

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, field
 
-from ddlsim.scenario.config import TableRecord, Text
+from ddlsim.scenario.config import Positive, TableRecord, Text
 from ddlsim.units import Ms, SignedMs
 
-Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
-"""A name without dots, so that `r1.ok` can be taken apart."""
+Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
+"""The name of a step, a client or a transaction."""
 
-EVENT: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_-]*)\.(ok|failed|done|invoked)$")
-"""An event that can be awaited: a step's id and its outcome."""
+EVENT: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_.-]*)\.(ok|failed|done|invoked)$")
+"""An event that can be awaited: a step's id and, after the last dot, its outcome."""
 
 
 class StepTable(TableRecord, frozen=True):
@@ -29,12 +29,16 @@ class StepTable(TableRecord, frozen=True):
     ddl: Text | None = None
     session: bool = False
     read_only: bool = False
+    fresh: bool = False
     expect: str | dict[str, Any] | None = None
     expect_under: dict[str, Any] = field(default_factory=dict)
 
 
 class HoldTable(TableRecord, frozen=True):
-    """`[[hold]]`: messages kept back; `label` is a step's id: only the messages sent for it."""
+    """`[[hold]]`: messages kept back, or `lost`.
+
+    `label` is a step's id: only the messages sent for it; `messages`: so many of them at most.
+    """
 
     sender: str | None = field(default=None, name="from")
     to: str | None = None
@@ -43,6 +47,8 @@ class HoldTable(TableRecord, frozen=True):
     until_ms: Ms | None = None
     until: str | None = None
     label: str | None = None
+    messages: Positive | None = None
+    lost: bool = False
 
 
 class ApplyTable(TableRecord, frozen=True):

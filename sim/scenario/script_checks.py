@@ -33,7 +33,8 @@ def check_script(
         check_kind(hold.kind, origin, (*path, "kind"))
         check_step(hold.label, ids, origin, (*path, "label"))
         check_event(hold.until, ids, origin, (*path, "until"))
-        _check_end(hold, hold.from_ms, origin, path)
+        if not hold.lost or (hold.until_ms, hold.until) != (None, None):
+            _check_end(hold, hold.from_ms, origin, path)
     for index, apply in enumerate(table.apply):
         must_exist(apply.node, nodes, origin, ("apply", index, "node"))
     for index, clock in enumerate(table.clock):

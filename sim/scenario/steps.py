@@ -54,6 +54,7 @@ class StepReader:
     def __init__(self, nodes: tuple[str, ...], design: str, origin: Origin) -> None:
         self._nodes, self._design, self._origin = nodes, design, origin
         self.made: list[Step] = []
+        self._ids: set[str] = set()
         self.ddl: list[SqlLine] = []
         self._clients: dict[str, str] = {}  # by transaction
         self._tx_nodes: dict[str, str] = {}
@@ -113,7 +114,7 @@ class StepReader:
     # -- one step ----------------------------------------------------------------------------------
 
     def _read(self, table: StepTable, path: Path) -> None:
-        if any(step.id == table.id for step in self.made):
+        if table.id in self._ids:
             raise self._origin.error((*path, "id"), f"two steps have the id {table.id!r}")
         must_be_client(table.client, self._nodes, self._origin, (*path, "client"))
         do = self._reading(table, self._operation(table, path), path)
@@ -130,21 +131,24 @@ class StepReader:
             plus_us=plus_us,
             session=table.session,
             read_only=table.read_only,
+            fresh=table.fresh,
             expect=self._expect(table, do, path),
             line=self._origin.line(path),
         )
         self.made.append(step)
+        self._ids.add(table.id)
         self._texts.append(isinstance(table.do, str))
         self._last[table.client] = step
 
     def _due(self, table: StepTable, path: Path) -> tuple[Micros | None, str | None, Micros]:
-        """When a step is due: an instant, an event, or the end of the client's previous step."""
+        """When a step is due: an instant, an event, the later of the two, or the end of the
+        client's previous step."""
         plus_us, before = ms(table.plus_ms or 0), self._last.get(table.client)
         if table.at_ms is not None:
-            if table.after is not None or table.plus_ms is not None:
-                what = "at_ms says when; after and plus_ms would say it again"
+            if table.plus_ms is not None:
+                what = "at_ms says when; plus_ms would say it again"
                 raise self._origin.error((*path, "at_ms"), what)
-            return ms(table.at_ms), None, Micros(0)
+            return ms(table.at_ms), table.after, Micros(0)
         if table.after is not None or before is not None:
             previous = f"{before.id}.done" if before is not None else None
             return None, table.after or previous, plus_us
@@ -294,15 +298,18 @@ class StepReader:
             match = EVENT.match(step.after or "")
             if match is not None:
                 waits_for[step.id] = match.group(1)
+        ends: set[str] = set()  # steps that wait for no circle of others
         for index, step in enumerate(self.made):
-            chain = [step.id]
-            while chain[-1] in waits_for:
-                chain.append(waits_for[chain[-1]])
-                if chain[-1] == step.id:
-                    what = f"steps wait for each other: {' waits for '.join(chain)}"
+            chain = {step.id: None}
+            while (last := next(reversed(chain))) not in ends and last in waits_for:
+                if waits_for[last] == step.id:
+                    what = f"steps wait for each other: {' waits for '.join([*chain, step.id])}"
                     raise self._origin.error(("step", index), what)
-                if chain[-1] in chain[:-1]:
+                if waits_for[last] in chain:
                     break
+                chain[waits_for[last]] = None
+            else:
+                ends.update(chain)
 
 
 def names_of(statements: list[SqlLine]) -> list[str]:

@@ -1,0 +1,125 @@
+"""A shrunk scenario as commands write it: its text, its page, and one sentence about it."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ddlsim.checkers.argument import argue
+from ddlsim.checkers.case.case import Case
+from ddlsim.cli import page, shapes
+from ddlsim.cli.progress import Meter
+from ddlsim.cli.words import counted
+from ddlsim.history.history import FORMAT
+from ddlsim.search.signature import signature_of
+from ddlsim.shrink.shrink import Shrinking, Shrunk, shrink
+from ddlsim.shrink.size import Counts, counts_of
+from ddlsim.shrink.story import scenario_text
+from ddlsim.shrink.trial import replayed
+
+ENDS: Final = {
+    "done": "nothing smaller was found",
+    "runs": "the bound of runs was reached",
+    "time": "the bound of time was reached",
+    "interrupted": "interrupted",
+}
+"""Why shrinking ended, in words."""
+
+
+class Told(NamedTuple):
+    """A shrunk scenario: its text, the command that repeats it, and the counts before."""
+
+    state: Shrinking
+    shrunk: Shrunk
+    text: str
+    command: str
+    before: Counts
+
+
+def told_of(state: Shrinking, file: str, loads: Sequence[str]) -> Told:
+    """Shrink with progress on stderr; the text, whose command names `file`."""
+    before = counts_of(state.best.data)
+    with Passes(state) as passes:
+        shrunk = shrink(state, watch=passes.watch)
+    name, seed = state.failure.name, state.failure.seed
+    words = ["ddlsim", "run", file, "--expect"]
+    words += ["--seed", str(seed)] if shrunk.best.size.drawn else []
+    words += [word for each in loads for word in ("--load", each)]
+    command = shlex.join(words)
+    after = counts_of(shrunk.best.data)
+    note = f"Shrunk from {name}, seed {seed}: {_counts(before)}; now {_counts(after)}."
+    text = scenario_text(shrunk.best, f"shrunk from {name}, seed {seed}", command, note)
+    return Told(state, shrunk, text, command, before)
+
+
+class Passes(Meter):
+    """Shows which pass is tried and how large the scenario is by now."""
+
+    def __init__(self, state: Shrinking) -> None:
+        super().__init__(state.budget.time_s, timed=True)
+        self._state, self._name = state, ""
+
+    def watch(self, state: Shrinking, name: str) -> None:
+        """Another candidate was tried, by the pass of this name."""
+        self._state, self._name = state, name
+        spent_s = min(state.cpu_s, state.budget.time_s)
+        self.show(spent_s, f"at most {state.budget.time_s - spent_s:.0f} s of CPU left")
+
+    def told(self) -> str:
+        """How far it is, in words."""
+        return f"shrinking, {self.counts}"
+
+    @property
+    def counts(self) -> str:
+        """Runs, the present pass, and the size of the best scenario."""
+        size = _counts(counts_of(self._state.best.data))
+        return f"{counted(self._state.runs, 'run')}, pass {self._name}: {size}"
+
+
+def _counts(counts: Counts) -> str:
+    """`2 transactions, 1 statement, 3 nodes, 5 steps and faults`."""
+    entries = counts["entries"]
+    words = [
+        counted(counts["transactions"], "transaction"),
+        counted(counts["statements"], "statement"),
+        counted(counts["nodes"], "node"),
+    ]
+    return ", ".join([*words, f"{counted(entries, 'step')} and faults"])
+
+
+def sentence(told: Told) -> str:
+    """What shrinking came to, in one line."""
+    best, shrunk = told.shrunk.best, told.shrunk
+    return (
+        f"{signature_of(best.violation).text}: {_counts(told.before)} -> "
+        f"{_counts(counts_of(best.data))}; {counted(shrunk.runs, 'run')}, "
+        f"{shrunk.cpu_s:.1f} s of CPU; {ENDS[shrunk.ended]}"
+    )
+
+
+def document(told: Told, file: str | None) -> shapes.Shrink:
+    """The document of `--output json`; `file` is the one that holds the scenario."""
+    best, shrunk = told.shrunk.best, told.shrunk
+    signature = signature_of(best.violation)
+    return {
+        "format": FORMAT,
+        "signature": {"id": signature.id, "text": signature.text},
+        "status": best.violation.status,
+        "before": told.before,
+        "after": counts_of(best.data),
+        "drawn": best.size.drawn,
+        "ended": shrunk.ended,
+        "runs": shrunk.runs,
+        "helped": shrunk.helped,
+        "file": file,
+        "command": told.command,
+        "scenario": told.text,
+    }
+
+
+def page_of(told: Told) -> str:
+    """The page that `explain --html` would write about the shrunk run, with its messages."""
+    found = replayed(told.state.failure, told.shrunk.best.data, told.state.target)
+    case, violation = Case(found.history), found.violation
+    title = f"{violation.invariant} {violation.checker}: {violation.kind}"
+    argued = page.ArguedViolation(violation, argue(case, violation))
+    return page.html(case, title, [argued], told.command)

@@ -1,0 +1,66 @@
+"""`ddlsim shrink`: a failing run to the smallest scripted scenario that fails in the same way."""
+
+from pathlib import Path
+from typing import Final
+
+from ddlsim.cli import documents, repeat, shrunk
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import INTERRUPTED, InputError, note
+from ddlsim.files import write_text
+from ddlsim.history import codec
+from ddlsim.plan import swarm
+from ddlsim.registry import load_file
+from ddlsim.scenario.load import load
+from ddlsim.scenario.overrides import read_setting
+from ddlsim.scenario.scenario import Scenario
+from ddlsim.shrink import failing
+from ddlsim.shrink.shrink import Budget
+
+PRINTED: Final = "shrunk.toml"
+"""What the command that repeats a scenario calls it where it is printed."""
+
+
+def execute(options: Options) -> int:
+    """Shrink, write or print the scenario, and tell the exit code."""
+    for file in options.load:
+        load_file(file)
+    scenario, seed = _failure(options)
+    state = failing.begun(
+        scenario,
+        seed,
+        Budget(options.runs, options.time),
+        strict=options.strict,
+        all_claims=options.all_claims,
+    )
+    told = shrunk.told_of(state, options.out or PRINTED, options.load)
+    if options.out is not None:
+        write_text(options.out, told.text)
+    if options.html is not None:
+        write_text(options.html, shrunk.page_of(told))
+    if options.output == "json":
+        print(documents.text(shrunk.document(told, options.out)))
+    else:
+        print(told.text if options.out is None else f"{told.command}\n", end="")
+    note(shrunk.sentence(told))
+    return INTERRUPTED if told.shrunk.ended == "interrupted" else 0
+
+
+def _failure(options: Options) -> tuple[Scenario, int]:
+    """The scenario and the seed of what failed: of a history its own, else those given."""
+    name = options.failure
+    given = dict(read_setting(setting) for setting in options.set)
+    for path, flag in repeat.DESIGN.items():
+        value = getattr(options, flag.removeprefix("--"))
+        given |= {} if value is None else {path: value}
+    if name is not None and Path(name).is_file() and not name.endswith(".toml"):
+        if given or options.seed is not None or options.swarm:
+            what = "a history has its own seed and design; leave out --seed, --set and the like"
+            raise InputError(f"shrink {name}: {what}")
+        return failing.of_header(codec.load(name).header)
+    seed = 0 if options.seed is None else options.seed
+    if options.swarm:
+        base = None if name is None else load(name, outside=options.allow_outside)
+        return swarm.scenario(swarm.source_of(base, given), seed), seed
+    if name is None:
+        raise InputError("shrink: FAILURE is missing; name a history or a scenario, or say --swarm")
+    return load(name, given, outside=options.allow_outside), seed

@@ -1,0 +1,1 @@
+"""The search for violations: what makes two of them the same."""

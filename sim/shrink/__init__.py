@@ -1,0 +1,1 @@
+"""Shrinking: a failing run to the smallest scripted scenario that still fails in the same way."""

@@ -1,0 +1,77 @@
+"""A failing run as the beginning of shrinking: what it violates, and its scenario as data."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ddlsim.checkers.judge import judge
+from ddlsim.cluster.run import run
+from ddlsim.history.history import Header
+from ddlsim.plan.plan import plan
+from ddlsim.problems import BadInputError
+from ddlsim.scenario import findings
+from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.shrink.data import Data
+from ddlsim.shrink.script import scripted, settled
+from ddlsim.shrink.shrink import Budget, Shrinking
+from ddlsim.shrink.trial import Failure, Target, shown, target_of
+
+
+class NothingToShrinkError(BadInputError):
+    """Raised for a run that violates nothing, and for one that cannot be repeated."""
+
+
+def of_header(header: Header) -> tuple[Scenario, int]:
+    """The scenario and the seed of a stored history; raises `ScenarioError` if it is none."""
+    scenario = read(header.scenario_text, header.scenario, overrides=header.overrides)
+    return scenario, header.seed
+
+
+def begun(
+    scenario: Scenario,
+    seed: int,
+    budget: Budget,
+    *,
+    strict: bool = False,
+    all_claims: bool = False,
+    clock: Callable[[], float] = time.process_time,
+) -> Shrinking:
+    """Shrinking of a run before its first pass.
+
+    Its first scenario is a scripted one that does the same, or, where that does not show the
+    violation, the scenario itself. Raises `NothingToShrinkError`.
+    """
+    extra = {key: True for key, on in (("strict", strict), ("all_claims", all_claims)) if on}
+    target = _target(scenario, seed, strict=strict, all_claims=all_claims)
+    files = {key: value for key, value in scenario.overrides.items() if key.startswith(EMBEDDED)}
+    for written in (True, False):
+        data: Data = {**(scripted(scenario, seed) if written else settled(scenario)), **extra}
+        for one in (target, replace(target, in_turn=False)):
+            failure = Failure(scenario.name, data, seed, files)
+            first = shown(failure, data, one)
+            if first is not None:
+                return Shrinking(failure, first, one, budget, clock)
+    what = f"{target.signature.text} is not shown by the same scenario without its own head"
+    raise NothingToShrinkError(f"{scenario.name}, seed {seed}: {what}")
+
+
+def _target(scenario: Scenario, seed: int, *, strict: bool, all_claims: bool) -> Target:
+    """The violation that the run is shrunk for: what the scenario expects, else the gravest."""
+    history = run(plan(scenario, seed))
+    verdict = judge(history, strict=strict, all_claims=all_claims, findings=findings.known())
+    target = target_of(history, verdict, _expected(scenario.expect))
+    if target is None:
+        what = f"it is {verdict.outcome.word}, and nothing is violated"
+        raise NothingToShrinkError(f"{scenario.name}, seed {seed}: {what}; name a run that fails")
+    return target
+
+
+def _expected(expect: Any) -> Sequence[str]:
+    """What a scenario expects, as violations name it: invariants, checkers, a finding's status."""
+    if not isinstance(expect, dict):
+        return ()
+    found = list(expect.get("violated", ()))
+    return [*found, f"finding:{expect['finding']}"] if "finding" in expect else found

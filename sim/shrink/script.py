@@ -1,0 +1,263 @@
+"""A drawn plan as a scripted scenario: the same run, with every choice written down.
+
+Steps have the ids of the operations that the plan's clients issued, at the instants at which they
+issued them, so that with the same seed every message takes as long as before. Only what was really
+issued becomes a step; a retry is a step of its own. Faults, clocks and the ends of load and drain
+are those of the plan. Latencies stay distributions: `ddlsim.shrink.latencies` writes them down.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from ddlsim.cluster.clients import ClientHost, Outcome
+from ddlsim.cluster.run import Run
+from ddlsim.model.ops import (
+    Begin,
+    Commit,
+    Ddl,
+    Delete,
+    Get,
+    Insert,
+    Key,
+    Operation,
+    Rollback,
+    Scan,
+    Update,
+)
+from ddlsim.model.schema import Value
+from ddlsim.plan.plan import plan as planned
+from ddlsim.plan.records import FaultPlan, NodePlan, Plan
+from ddlsim.scenario.overrides import apply_overrides
+from ddlsim.scenario.row_types import RowTypes
+from ddlsim.scenario.scenario import Scenario, parse_toml
+from ddlsim.shrink.data import Data, Table
+from ddlsim.sql import parse
+from ddlsim.units import US_PER_MS, Micros
+
+HEAD: Final = (
+    "title", "source", "clauses", "expect", "expect_under", "reaches", "never_reaches", "finding",
+)  # fmt: skip
+"""The keys of a file that say what it shows and what is expected of it."""
+DRAWN: Final = ("workload", "migration", "step", "faults", "clocks", "run", "schema")
+"""The tables that are replaced by what was drawn."""
+
+
+class Issued(NamedTuple):
+    """An operation that a client issued, and whether its connection was a new one."""
+
+    at_us: Micros
+    client: ClientHost
+    op: str
+    tx: str | None
+    node: str
+    do: Operation
+    read_only: bool = False
+    fresh: bool = False
+
+
+def scripted(scenario: Scenario, seed: int) -> Data:
+    """The data of a scripted scenario that does what the run of this seed does."""
+    plan = planned(scenario, seed)
+    data = settled(scenario)
+    schema = "".join(f"{line.sql};\n" for line in scenario.schema)
+    steps = data.get("step", [])
+    tables: Data = {
+        "run": {"load_ms": in_ms(plan.load_until_us), "drain_ms": in_ms(plan.drain_us)},
+        "clocks": _clocks(plan.nodes),
+        "schema": {"sql": schema} if schema else {},
+        "step": [*steps, *_steps(plan, {step["id"] for step in steps})],
+        "faults": [_fault(each) for each in plan.faults],
+    }
+    kept = {key: value for key, value in data.items() if key not in DRAWN}
+    return {**kept, **{name: table for name, table in tables.items() if table}}
+
+
+def settled(scenario: Scenario) -> Data:
+    """The scenario's data with what was set over it, without its head and what steps expect."""
+    data = apply_overrides(parse_toml(scenario.text, scenario.name), scenario.overrides)
+    for key in HEAD:
+        data.pop(key, None)
+    for step, read in zip(data.get("step", []), scenario.steps, strict=True):
+        step.pop("expect", None)
+        step.pop("expect_under", None)
+        step["node"] = read.node
+        if read.at_us is not None:
+            step["at_ms"] = in_ms(read.at_us)
+            step.pop("plus_ms", None)
+    return data
+
+
+def in_ms(us: int) -> float | int:
+    """Microseconds as milliseconds, whole ones as integers."""
+    whole, rest = divmod(us, US_PER_MS)
+    return us / US_PER_MS if rest else whole
+
+
+# --- machines and faults -------------------------------------------------------------------------
+
+
+def _clocks(nodes: tuple[NodePlan, ...]) -> Table:
+    """Every node's clock, exactly; nothing for a true one."""
+    own: Table = {}
+    for node in nodes:
+        clock: Table = {}
+        if node.clock_offset_us:
+            clock["offset_ms"] = in_ms(node.clock_offset_us)
+        if node.clock_drift_ppm:
+            clock["drift_ppm"] = node.clock_drift_ppm
+        if clock:
+            own[node.name] = clock
+    return {"nodes": own} if own else {}
+
+
+def _fault(fault: FaultPlan) -> Table:
+    """A fault with its fields and instants as they were drawn."""
+    fields = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in fault.fields.items()
+        if value is not None and value != ()
+    }
+    times: Table = {"from_ms": in_ms(fault.from_us)}
+    if fault.until_us is not None:
+        times["for_ms"] = in_ms(fault.until_us - fault.from_us)
+    return {"name": fault.name, **fields, **times}
+
+
+# --- steps ---------------------------------------------------------------------------------------
+
+
+class _NotedClient(ClientHost):
+    """A client that notes what it issues in its cluster's `issued`."""
+
+    fresh = False
+
+    async def perform(
+        self,
+        op: str,
+        tx: str | None,
+        node: str,
+        do: Any,
+        *,
+        begins: bool = False,
+        read_only: bool = False,
+    ) -> Outcome:
+        now_us = self.elapsed_us()
+        self.issued.append(Issued(now_us, self, op, tx, node, do, read_only, self.fresh))
+        self.fresh = False
+        return await super().perform(op, tx, node, do, begins=begins, read_only=read_only)
+
+    def forget_schemas(self) -> None:
+        self.fresh = True
+        super().forget_schemas()
+
+    def abandon(self, op: str, tx: str, node: str) -> None:
+        self.issued.append(Issued(self.elapsed_us(), self, op, tx, node, Rollback()))
+        super().abandon(op, tx, node)
+
+    @property
+    def issued(self) -> list[Issued]:
+        """Everything issued so far by all clients of the run."""
+        found: list[Issued] = self.cluster.__dict__.setdefault("issued", [])
+        return found
+
+
+class _NotedRun(Run):
+    client_class = _NotedClient
+
+
+def _steps(plan: Plan, own: set[str]) -> list[Table]:
+    """A step for everything that a client issued beyond the scenario's `own` steps."""
+    run = _NotedRun(plan)
+    run.carry_out()
+    writer = Writer(plan)
+    issued: list[Issued] = run.cluster.__dict__.get("issued", [])
+    return [writer.step(one) for one in issued if one.op not in own]
+
+
+class Writer:
+    """Writes operations as a scenario has them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._last: dict[str, str] = {}  # by client, the end of what it issued last
+        self._awaited = {step.id: step.after for step in plan.steps}
+        sql = [text for text in (plan.schema_sql, *_ddl_of(plan)) if text]
+        read = [line.statement for text in sql for line in parse(text)]
+        self._types = RowTypes(one for one in read if not isinstance(one, Get | Scan))
+
+    def step(self, issued: Issued) -> Table:
+        """A step that issues the operation again."""
+        step: Table = {"id": issued.op, "client": issued.client.name}
+        if issued.tx is not None:
+            step["tx"] = issued.tx
+        step |= {"node": issued.node, "at_ms": in_ms(issued.at_us)}
+        if (after := self._after(issued)) is not None:
+            step["after"] = after
+        for key, holds in (
+            ("session", issued.client.session),
+            ("read_only", issued.read_only),
+            ("fresh", issued.fresh),
+        ):
+            step |= {key: True} if holds else {}
+        if isinstance(issued.do, Ddl):
+            return {**step, "ddl": issued.do.sql}
+        return {**step, "do": self._do(issued.do)}
+
+    def _after(self, issued: Issued) -> str | None:
+        """What a workload's step waits for; of a program's operation the end of the one before."""
+        before = self._last.get(issued.client.name)
+        self._last[issued.client.name] = f"{issued.op}.done"
+        return self._awaited.get(issued.op, before)
+
+    def _do(self, do: Operation) -> str | list[Any]:
+        match do:
+            case Begin() | Commit() | Rollback():
+                return str(do.__struct_config__.tag)
+            case Get(metadata=False, columns=()):
+                return ["get", do.table, _key(do.key)]
+            case Scan(metadata=False, columns=()):
+                return ["scan", do.table]
+            case Get() | Scan():
+                columns = "*" if do.metadata else ", ".join(do.columns)
+                where = "" if isinstance(do, Scan) else self._where(do.table, do.key)
+                return f"SELECT {columns} FROM {do.table}{where}"
+            case Delete():
+                return ["delete", do.table, _key(do.key)]
+            case Update():
+                pairs = ", ".join(f"{name} = {_sql(value)}" for name, value in do.values.items())
+                return f"UPDATE {do.table} SET {pairs}{self._where(do.table, do.key)}"
+            case Insert(strict=True):
+                values = {**self._named(do.table, do.key), **(do.values or {})}
+                names, cells = ", ".join(values), ", ".join(map(_sql, values.values()))
+                return f"INSERT INTO {do.table} ({names}) VALUES ({cells})"
+        assert not isinstance(do, Ddl), do
+        written: list[Any] = [str(do.__struct_config__.tag), do.table, _key(do.key)]
+        return written if do.values is None else [*written, do.values]
+
+    def _where(self, table: str, key: Key) -> str:
+        named = self._named(table, key)
+        return " WHERE " + " AND ".join(f"{name} = {_sql(value)}" for name, value in named.items())
+
+    def _named(self, table: str, key: Key) -> dict[str, Value]:
+        """The columns of a key with their values."""
+        parts = key if isinstance(key, tuple) else (key,)
+        names = self._types.key_names(table, len(parts))
+        return dict(zip(names, parts, strict=True))
+
+
+def _ddl_of(plan: Plan) -> list[str]:
+    """Every statement that a client of the plan may issue."""
+    items = [item for program in plan.programs for item in program.items]
+    steps = [step.do for step in plan.steps]
+    return [one.sql for one in [*items, *steps] if hasattr(one, "sql")]
+
+
+def _key(key: Key) -> Any:
+    return list(key) if isinstance(key, tuple) else key
+
+
+def _sql(value: Value) -> str:
+    """A constant as SQL writes it."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if value is None or isinstance(value, bool):
+        return str(value).upper().replace("NONE", "NULL")
+    return str(value)

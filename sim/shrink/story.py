@@ -1,0 +1,311 @@
+"""The text of a shrunk scenario: TOML whose comments tell what happens, in simulated time.
+
+The head says what is violated and why, each step has what came of it in its run, each fault and
+hold what it does. Times are simulated milliseconds, timestamps `218+5` as everywhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Any, Final
+
+from ddlsim.checkers.argument import argue
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Invoked,
+    Ok,
+    ReadExecuted,
+    TxAborted,
+    TxCommitted,
+    Unknown,
+    UpdateLogged,
+    WriteExecuted,
+)
+from ddlsim.history.world_events import NodeCrashed, NodeRestarted, TxRecovered
+from ddlsim.nemesis.base import FAULTS
+from ddlsim.scenario.tomltext import toml_text, toml_value
+from ddlsim.shrink.data import STAGING, Data, Table, steps_of
+from ddlsim.shrink.trial import Shown
+from ddlsim.units import US_PER_MS, show
+
+WIDTH: Final = 98
+NAMED: Final = {
+    "safe_time_interval_ms": "H",
+    "delay_duration_ms": "DD",
+    "max_clock_skew_ms": "CSmax",
+}
+Ended = Ok | Failed | Unknown
+
+
+def scenario_text(best: Shown, source: str, command: str, note: str) -> str:
+    """The whole file; `source` says what it was shrunk from, `note` by how much, and `command`
+    repeats it."""
+    story = Story(best)
+    data = {key: value for key, value in best.data.items() if key not in ("step", *STAGING)}
+    head = [
+        *_comment(story.verdict()),
+        "#",
+        *(line for sentence in story.why() for line in _comment(sentence)),
+        "#",
+        *_comment(note),
+        *_comment(f"Repeat it: {command}"),
+    ]
+    violation = best.violation
+    top: Data = {
+        "title": story.title(),
+        "source": source,
+        "clauses": list(violation.clauses),
+        "expect": expected(best),
+    }
+    single = top | {key: value for key, value in data.items() if not isinstance(value, dict | list)}
+    tables = {key: value for key, value in data.items() if isinstance(value, dict | list)}
+    keys = [f"{key} = {toml_value(value)}" for key, value in single.items()]
+    parts = ["\n".join(head), "\n".join(keys), "\n".join(_steps(best, story))]
+    parts += [_table(name, table, story) for name, table in tables.items()]
+    parts += [
+        "\n".join(_around(name, table, story))
+        for name in STAGING
+        for table in best.data.get(name, [])
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def expected(best: Shown) -> str | Table:
+    """What a scenario says that shows this violation."""
+    violation = best.violation
+    if violation.status == "stuck":
+        return "stuck"
+    if violation.status == "violation":
+        return {"violated": [violation.checker]}
+    return {"finding": violation.status.removeprefix("finding:")}
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    return wrap(
+        text,
+        WIDTH - len(indent),
+        initial_indent=f"{indent}# ",
+        subsequent_indent=f"{indent}# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _steps(best: Shown, story: "Story") -> Iterator[str]:
+    """`step = [ ... ]`, a line for each with what came of it above."""
+    steps = steps_of(best.data)
+    if not steps:
+        return
+    yield "step = ["
+    for step in steps:
+        yield from _comment(story.step(step), "  ")
+        yield f"  {toml_value(step)},"
+    yield "]"
+
+
+def _table(name: str, table: Any, story: "Story") -> str:
+    """A table of settings, with what the main ones come to."""
+    text = toml_text({name: table}).rstrip()
+    return "\n".join([*_comment(story.settings()), text]) if name == "protocol" else text
+
+
+def _around(name: str, table: Table, story: "Story") -> Iterator[str]:
+    """A fault, a hold or anything else around the steps, with what it does."""
+    yield from _comment(story.around(name, table))
+    yield toml_text({name: [table]}).rstrip()
+
+
+# --- what happened -------------------------------------------------------------------------------
+
+
+class Story:
+    """What a run's history says of the steps of its scenario."""
+
+    def __init__(self, best: Shown) -> None:
+        self._best = best
+        self._case = Case(best.history)
+        self._events: dict[str, list[Any]] = {}
+        for event in best.history.events:
+            if isinstance(event, TxCommitted | TxAborted | TxRecovered):
+                self._events.setdefault(event.tx, []).append(event)
+            elif (op := getattr(event, "op", None)) is not None:
+                self._events.setdefault(op, []).append(event)
+
+    # -- the head ----------------------------------------------------------------------------------
+
+    def title(self) -> str:
+        """The file's title: what is broken."""
+        violation = self._best.violation
+        return f"{violation.invariant} {violation.checker}: {violation.kind}"
+
+    def verdict(self) -> str:
+        """What is broken, in one sentence."""
+        violation = self._best.violation
+        clauses = f" [{', '.join(violation.clauses)}]" if violation.clauses else ""
+        return _sentence(f"{self.title()}: {violation.summary}{clauses}")
+
+    def why(self) -> Iterator[str]:
+        """The argument: a cycle's statements and steps, otherwise what was seen."""
+        violation = self._best.violation
+        argument = argue(self._case, violation)
+        for party in argument.parties:
+            if party.is_ddl and party.stamps:
+                stamps = ", ".join(f"{name} = {value}" for name, value in party.stamps.items())
+                yield f"{party.name} is {party.did} ({stamps})."
+        for step in violation.steps:
+            yield _sentence(f"{step.source} comes before {step.target}: {step.because}")
+        if violation.steps:
+            yield "So each of them would have to come before itself."
+        else:
+            for moment in argument.moments:
+                yield f"{moment.at_ms:g} ms: {moment.text}"
+
+    def settings(self) -> str:
+        """The settings that most stories turn on, as they are resolved."""
+        numbers = self._best.history.header.settings[""]
+        told = [f"{word} = {numbers[name]} ms" for name, word in NAMED.items() if name in numbers]
+        return ", ".join(told)
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def step(self, step: Table) -> str:
+        """When a step was issued, what it did, under which version, and how it ended."""
+        events = self._events.get(step["id"], [])
+        asked = next((one for one in events if isinstance(one, Invoked)), None)
+        if asked is None:
+            return f"{step['id']} is never issued."
+        ended = next((one for one in events if isinstance(one, Ended)), None)
+        who = step.get("tx", step["client"])
+        done = self._ddl(events) if "ddl" in step else self._data(step, events)
+        told = [f"{_ms(asked.at_us)} ms: {who} {_does(step)}{done}"]
+        told += self._outcome(step)
+        return "; ".join([*told, _ends(ended)]) + "."
+
+    def _ddl(self, events: Sequence[Any]) -> str:
+        """The update of a statement with its timestamps, or why there is none."""
+        for event in events:
+            if isinstance(event, UpdateLogged):
+                objects = ", ".join(f"{one.name} version {one.version}" for one in event.objects)
+                stamps = f"Tm = {show(event.message_ts)}, Tu = {show(event.activation_ts)}"
+                return f": D{event.catalog_version}, {stamps}, from Tu on {objects}"
+            if isinstance(event, DdlDecided):
+                outcome = "does nothing" if event.outcome == "noop" else "is refused"
+                return f": {outcome}, by catalog version {event.catalog_version}"
+        return ""
+
+    def _data(self, step: Table, events: Sequence[Any]) -> str:
+        """Under which version an operation ran, on which node, and whose rows it found."""
+        seen: dict[str, None] = {}
+        for event in events:
+            if isinstance(event, ReadExecuted | WriteExecuted):
+                seen[
+                    f" under version {event.version} (op_ts {show(event.op_ts)} on {event.node})"
+                ] = None
+            if isinstance(event, ReadExecuted):
+                found = [
+                    f"{row.key!r} of {row.writer}" for row in event.rows if row.row is not None
+                ]
+                if found or step.get("do", [""])[0] == "get":
+                    seen[f", finds {', '.join(found) or 'no row'}"] = None
+        return "".join(seen)
+
+    def _outcome(self, step: Table) -> Iterator[str]:
+        """What became of the transaction, where the step ends it or is one of its own."""
+        do = step.get("do")
+        if "ddl" in step or ("tx" in step and do not in ("commit", "rollback")):
+            return
+        for event in self._events.get(str(step.get("tx", step["id"])), []):
+            if isinstance(event, TxCommitted):
+                yield f"commit_ts = {show(event.commit_ts)}"
+            elif isinstance(event, TxAborted):
+                yield f"aborted: {event.reason}"
+            elif isinstance(event, TxRecovered):
+                yield f"{event.outcome} by recovery on {event.node}"
+
+    # -- around them -------------------------------------------------------------------------------
+
+    def around(self, name: str, table: Table) -> str:
+        """What an entry around the steps does, in one sentence."""
+        match name:
+            case "faults":
+                return self._fault(table)
+            case "hold":
+                return _hold(table)
+            case "pause":
+                tx = f" of {table['tx']}" if "tx" in table else ""
+                return f"A task{tx} on {table['node']} waits at {table['point']} {_until(table)}."
+            case "apply":
+                more = f"{table['delay_ms']:g} ms more at stage {table['stage']}"
+                return f"{table['node']} takes {more}."
+            case "tick":
+                return f"{table['at_ms']:g} ms: an idle safe-time command."
+            case "clock":
+                return f"{table['at_ms']:g} ms: the clock of {table['node']} changes."
+        when = f"{table['at_ms']:g} ms: " if table.get("at_ms") else "From the start: "
+        return f"{when}{table['node']} leads {table['group']}."
+
+    def _fault(self, table: Table) -> str:
+        """A fault in the words of its kind, with what it struck."""
+        begins = f"{table.get('from_ms', 0)} ms"
+        lasts = table.get("for_ms")
+        ends = "until the load ends" if lasts is None else f"for {lasts} ms"
+        crashes = [
+            f"{event.node} {'crashes' if isinstance(event, NodeCrashed) else 'is back'} at "
+            f"{_ms(event.at_us)} ms"
+            for event in self._best.history.of(NodeCrashed, NodeRestarted)
+        ]
+        seen = f" ({', '.join(crashes)})" if crashes and "crash" in table["name"] else ""
+        return f"From {begins} {ends}: {FAULTS.get(table['name']).summary}{seen}."
+
+
+def _hold(table: Table) -> str:
+    """Which messages a hold is for, and what becomes of them."""
+    count = table.get("messages")
+    many = "every" if count is None else "the first" if count == 1 else f"the first {count} of"
+    kind = table.get("kind", "message of any kind")
+    label = f" for {table['label']}" if "label" in table else ""
+    link = f" from {table.get('from', 'anywhere')} to {table.get('to', 'anywhere')}"
+    what = f"{many} {kind}{link}{label}"
+    fate = "is lost" if table.get("lost") else f"is kept back {_until(table)}"
+    return f"From {table.get('from_ms', 0)} ms: {what} {fate}."
+
+
+def _until(table: Table) -> str:
+    if "until" in table:
+        return f"until {table['until']}"
+    return f"until {table['until_ms']} ms" if "until_ms" in table else "for ever"
+
+
+def _does(step: Table) -> str:
+    """What a step does, in words."""
+    if "ddl" in step:
+        return f"asks {step['node']} for {step['ddl']}" if "node" in step else step["ddl"]
+    do = step["do"]
+    if isinstance(do, str):
+        return do if " " in do else {"commit": "commits", "rollback": "rolls back"}.get(do, do)
+    verb = {"get": "reads", "scan": "scans", "put": "writes"}.get(do[0], f"{do[0]}s")
+    return " ".join([verb, *map(str, do[1:3])])
+
+
+def _ends(ended: Ended | None) -> str:
+    """How a step ended, and when."""
+    if ended is None:
+        return "no answer"
+    at = f"at {_ms(ended.at_us)} ms"
+    match ended:
+        case Ok(value=value) if isinstance(value, list | dict):
+            return f"answered {at}: {value}"
+        case Ok():
+            return f"answered {at}"
+        case Failed(reason=reason):
+            return f"fails {at}: {reason}"
+    return f"unknown {at}: {ended.reason}"
+
+
+def _ms(us: int) -> str:
+    return f"{us / US_PER_MS:g}"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."

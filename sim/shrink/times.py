@@ -1,0 +1,157 @@
+"""Passes over instants: brought forward, rounded, or replaced by what comes before."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+from ddlsim.shrink.candidates import Candidates, every
+from ddlsim.shrink.data import STAGING, Data, Table, edited, steps_of
+from ddlsim.shrink.trial import Failure, Shown
+
+GRIDS_MS: Final = (100, 50, 10, 5, 1)
+"""What instants are rounded to, the roundest first."""
+GAPS_MS: Final = (0, 1, 10, 100)
+"""The gaps between two instants that are tried."""
+INSTANTS: Final = ("at_ms", "from_ms", "until_ms")
+Place = tuple[Table, str]
+"""A table of the timeline and the key of an instant in it."""
+
+
+def _instants(data: Data) -> Iterator[Place]:
+    """Every instant of the timeline."""
+    for name in ("step", *STAGING):
+        for table in data.get(name, []):
+            for key in INSTANTS:
+                if isinstance(table.get(key), int | float):
+                    yield table, key
+
+
+def earlier(best: Shown, failure: Failure) -> Candidates:
+    """Everything from an instant on, brought forward to the one before."""
+    del failure
+    times = sorted({0, *(table[key] for table, key in _instants(best.data))})
+    shift = 0.0
+    data = best.data
+    for before_ms, at_ms in pairwise(times):
+        for gap_ms in GAPS_MS:
+            by_ms = at_ms - before_ms - gap_ms
+            if by_ms < 1:
+                break
+            whole = int(by_ms)
+            candidate = _moved(data, at_ms - shift, whole)
+            if (yield candidate):
+                data = candidate
+                shift += whole
+                break
+
+
+def _moved(data: Data, from_ms: float, by_ms: float) -> Data:
+    """Every instant from one on moved forward; faults that began before it end earlier."""
+
+    def move(copy: Data) -> None:
+        for table, key in list(_instants(copy)):
+            if table[key] >= from_ms - 1e-9:
+                table[key] = _neat(table[key] - by_ms)
+        for table in copy.get("faults", []):
+            begins, lasts = table.get("from_ms", 0), table.get("for_ms")
+            if isinstance(lasts, int | float) and begins < from_ms <= begins + lasts:
+                table["for_ms"] = _neat(max(lasts - by_ms, 1))
+        run = copy.get("run", {})
+        if "load_ms" in run:
+            run["load_ms"] = _neat(max(run["load_ms"] - by_ms, 1))
+
+    return edited(data, move)
+
+
+def _neat(number: float) -> float | int:
+    """Whole numbers as integers, others to the microsecond."""
+    rounded = round(number, 3)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def rounded(best: Shown, failure: Failure) -> Candidates:
+    """Instants and durations as round numbers: all of them, then each."""
+    del failure
+    data = best.data
+    for grid in GRIDS_MS:
+        candidate = edited(data, lambda copy, grid=grid: _round_all(copy, grid))  # type: ignore[misc]
+        if (yield candidate):
+            data = candidate
+            break
+    paths = list(_number_paths(data))
+    edits = [_rounding(path, grid) for path in paths for grid in GRIDS_MS]
+    yield from every(data, edits)
+
+
+def _round_all(data: Data, grid: int) -> None:
+    for table, key in _instants(data):
+        table[key] = round(table[key] / grid) * grid
+
+
+def _number_paths(data: Data) -> Iterator[tuple[str | int, ...]]:
+    """Every number of the scenario outside of what steps do."""
+
+    def walk(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+        if isinstance(value, dict | list):
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, item in inner:
+                if key != "do":
+                    yield from walk(item, (*path, key))
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield path
+
+    return walk(data, ())
+
+
+def _rounding(path: tuple[str | int, ...], grid: int) -> Callable[[Data], Data | None]:
+    def edit(data: Data) -> Data | None:
+        here: Any = data
+        for part in path:
+            here = here[part]
+        near = round(here / grid) * grid
+        if near == here or (near == 0 and here != 0 and grid > 1):
+            return None
+
+        def put(copy: Data) -> None:
+            inner: Any = copy
+            for part in path[:-1]:
+                inner = inner[part]
+            inner[path[-1]] = near
+
+        return edited(data, put)
+
+    return edit
+
+
+def ordered(best: Shown, failure: Failure) -> Candidates:
+    """Steps after the end of the step before, in place of instants: all of them, then each."""
+    del failure
+    data = best.data
+    steps = steps_of(data)
+    due = sorted(range(len(steps)), key=lambda at: issued_us(best, steps[at]["id"]))
+    everyone = edited(data, lambda copy: _chain(copy, due, range(1, len(due))))
+    if (yield everyone):
+        return
+    for place in range(1, len(due)):
+        candidate = edited(data, lambda copy, place=place: _chain(copy, due, [place]))  # type: ignore[misc]
+        if (yield candidate):
+            data = candidate
+
+
+def issued_us(best: Shown, step: str) -> tuple[int, int]:
+    """When a step was issued, and as which of the events; what was not comes last."""
+    for place, event in enumerate(best.history.events):
+        if getattr(event, "op", None) == step:
+            return event.at_us, place
+    return 1 << 62, 0
+
+
+def _chain(data: Data, due: list[int], places: Any) -> None:
+    """Tie the steps at these places of the order in time to the end of the one before each."""
+    steps = data["step"]
+    tied = [steps[at] for at in due]
+    for place in places:
+        step = tied[place]
+        for key in ("at_ms", "plus_ms", "after"):
+            step.pop(key, None)
+        step["after"] = f"{tied[place - 1]['id']}.done"
