@@ -301,6 +301,8 @@ def _run() -> Verb:
         *_judging(),
         flag("--expect", "exit 0 if it ends as the scenario expects, else 1"),
         flag("--swarm", "draw what is around the scenario from the seed"),
+        flag("--no-shrink", "leave a violation as it is: the first unexpected one is shrunk, in "
+             "text, on a terminal or with --out"),
         flag("--trace", "record messages too"),
         *_budgets(), _outside(), _load(),
         flag("--out", "write histories and summary.json there", "DIR",

@@ -1,14 +1,15 @@
 """The directory of `--out`: histories and summary.json, and nothing overwritten that is not ours.
 
 A directory is ours if it is new, empty, or holds a summary.json that we wrote; in it, the files
-called `seed-N.jsonl`, `seed-N.toml` and summary.json are ours. Whatever else there is stays.
+called `seed-N.jsonl`, `seed-N.toml`, `seed-N.shrunk.toml`, `seed-N.shrunk.html` and summary.json
+are ours. Whatever else there is stays.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ddlsim import files
 from ddlsim.cli.documents import text
@@ -18,7 +19,7 @@ from ddlsim.files import write_text
 SUMMARY: Final = "summary.json"
 WRITER: Final = "ddlsim"
 OURS: Final = re.compile(
-    r"^(?:seed-\d+\.(?:jsonl|toml)|summary\.json)(?:(?:\.\d+)?\.(?:tmp|partial))?$"
+    r"^(?:seed-\d+\.(?:jsonl|toml|shrunk\.(?:toml|html))|summary\.json)(?:(?:\.\d+)?\.(?:tmp|partial))?$"
 )
 HISTORY: Final = re.compile(r"^seed-\d+\.jsonl$")
 
@@ -65,6 +66,19 @@ def histories(directory: str) -> tuple[str, ...]:
     names = [e.name for e in Path(directory).iterdir() if HISTORY.match(e.name)]
     ordered = sorted(names, key=lambda name: int(name.partition("-")[2].partition(".")[0]))
     return tuple((Path(directory) / name).as_posix() for name in ordered)
+
+
+class ShrunkFiles(NamedTuple):
+    """The files of a shrunk run: its scenario and the page about it."""
+
+    scenario: str
+    page: str
+
+
+def shrunk(directory: str, seed: int) -> ShrunkFiles:
+    """The files in a directory of ours that a seed's shrunk run has."""
+    name = Path(directory, f"seed-{seed}.shrunk").as_posix()
+    return ShrunkFiles(f"{name}.toml", f"{name}.html")
 
 
 def finish(directory: str, document: Mapping[str, Any]) -> None:

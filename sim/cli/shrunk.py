@@ -16,6 +16,8 @@ from ddlsim.shrink.size import Counts, counts_of
 from ddlsim.shrink.story import scenario_text
 from ddlsim.shrink.trial import replayed
 
+PRINTED: Final = "shrunk.toml"
+"""What the command that repeats a scenario calls it where it is printed."""
 ENDS: Final = {
     "done": "nothing smaller was found",
     "runs": "the bound of runs was reached",

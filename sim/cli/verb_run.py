@@ -10,11 +10,12 @@ from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import arguments, documents, folder, junit, repeat
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import InputError, note
+from ddlsim.cli.problems import INTERRUPTED, InputError, note
 from ddlsim.cli.progress import Progress
 from ddlsim.cli.report import Report, case_of, case_of_expectation
 from ddlsim.cluster.designs import design
 from ddlsim.execute.isolation import CAN_FORK, Limits
+from ddlsim.files import write_text
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
@@ -22,7 +23,7 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
-from ddlsim.verify.campaign import Job, run_seeds
+from ddlsim.verify.campaign import Job, Runner, run_seeds, swarm_source
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.row import RunRow
 
@@ -32,7 +33,7 @@ AS_EXPECTED, NOT_AS_EXPECTED = 0, 1
 
 def execute(options: Options) -> int:
     """Run, print, and tell the exit code."""
-    result, _ = judged(options)
+    result, asked = judged(options)
     try:
         if options.out is not None:
             folder.finish(options.out, result.document())
@@ -41,7 +42,51 @@ def execute(options: Options) -> int:
         crashes(result.sum)
         show(options, result)
         sys.stdout.flush()
+    if (failed := worth_shrinking(options, result)) is not None and shrink(options, asked, failed):
+        return INTERRUPTED
     return exit_code(options, result.sum)
+
+
+def worth_shrinking(options: Options, result: Report) -> int | None:
+    """The first seed whose violation the scenario does not expect, where a person looks at it.
+
+    That is in text, on a terminal or with --out; a sweep that a program reads is not slowed down.
+    """
+    if options.no_shrink or options.output != "text" or result.sum.as_expected:
+        return None
+    if options.out is None and not sys.stdout.isatty():
+        return None
+    violated = (row.seed for row in result.sum.runs if row.outcome is Outcome.VIOLATED)
+    return next(violated, None)
+
+
+def shrink(options: Options, asked: Job, seed: int) -> bool:
+    """Shrink the run of a seed: into files of --out, else onto the terminal.
+
+    Returns whether it was interrupted; what was found by then is written all the same.
+    """
+    from ddlsim.cli import shrunk
+    from ddlsim.shrink import failing
+    from ddlsim.shrink.shrink import Budget
+
+    runner = Runner(asked)
+    scenario = runner.scenario or swarm.scenario(swarm_source(asked), seed)
+    judging = {"strict": options.strict, "all_claims": options.all_claims}
+    try:
+        state = failing.begun(scenario, seed, Budget(), **judging)
+    except failing.NothingToShrinkError as error:
+        note(str(error))
+        return False
+    names = None if options.out is None else folder.shrunk(options.out, seed)
+    told = shrunk.told_of(state, shrunk.PRINTED if names is None else names.scenario, options.load)
+    if names is None:
+        print(f"\n{told.text}")
+    else:
+        write_text(names.scenario, told.text)
+        write_text(names.page, shrunk.page_of(told))
+        note(f"wrote {names.scenario}, {names.page}; {told.command}")
+    note(shrunk.sentence(told))
+    return told.shrunk.ended == "interrupted"
 
 
 def judged(options: Options) -> tuple[Report, Job]:

@@ -1,7 +1,6 @@
 """`ddlsim shrink`: a failing run to the smallest scripted scenario that fails in the same way."""
 
 from pathlib import Path
-from typing import Final
 
 from ddlsim.cli import documents, repeat, shrunk
 from ddlsim.cli.options import Options
@@ -16,9 +15,6 @@ from ddlsim.scenario.scenario import Scenario
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget
 
-PRINTED: Final = "shrunk.toml"
-"""What the command that repeats a scenario calls it where it is printed."""
-
 
 def execute(options: Options) -> int:
     """Shrink, write or print the scenario, and tell the exit code."""
@@ -32,7 +28,7 @@ def execute(options: Options) -> int:
         strict=options.strict,
         all_claims=options.all_claims,
     )
-    told = shrunk.told_of(state, options.out or PRINTED, options.load)
+    told = shrunk.told_of(state, options.out or shrunk.PRINTED, options.load)
     if options.out is not None:
         write_text(options.out, told.text)
     if options.html is not None:

@@ -252,7 +252,7 @@ def _is_held(hold: Table, message: Message) -> bool:
 
 def _narrower(hold: Table, held: list[Message]) -> Iterator[Table]:
     """Holds for one message each of those that were held, then for all of its kind and link."""
-    for one in dict.fromkeys((each.sender, each.to, each.kind) for each in held):
+    for one in dict.fromkeys((sent.sender, sent.to, sent.kind) for sent in held):
         named = {**dict(zip(("from", "to", "kind"), one, strict=True)), **hold}
         if named | {"messages": 1} != hold:
             yield named | {"messages": 1}
