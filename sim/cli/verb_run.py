@@ -54,10 +54,15 @@ def worth_shrinking(options: Options, result: Report) -> int | None:
     """
     if options.no_shrink or options.output != "text" or result.sum.as_expected:
         return None
-    if options.out is None and not sys.stdout.isatty():
+    if options.out is None and not is_watched():
         return None
     violated = (row.seed for row in result.sum.runs if row.outcome is Outcome.VIOLATED)
     return next(violated, None)
+
+
+def is_watched() -> bool:
+    """Whether a person looks at the output."""
+    return sys.stdout.isatty()
 
 
 def shrink(options: Options, asked: Job, seed: int) -> bool:

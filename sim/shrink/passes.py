@@ -26,15 +26,16 @@ def _pass(name: str, candidates: Callable[[Shown, Failure], Candidates]) -> Pass
 
 PASSES: Final = (
     _pass("parties only", structure.parties_only),
+    _pass("load and drain", times.lengths),
     _pass("nothing after", structure.nothing_after),
     _pass("generated clients", structure.generated),
     _pass("clients", structure.clients),
     _pass("transactions", structure.transactions),
+    _pass("nodes", world.nodes),
     _pass("statements", structure.statements),
     _pass("around", structure.around),
     _pass("operations", structure.operations),
     _pass("no latency", latencies.calm),
-    _pass("nodes", world.nodes),
     _pass("counts", world.counts),
     _pass("preset", world.preset),
     _pass("settings", world.settings),

@@ -199,7 +199,7 @@ class Writer:
             step |= {key: True} if holds else {}
         if isinstance(issued.do, Ddl):
             return {**step, "ddl": issued.do.sql}
-        return {**step, "do": self._do(issued.do)}
+        return {**step, "do": self.do(issued.do)}
 
     def _after(self, issued: Issued) -> str | None:
         """What a workload's step waits for; of a program's operation the end of the one before."""
@@ -207,7 +207,8 @@ class Writer:
         self._last[issued.client.name] = f"{issued.op}.done"
         return self._awaited.get(issued.op, before)
 
-    def _do(self, do: Operation) -> str | list[Any]:
+    def do(self, do: Operation) -> str | list[Any]:
+        """An operation as the key `do` has it."""
         match do:
             case Begin() | Commit() | Rollback():
                 return str(do.__struct_config__.tag)

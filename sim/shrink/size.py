@@ -8,6 +8,7 @@ from ddlsim.shrink.data import STAGING, Data, ddl_of, nodes_of, steps_of, transa
 
 SETTINGS: Final = ("protocol", "cluster", "clocks", "network", "run")
 INSTANTS: Final = ("at_ms", "plus_ms", "from_ms", "for_ms", "until_ms", "load_ms", "drain_ms")
+COPIES: Final = ("voters", "partitions", "replicas")
 DICE: Final = ("loss", "duplication", "reordering", "probability")
 
 
@@ -17,7 +18,8 @@ class Size(NamedTuple):
     `drawn` counts what a run still draws (generated clients, distributions, probabilities that are
     neither 0 nor 1): a scenario without is the same for every seed, whatever it costs elsewhere.
     `entries` are steps, faults and everything else on the timeline, `settings` the keys that are
-    set, `instants` the times that are given, `digits` those of all numbers together.
+    set, `instants` the times that are given, `copies` the voters, partitions and replicas where the
+    scenario says how many, `digits` those of all numbers together.
     """
 
     drawn: int
@@ -27,6 +29,7 @@ class Size(NamedTuple):
     entries: int
     settings: int
     instants: int
+    copies: int
     statements: int
     digits: int
     time_ms: float
@@ -45,6 +48,7 @@ def size_of(data: Data) -> Size:
         entries=entries,
         settings=sum(_keys(data.get(name, {})) for name in SETTINGS) + _own_keys(data),
         instants=sum(key in INSTANTS for key, _ in numbers),
+        copies=sum(data.get("cluster", {}).get(name, 1) for name in COPIES),
         statements=data.get("schema", {}).get("sql", "").count(";"),
         digits=sum(len(str(abs(number)).replace(".", "")) for _, number in numbers),
         time_ms=sum(abs(number) for key, number in numbers if key in INSTANTS),

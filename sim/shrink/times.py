@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, Final
 
-from ddlsim.shrink.candidates import Candidates, every
-from ddlsim.shrink.data import STAGING, Data, Table, edited, steps_of
+from ddlsim.shrink.candidates import Candidates, each, every
+from ddlsim.shrink.data import STAGING, Data, Table, edited, steps_of, with_table
 from ddlsim.shrink.trial import Failure, Shown
 
 GRIDS_MS: Final = (100, 50, 10, 5, 1)
@@ -69,6 +69,14 @@ def _neat(number: float) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
+def lengths(best: Shown, failure: Failure) -> Candidates:
+    """Load and drain as long as what is planned needs: candidates that get stuck end sooner."""
+    del failure
+    run = best.data.get("run", {})
+    loads = {key: value for key, value in run.items() if key == "load_ms"}
+    yield from each([with_table(best.data, "run", table) for table in ({}, loads) if table != run])
+
+
 def rounded(best: Shown, failure: Failure) -> Candidates:
     """Instants and durations as round numbers: all of them, then each."""
     del failure
@@ -128,6 +136,8 @@ def ordered(best: Shown, failure: Failure) -> Candidates:
     del failure
     data = best.data
     steps = steps_of(data)
+    if not steps:
+        return
     due = sorted(range(len(steps)), key=lambda at: issued_us(best, steps[at]["id"]))
     everyone = edited(data, lambda copy: _chain(copy, due, range(1, len(due))))
     if (yield everyone):

@@ -124,7 +124,11 @@ def test_alone_it_prints_help() -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_tells_the_rule_by_which_each_flag_has_a_variable(verb: str) -> None:
     told = ddlsim(verb, "--help").out
-    flags = [flag for flag in re.findall(r"^  (--[a-z-]+)", told, re.MULTILINE) if flag != "--help"]
+    flags = [
+        flag
+        for flag in re.findall(r"^  (?:-o, )?(--[a-z-]+)", told, re.MULTILINE)
+        if flag != "--help"
+    ]
     assert bool(flags) is (verb not in ("completion", "new"))
     variables = {max(p.opts, key=len): p.envvar for p in COMMAND.commands[verb].params if p.envvar}
     assert variables == {f: "DDLSIM_" + f[2:].replace("-", "_").upper() for f in flags}

@@ -1,0 +1,149 @@
+"""`ddlsim shrink`, and what `run` shrinks by itself."""
+
+import json
+import tomllib
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from ddlsim.cli import shrunk, verb_run
+from ddlsim.scenario.load import load
+from ddlsim.shrink import shrink as engine
+from tests.support.command import Done, ddlsim
+from tests.support.json_schemas import wrong
+
+
+@pytest.fixture
+def unexpected(tmp_path: Path) -> str:
+    """A scenario that expects nothing of the violation that it shows."""
+    text = load("negative/recovery_commits").text
+    file = tmp_path / "unexpected.toml"
+    file.write_text(text.replace('expect  = { violated = ["serializability"] }', ""), "utf-8")
+    return str(file)
+
+
+def test_a_scenario_and_its_seed_are_shrunk_onto_stdout() -> None:
+    done = ddlsim("shrink", "findings/F-1", "--seed", "3")
+    assert done.code == 0
+    assert tomllib.loads(done.out)["expect"] == {"finding": "F-1"}
+    assert done.out.startswith("# I3 serializability")
+    assert "I3 serializability schema-cycle" in done.err
+    assert "6 steps and faults; " in done.err
+
+
+def test_the_file_of_out_is_repeated_by_the_command_that_is_printed(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    done = ddlsim("shrink", "negative/no_completeness_wait", "--seed", "1", "-o", str(file))
+    assert done.code == 0
+    assert done.out == f"ddlsim run {file} --expect\n"
+    assert f"# Repeat it: {done.out.strip()}" in file.read_text("utf-8").replace("\n# ", " ")
+    assert ddlsim(*done.out.split()[1:]).code == 0
+    assert ddlsim(*done.out.split()[1:], "--mutant", "none").code == 1
+
+
+def test_a_history_has_its_own_scenario_seed_and_design(tmp_path: Path) -> None:
+    ddlsim("run", "--swarm", "--seed", "0", "--mutant", "acknowledges_at_once", "--out",
+           str(tmp_path / "found"), "--no-shrink")  # fmt: skip
+    history = str(tmp_path / "found" / "seed-0.jsonl")
+    done = ddlsim("shrink", history, "--output", "json", "--runs", "60")
+    document = json.loads(done.out)
+    assert wrong("shrink", document) == []
+    assert document["status"] == "violation"
+    assert 'mutant = "acknowledges_at_once"' in document["scenario"]
+    assert document["after"]["entries"] < document["before"]["entries"]
+    refused = ddlsim("shrink", history, "--seed", "1")
+    assert refused.code == 2
+    assert "a history has its own seed and design" in refused.err
+
+
+def test_the_page_tells_the_shrunk_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert ddlsim("shrink", "findings/F-1", "--html", str(page)).code == 0
+    assert "T1" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("smoke",), "smoke, seed 0: it is ok, and nothing is violated; name a run that fails"),
+        ((), "FAILURE is missing; name a history or a scenario, or say --swarm"),
+        (("no/such",), "neither a file nor a shipped scenario"),
+    ],
+)
+def test_what_cannot_be_shrunk_is_told_in_one_line(words: tuple[str, ...], told: str) -> None:
+    done = ddlsim("shrink", *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_an_interrupt_writes_the_best_so_far(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    consider = engine.Shrinking.consider
+
+    def interrupted(self: engine.Shrinking, data: dict[str, object], **more: bool) -> bool:
+        if self.runs == 5:
+            raise KeyboardInterrupt
+        return consider(self, data, **more)
+
+    with patch.object(engine.Shrinking, "consider", interrupted):
+        done = ddlsim("shrink", "negative/no_completeness_wait", "--seed", "1", "-o", str(file))
+    assert done.code == 130
+    assert "5 runs" in done.err
+    assert "interrupted" in done.err
+    assert len(tomllib.loads(file.read_text("utf-8"))["step"]) < 10
+
+
+# --- run -----------------------------------------------------------------------------------------
+
+
+def test_run_shrinks_an_unexpected_violation_into_out(unexpected: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = ddlsim("run", unexpected, "--out", str(out))
+    assert done.code == 1
+    assert sorted(file.name for file in out.iterdir()) == [
+        "seed-0.jsonl", "seed-0.shrunk.html", "seed-0.shrunk.toml", "summary.json",
+    ]  # fmt: skip
+    assert done.out.rstrip().endswith(f"repeat: ddlsim run {unexpected} --seed 0")
+    assert f"ddlsim run {out}/seed-0.shrunk.toml --expect" in done.err
+    assert ddlsim("run", f"{out}/seed-0.shrunk.toml", "--expect").code == 0
+    assert ddlsim("run", unexpected, "--out", str(out), "--no-shrink").code == 1
+    assert sorted(file.name for file in out.iterdir()) == ["seed-0.jsonl", "summary.json"]
+
+
+def run_on_a_terminal(*words: str) -> Done:
+    with patch.object(verb_run, "is_watched", lambda: True):
+        return ddlsim("run", *words)
+
+
+def test_run_prints_the_shrunk_scenario_on_a_terminal(unexpected: str) -> None:
+    done = run_on_a_terminal(unexpected)
+    assert done.code == 1
+    report, _, scenario = done.out.partition("\n# I3 serializability")
+    assert f"repeat: ddlsim run {unexpected} --seed 0" in report
+    assert "expect = { violated" in scenario
+    assert run_on_a_terminal(unexpected, "--no-shrink").out == report
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--output", "json"), ("--output", "junit"), ("--no-shrink",), ()],
+)
+def test_run_does_not_shrink_for_programs(words: tuple[str, ...], unexpected: str) -> None:
+    with patch.object(verb_run, "shrink", lambda *given: pytest.fail("shrunk")):
+        assert ddlsim("run", unexpected, *words).code == 1
+
+
+def test_run_does_not_shrink_what_the_scenario_expects(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert ddlsim("run", "negative/recovery_commits", "--out", str(out)).code == 1
+    assert not list(out.glob("*.shrunk.*"))
+
+
+def test_of_several_seeds_the_first_violation_is_shrunk(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with patch.object(shrunk, "told_of", lambda state, *more: pytest.fail(str(state.failure.seed))):
+        with pytest.raises(pytest.fail.Exception, match="^0$"):
+            ddlsim("run", "--swarm", "--mutant", "acknowledges_at_once", "--seeds", "0..1",
+                   "--jobs", "1", "--out", str(out))  # fmt: skip

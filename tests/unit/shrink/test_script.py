@@ -1,0 +1,98 @@
+"""A plan as a scripted scenario: the same seed gives the same run, event for event."""
+
+import pytest
+
+from ddlsim.cluster.run import run
+from ddlsim.history.events import Invoked
+from ddlsim.history.history import History
+from ddlsim.model.ops import Delete, Get, Insert, Operation, Put, Replace, Scan, Update
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.load import load
+from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.scenario.tomltext import toml_text
+from ddlsim.shrink.script import Writer, scripted
+from tests.support.small_scenario import PROTOCOL, scenario
+
+
+def again(original: Scenario, seed: int) -> tuple[History, History]:
+    """The run of a scenario, and that of its script."""
+    script = read(toml_text(scripted(original, seed)), "script")
+    return run(plan(original, seed)), run(plan(script, seed))
+
+
+@pytest.mark.parametrize(
+    "name", ["smoke", "generated/transborder", "generated/read_own_ddl", "findings/F-1"]
+)
+def test_the_script_of_a_plan_is_the_same_run(name: str) -> None:
+    before, after = again(load(name), 3)
+    assert before.fingerprint() == after.fingerprint()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_script_of_a_swarm_world_has_the_same_operations_and_answers(seed: int) -> None:
+    original = swarm.scenario(swarm.Source(), seed)
+    before, after = again(original, seed)
+    ends = len(after.events) - len(after.of(Invoked))
+    assert before.of(Invoked) == [one for one in after.of(Invoked) if not one.op.endswith(".rb")]
+    assert ends > 0
+
+
+def test_only_what_was_issued_becomes_a_step() -> None:
+    original = load("smoke")
+    steps = scripted(original, 3)["step"]
+    history = run(plan(original, 3))
+    assert [step["id"] for step in steps] == [one.op for one in history.of(Invoked)]
+    assert {"workload", "migration"}.isdisjoint(scripted(original, 3))
+
+
+def test_what_a_scenario_says_and_expects_is_left_out() -> None:
+    data = scripted(load("findings/F-1"), 0)
+    assert {"title", "expect", "finding", "reaches"}.isdisjoint(data)
+    assert all("expect" not in step for step in data["step"])
+
+
+def test_overrides_are_in_the_data() -> None:
+    changed = read(load("findings/F-1").text, "x", overrides={"protocol.delay_duration_ms": 77})
+    assert scripted(changed, 0)["protocol"]["delay_duration_ms"] == 77
+
+
+KEYED = """[schema]
+sql = '''
+CREATE TABLE t (id INT PRIMARY KEY, v INT);
+CREATE TABLE k (a INT, b VARCHAR, v INT, PRIMARY KEY (a, b))'''
+"""
+
+
+@pytest.mark.parametrize(
+    "do",
+    [
+        Get("t", 1),
+        Get("t", 1, metadata=True),
+        Get("t", 1, columns=("v",)),
+        Get("k", (1, "it's")),
+        Get("k", (1, "x"), metadata=True),
+        Scan("t"),
+        Scan("t", metadata=True),
+        Scan("k", columns=("v", "a")),
+        Put("t", 1),
+        Put("t", 1, {"v": 5}),
+        Put("k", (1, "x")),
+        Insert("t", 1, {"v": 5}),
+        Insert("t", 1, {"v": 5}, strict=True),
+        Insert("k", (2, "y"), {"v": 5}, strict=True),
+        Replace("t", 1),
+        Update("t", 1, {"v": None}),
+        Update("k", (1, "x"), {"v": 6}),
+        Delete("k", (1, "x")),
+    ],
+)
+def test_every_operation_is_read_back_as_it_was(do: Operation) -> None:
+    writer = Writer(plan(scenario(KEYED), 0))
+    data = {"step": [{"id": "s", "client": "c", "node": "n1", "at_ms": 1, "do": writer.do(do)}]}
+    (step,) = read(f"{PROTOCOL}{KEYED}{toml_text(data)}", "small").steps
+    assert step.do == do
+
+
+def test_a_scenario_without_schema_has_a_script_without() -> None:
+    assert "schema" not in scripted(scenario("[run]\nload_ms = 10\n"), 0)

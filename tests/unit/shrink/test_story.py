@@ -1,0 +1,101 @@
+"""The text of a shrunk scenario: it runs, it expects what it shows, its comments tell why."""
+
+import re
+
+import pytest
+
+from ddlsim.checkers.judge import judge
+from ddlsim.cluster.run import run
+from ddlsim.plan.plan import plan
+from ddlsim.scenario import findings
+from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.shrink.data import Data
+from ddlsim.shrink.shrink import shrink
+from ddlsim.shrink.story import scenario_text
+from ddlsim.verify.expectation import sum_of
+from ddlsim.verify.row import row_of
+from tests.support.shrinking import noisy, of_scenario, shown_of
+
+
+def text_of(name: str, seed: int) -> str:
+    best = shrink(of_scenario(name, seed)).best
+    return scenario_text(best, "a source", "ddlsim run x.toml --expect", "Shrunk from much.")
+
+
+def as_expected(scenario: Scenario) -> tuple[str, ...]:
+    """What is not as the scenario expects."""
+    row = row_of(run(plan(scenario, 0)), strict=False, all_claims=False, known=findings.known())
+    return sum_of([row], reaches=scenario.reaches, expect=scenario.expect).unexpected
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "expect"),
+    [
+        ("findings/F-1", 0, {"finding": "F-1"}),
+        ("negative/no_completeness_wait", 1, {"violated": ["atomicity"]}),
+        ("negative/recovery_commits", 0, {"violated": ["serializability"]}),
+    ],
+)
+def test_the_text_is_a_scenario_that_expects_what_it_shows(
+    name: str, seed: int, expect: Data
+) -> None:
+    scenario = read(text_of(name, seed), "shrunk")
+    assert scenario.expect == expect
+    assert as_expected(scenario) == ()
+    assert scenario.source == "a source"
+
+
+def test_the_comments_tell_the_steps_in_the_order_of_time() -> None:
+    text = text_of("findings/F-1", 0)
+    told = re.findall(r"^  # ([\d.]+) ms: (.*)$", text, re.MULTILINE)
+    instants = [float(at) for at, _ in told]
+    assert instants == sorted(instants)
+    assert len(told) == 6
+    assert "T1 SELECT * FROM a under version 1" in text
+    assert re.search(r"ALTER TABLE a ADD COLUMN w INT: D3, Tm = [\d+]+, Tu = [\d+]+", text)
+    assert re.search(r"T2 commits; commit_ts = \d+", text)
+    assert re.search(r"T1 reads b 1 under version 1 .*finds 1 of T2", text)
+
+
+def test_the_head_says_what_is_violated_why_and_how_to_repeat_it() -> None:
+    head = text_of("findings/F-1", 0).split("\n\n")[0]
+    assert head.startswith("# I3 serializability: schema-G-single-realtime: a cycle: D3 < T2 < T1")
+    assert "T1 comes before D3: T1 scanned under a version 1" in head.replace("\n# ", " ")
+    assert head.endswith("# Shrunk from much.\n# Repeat it: ddlsim run x.toml --expect")
+
+
+def test_what_stands_around_the_steps_is_told_too() -> None:
+    data = noisy(
+        hold=[
+            {"from": "n1", "to": "n2", "kind": "append-entries", "from_ms": 5, "until_ms": 9,
+             "messages": 1},
+            {"from": "n1", "to": "n2", "from_ms": 5, "lost": True, "messages": 1},
+            {"kind": "finish", "until": "w2.ok"},
+        ],
+        pause=[{"node": "n1", "point": "before-commit-ts", "tx": "T2", "until_ms": 400}],
+        apply=[{"node": "n2", "stage": "log", "delay_ms": 2}],
+        tick=[{"at_ms": 30}],
+        leader=[{"group": "a/0", "node": "n2"}],
+    )  # fmt: skip
+    best, _ = shown_of({**data, "clock": [{"node": "n3", "at_ms": 40, "offset_ms": 1}]})
+    text = scenario_text(best, "planted", "x", "y")
+    for line in (
+        "# From 5 ms: the first append-entries from n1 to n2 is kept back until 9 ms.",
+        "# From 5 ms: the first message of any kind from n1 to n2 is lost.",
+        "# From 0 ms: every finish from anywhere to anywhere is kept back until w2.ok.",
+        "# A task of T2 on n1 waits at before-commit-ts until 400 ms.",
+        "# n2 takes 2 ms more at stage log.",
+        "# 30 ms: an idle safe-time command.",
+        "# From the start: n2 leads a/0.",
+        "# 40 ms: the clock of n3 changes.",
+        "# From 10 ms for 50 ms: ",
+        "# H = 50 ms, DD = 50 ms, CSmax = 7 ms",
+    ):
+        assert line in text, line
+    found = judge(run(plan(read(text, "told"), 0)), findings=findings.known()).violations
+    assert "finding:F-1" in [one.status for one in found]
+
+
+def test_lines_of_comments_are_no_wider_than_a_page() -> None:
+    text = text_of("negative/recovery_commits", 0)
+    assert all(len(line) <= 100 for line in text.splitlines() if line.lstrip().startswith("#"))
