@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
-from ddlsim.cli import page, shapes
+from ddlsim.cli import picture, shapes
+from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.progress import Meter
 from ddlsim.cli.words import counted
 from ddlsim.history.history import FORMAT
@@ -16,7 +17,7 @@ from ddlsim.search.signature import signature_of
 from ddlsim.shrink.shrink import Shrinking, Shrunk, shrink
 from ddlsim.shrink.size import Counts, counts_of
 from ddlsim.shrink.story import scenario_text
-from ddlsim.shrink.trial import replayed, shown
+from ddlsim.shrink.trial import shown
 
 PRINTED: Final = "shrunk.toml"
 """What the command that repeats a scenario calls it where it is printed."""
@@ -51,12 +52,19 @@ def told_of(state: Shrinking, file: str, loads: Sequence[str]) -> Told:
     command = shlex.join(words)
     after = counts_of(shrunk.best.data)
     note = f"Shrunk from {name}, seed {seed}: {_counts(before)}; now {_counts(after)}."
-    text = scenario_text(shrunk.best, f"shrunk from {name}, seed {seed}", command, note)
+    source = f"shrunk from {name}, seed {seed}"
+    text = scenario_text(shrunk.best, _sentences(shrunk), note, source, command)
     return Told(state, shrunk, text, command, before)
 
 
+def _sentences(shrunk: Shrunk) -> tuple[str, str, str]:
+    """What is broken, the events that show it, and why it counts."""
+    case, violation = Case(shrunk.best.history), shrunk.best.violation
+    return three_sentences(case, violation, argue(case, violation))
+
+
 def _is_of_seed_0(state: Shrinking, shrunk: Shrunk) -> bool:
-    """Whether the scenario fails without a seed too: nodes still draw when they stand for election."""
+    """Whether the scenario fails with seed 0 too: nodes draw when they stand for election."""
     failure = replace(state.failure, seed=0)
     return shown(failure, shrunk.best.data, state.target) is not None
 
@@ -127,9 +135,9 @@ def document(told: Told, file: str | None) -> shapes.Shrink:
 
 
 def page_of(told: Told) -> str:
-    """The page that `explain --html` would write about the shrunk run, with its messages."""
-    found = replayed(told.state.failure, told.shrunk.best.data, told.state.target)
-    case, violation = Case(found.history), found.violation
+    """The page that `explain --html` would write about the shrunk run."""
+    best = told.shrunk.best
+    case, violation = Case(best.history), best.violation
     title = f"{violation.invariant} {violation.checker}: {violation.kind}"
-    argued = page.ArguedViolation(violation, argue(case, violation))
-    return page.html(case, title, [argued], told.command)
+    argued = picture.ArguedViolation(violation, argue(case, violation))
+    return picture.html(case, title, [argued], told.command)

@@ -1,6 +1,6 @@
 """The text of a shrunk scenario: TOML whose comments tell what happens, in simulated time.
 
-The head says what is violated and why, each step has what came of it in its run, each fault and
+The head says what is violated and why; each step has what came of it in its run, each fault and
 hold what it does. Times are simulated milliseconds, timestamps `218+5` as everywhere.
 """
 
@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
-from ddlsim.checkers.argument import argue
-from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import (
     DdlDecided,
     Failed,
@@ -38,18 +36,18 @@ NAMED: Final = {
 Ended = Ok | Failed | Unknown
 
 
-def scenario_text(best: Shown, source: str, command: str, note: str) -> str:
-    """The whole file; `source` says what it was shrunk from, `note` by how much, and `command`
-    repeats it."""
+def scenario_text(
+    best: Shown, sentences: Sequence[str], note: str, source: str, command: str
+) -> str:
+    """The whole file: `sentences` say what is violated and why, `note` and `source` what it was
+    shrunk from, and `command` repeats it."""
     story = Story(best)
     data = {key: value for key, value in best.data.items() if key not in ("step", *STAGING)}
     head = [
-        *_comment(story.verdict()),
-        "#",
-        *(line for sentence in story.why() for line in _comment(sentence)),
+        *(line for sentence in sentences for line in _comment(sentence)),
         "#",
         *_comment(note),
-        *_comment(f"Repeat it: {command}"),
+        f"# Repeat it: {command}",
     ]
     violation = best.violation
     top: Data = {
@@ -124,7 +122,6 @@ class Story:
 
     def __init__(self, best: Shown) -> None:
         self._best = best
-        self._case = Case(best.history)
         self._events: dict[str, list[Any]] = {}
         for event in best.history.events:
             if isinstance(event, TxCommitted | TxAborted | TxRecovered):
@@ -138,28 +135,6 @@ class Story:
         """The file's title: what is broken."""
         violation = self._best.violation
         return f"{violation.invariant} {violation.checker}: {violation.kind}"
-
-    def verdict(self) -> str:
-        """What is broken, in one sentence."""
-        violation = self._best.violation
-        clauses = f" [{', '.join(violation.clauses)}]" if violation.clauses else ""
-        return _sentence(f"{self.title()}: {violation.summary}{clauses}")
-
-    def why(self) -> Iterator[str]:
-        """The argument: a cycle's statements and steps, otherwise what was seen."""
-        violation = self._best.violation
-        argument = argue(self._case, violation)
-        for party in argument.parties:
-            if party.is_ddl and party.stamps:
-                stamps = ", ".join(f"{name} = {value}" for name, value in party.stamps.items())
-                yield f"{party.name} is {party.did} ({stamps})."
-        for step in violation.steps:
-            yield _sentence(f"{step.source} comes before {step.target}: {step.because}")
-        if violation.steps:
-            yield "So each of them would have to come before itself."
-        else:
-            for moment in argument.moments:
-                yield f"{moment.at_ms:g} ms: {moment.text}"
 
     def settings(self) -> str:
         """The settings that most stories turn on, as they are resolved."""
@@ -305,7 +280,3 @@ def _ends(ended: Ended | None) -> str:
 
 def _ms(us: int) -> str:
     return f"{us / US_PER_MS:g}"
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith(".") else f"{text}."

@@ -66,10 +66,10 @@ def scenario_of(failure: Failure, data: Data) -> Scenario:
     return read(toml_text(data), NAME, overrides=failure.files)
 
 
-def judged(failure: Failure, data: Data, *, trace: bool = False) -> tuple[History, Verdict] | None:
+def judged(failure: Failure, data: Data) -> tuple[History, Verdict] | None:
     """Run and judge some data under the failure's seed; None where it is no scenario."""
     try:
-        planned = plan(scenario_of(failure, data), failure.seed, trace=trace)
+        planned = plan(scenario_of(failure, data), failure.seed)
     except BadInputError:
         return None
     history = run(planned)
@@ -92,13 +92,6 @@ def shown(failure: Failure, data: Data, target: Target) -> Shown | None:
     if target.in_turn and not in_turn(history):
         return None
     return Shown(data, history, verdict, target)
-
-
-def replayed(failure: Failure, data: Data, target: Target) -> Shown:
-    """The run of data that is known to fail, again, with its messages."""
-    found = judged(failure, data, trace=True)
-    assert found is not None, "a shrunk scenario can be read"
-    return Shown(data, *found, target)
 
 
 def in_turn(history: History) -> bool:

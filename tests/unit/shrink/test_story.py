@@ -19,7 +19,8 @@ from tests.support.shrinking import noisy, of_scenario, shown_of
 
 def text_of(name: str, seed: int) -> str:
     best = shrink(of_scenario(name, seed)).best
-    return scenario_text(best, "a source", "ddlsim run x.toml --expect", "Shrunk from much.")
+    said = ("It is broken.", "Because of this.")
+    return scenario_text(best, said, "Shrunk.", "a source", "ddlsim run x.toml --expect")
 
 
 def as_expected(scenario: Scenario) -> tuple[str, ...]:
@@ -57,11 +58,15 @@ def test_the_comments_tell_the_steps_in_the_order_of_time() -> None:
     assert re.search(r"T1 reads b 1 under version 1 .*finds 1 of T2", text)
 
 
-def test_the_head_says_what_is_violated_why_and_how_to_repeat_it() -> None:
-    head = text_of("findings/F-1", 0).split("\n\n")[0]
-    assert head.startswith("# I3 serializability: schema-G-single-realtime: a cycle: D3 < T2 < T1")
-    assert "T1 comes before D3: T1 scanned under a version 1" in head.replace("\n# ", " ")
-    assert head.endswith("# Shrunk from much.\n# Repeat it: ddlsim run x.toml --expect")
+def test_the_head_says_what_is_violated_and_how_to_repeat_it() -> None:
+    head = text_of("findings/F-1", 0).split("\n\n")[0].splitlines()
+    assert head == [
+        "# It is broken.",
+        "# Because of this.",
+        "#",
+        "# Shrunk.",
+        "# Repeat it: ddlsim run x.toml --expect",
+    ]
 
 
 def test_what_stands_around_the_steps_is_told_too() -> None:
@@ -78,7 +83,7 @@ def test_what_stands_around_the_steps_is_told_too() -> None:
         leader=[{"group": "a/0", "node": "n2"}],
     )  # fmt: skip
     best, _ = shown_of({**data, "clock": [{"node": "n3", "at_ms": 40, "offset_ms": 1}]})
-    text = scenario_text(best, "planted", "x", "y")
+    text = scenario_text(best, ("Broken.",), "x", "planted", "y")
     for line in (
         "# From 5 ms: the first append-entries from n1 to n2 is kept back until 9 ms.",
         "# From 5 ms: the first message of any kind from n1 to n2 is lost.",
