@@ -19,7 +19,8 @@ from ddlsim.files import write_text
 SUMMARY: Final = "summary.json"
 WRITER: Final = "ddlsim"
 OURS: Final = re.compile(
-    r"^(?:seed-\d+\.(?:jsonl|toml|shrunk\.(?:toml|html))|summary\.json)(?:(?:\.\d+)?\.(?:tmp|partial))?$"
+    r"^(?:seed-\d+\.(?:jsonl|toml|shrunk\.(?:toml|html))|summary\.json)"
+    r"(?:(?:\.\d+)?\.(?:tmp|partial))?$"
 )
 HISTORY: Final = re.compile(r"^seed-\d+\.jsonl$")
 

@@ -141,14 +141,18 @@ def written_down(best: Shown, failure: Failure) -> Candidates:
         for shares in SHARES:
             candidate = with_holds(data, some, clients, shares)
             if candidate is not None and (yield candidate):
-                holds = candidate.get("hold", [])
-                yield from fewer(
-                    holds[own:],
-                    lambda left, found=candidate: with_list(  # type: ignore[misc]
-                        found, "hold", [*found["hold"][:own], *left]
-                    ),
-                )
+                yield from _fewer_holds(candidate, own)
                 return
+
+
+def _fewer_holds(data: Data, own: int) -> Candidates:
+    """Leave out holds behind the scenario's own ones."""
+    holds = data.get("hold", [])
+
+    def of(some: list[Table]) -> Data:
+        return with_list(data, "hold", [*holds[:own], *some])
+
+    yield from fewer(holds[own:], of)
 
 
 def _is_drawn(data: Data) -> bool:

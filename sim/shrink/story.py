@@ -151,9 +151,9 @@ class Story:
         if asked is None:
             return f"{step['id']} is never issued."
         ended = next((one for one in events if isinstance(one, Ended)), None)
-        who = step.get("tx", step["client"])
+        actor = step.get("tx", step["client"])
         done = self._ddl(events) if "ddl" in step else self._data(step, events)
-        told = [f"{_ms(asked.at_us)} ms: {who} {_does(step)}{done}"]
+        told = [f"{_ms(asked.at_us)} ms: {actor} {_does(step)}{done}"]
         told += self._outcome(step)
         return "; ".join([*told, _ends(ended)]) + "."
 

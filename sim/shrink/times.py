@@ -1,6 +1,7 @@
 """Passes over instants: brought forward, rounded, or replaced by what comes before."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
@@ -82,7 +83,7 @@ def rounded(best: Shown, failure: Failure) -> Candidates:
     del failure
     data = best.data
     for grid in GRIDS_MS:
-        candidate = edited(data, lambda copy, grid=grid: _round_all(copy, grid))  # type: ignore[misc]
+        candidate = edited(data, partial(_round_all, grid=grid))
         if (yield candidate):
             data = candidate
             break
@@ -143,7 +144,7 @@ def ordered(best: Shown, failure: Failure) -> Candidates:
     if (yield everyone):
         return
     for place in range(1, len(due)):
-        candidate = edited(data, lambda copy, place=place: _chain(copy, due, [place]))  # type: ignore[misc]
+        candidate = edited(data, partial(_chain, due=due, places=[place]))
         if (yield candidate):
             data = candidate
 
