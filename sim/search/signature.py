@@ -24,7 +24,7 @@ READ_OF_SCHEMA: Final = "rw-schema"
 """What the edges begin with that leave a transaction for the DDL that ended its version."""
 TIMES: Final = ("-process", "-realtime")
 CLASSES: Final = ("object-created", "object-dropped", "object-renamed", "index", "zone")
-"""Kinds of DDL that are classes of their own; all others change a table's columns or constraints."""
+"""Classes of DDL; every other kind changes the columns or constraints of a table."""
 
 
 class Signature(Record, frozen=True):
