@@ -15,7 +15,7 @@ import msgspec
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
-from ddlsim.cli import list_shapes, shapes
+from ddlsim.cli import list_shapes, shapes, shapes_shrink
 from ddlsim.lint import document as lint
 from ddlsim.model import probes
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
@@ -362,7 +362,7 @@ SCHEMAS: Final[dict[str, Published]] = {
         "the lint of a migration", "ddlsim compat --output json", _document(lint.Report)
     ),
     "shrink": Published(
-        "a shrunk scenario", "ddlsim shrink --output json", _document(shapes.Shrink)
+        "a shrunk scenario", "ddlsim shrink --output json", _document(shapes_shrink.Shrink)
     ),
     "verify": Published(
         "the result of the regression suite",

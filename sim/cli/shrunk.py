@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
-from ddlsim.cli import picture, shapes
+from ddlsim.cli import picture, shapes_shrink
 from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.progress import Meter
 from ddlsim.cli.words import counted
@@ -114,7 +114,7 @@ def sentence(told: Told) -> str:
     )
 
 
-def document(told: Told, file: str | None) -> shapes.Shrink:
+def document(told: Told, file: str | None) -> shapes_shrink.Shrink:
     """The document of `--output json`; `file` is the one that holds the scenario."""
     best, shrunk = told.shrunk.best, told.shrunk
     signature = signature_of(best.violation)
