@@ -111,7 +111,8 @@ def html(case: Case, title: str, argued: Sequence[ArguedViolation], command: str
         case = Case(traced)
     violation, argument = argued[0] if argued else (None, _whole_run(case))
     drawn = space(case, violation, argument)
-    sentences = () if violation is None else three_sentences(case, violation, argument)
+    updates = [name for _, name in drawn.colours]
+    sentences = () if violation is None else three_sentences(case, violation, argument, updates)
     return (
         pages.environment("ddlsim.cli")
         .get_template("explain.html.j2")
@@ -158,7 +159,8 @@ def _stepping(case: Case, drawn: Space) -> _Stepping:
     for row, (before, after) in zip(
         rows, states(case, drawn.steps, steps, nodes, drawn.tables), strict=True
     ):
-        words = sentence(case, drawn.acts[row.shown.step.number])
+        step = row.shown.step
+        words = sentence(case, drawn.acts[step.number], drawn.steps.events_of(step))
         texts.append(_StepText(row, words, "; ".join(_changes(before, after))))
         data.append((_differing(last, before, nodes), _differing(before, after, nodes)))
         last = after

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.argument import Party, update_of
-from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.cli.picture_steps import Step, Steps
 from ddlsim.history.events import (
     AnyEvent,
@@ -117,7 +118,11 @@ def subject_of(case: Case, parties: Iterable[Party], events: Iterable[AnyEvent])
         ops |= {} if op is None else {op: None}
         table = getattr(event, "object_id", 0)
         tables |= {str(table): None} if table else {}
-    for op in ops:  # one that was tried again has been several transactions
+    if not versions:
+        for one in _met(case, [case.transactions[name] for name in txs]):
+            versions[str(one.catalog_version)] = None
+            ops |= {} if one.op is None else {one.op: None}
+    for op in list(ops):  # one that was tried again has been several transactions
         operation = case.operations.get(op)
         txs |= {} if operation is None else operation.txs
     numbers = tuple(int(one) for one in tables)
@@ -133,6 +138,19 @@ def subject_of(case: Case, parties: Iterable[Party], events: Iterable[AnyEvent])
         frozenset(group for group, _, _ in leases),
         frozenset(leases.values()),
     )
+
+
+def _met(case: Case, txs: Iterable[Transaction]) -> Iterator[SchemaVersion]:
+    """The versions that came between a transaction's enlistment of a table and its last look."""
+    for tx in txs:
+        for _, enlisted in tx.enlisted:
+            table = enlisted.object_id
+            seen = [one.version for _, one in tx.resolved if one.object_id == table]
+            for _, read in tx.reads:
+                seen += [row.row_version for row in read.rows if read.object_id == table]
+            if tx.committed is not None:
+                seen += [at_commit for one, _, at_commit in tx.committed.tables if one == table]
+            yield from case.schemas.steps(table, enlisted.version, max(seen, default=0))
 
 
 def cut(steps: Steps, subject: Subject, evidence: Iterable[int], offending: Iterable[int]) -> Cut:

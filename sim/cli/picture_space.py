@@ -6,17 +6,18 @@ bands that are not level. Beside the lane's line: which update of the argument i
 and for how long its schema safe time was at least its clock less DD, so that no look-up waits.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.argument import Argument, evidence
 from ddlsim.checkers.assumptions import Clocks
-from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation
+from ddlsim.cli.picture_bars import Span, spans
 from ddlsim.cli.picture_cut import Cut, cut, subject_of
 from ddlsim.cli.picture_layout import Lane, Layout, Named, Place, Row, layout
-from ddlsim.cli.picture_steps import Message, Steps
+from ddlsim.cli.picture_steps import Message, Step, Steps
 from ddlsim.history.events import (
     AnyEvent,
     Enlisted,
@@ -28,7 +29,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 COLOURS: Final = 6
 """So many updates have a colour of their own, beside what was there before."""
@@ -316,65 +317,35 @@ class _Drawing:
     def _bars(self) -> Iterator[tuple[Band, list[Notch]]]:
         """Transactions and statements on the lanes of their clients."""
         taken: dict[tuple[str, int], float] = {}
-        for name, client, at in self._spans():
-            lane = self._layout.lane(client)
-            if lane is None or self._rows.keys().isdisjoint(at):
+        for span in spans(self._case, self._subject):
+            lane = self._layout.lane(span.client)
+            steps = [step for at in span.positions if (step := self._step(at)) is not None]
+            if lane is None or self._rows.keys().isdisjoint(step.number for step in steps):
                 continue
-            steps = [self._steps.steps[one] for one in at]
             heights = [self._layout.y((step.at_us, step.first)) for step in steps]
             top, bottom = min(heights) - 11, max(heights) + 11
-            side = next(n for n in range(99) if taken.get((client, n), 0.0) <= top)
-            taken[client, side] = bottom
+            side = next(n for n in range(99) if taken.get((span.client, n), 0.0) <= top)
+            taken[span.client, side] = bottom
             x = lane.x - 4 + side * (BAR + 2)
-            look = "tx" if name in self._case.transactions else "ddl"
-            text = f"{name}, of client {client}"
-            yield Band(look, x, BAR, top, bottom, text), list(self._notches(name, x + BAR + 3))
+            bar = Band(span.look, x, BAR, top, bottom, f"{span.name}, of client {span.client}")
+            yield bar, list(self._notches(span, x + BAR + 3))
 
-    def _spans(self) -> Iterator[tuple[str, str, list[int]]]:
-        """Name, client and steps of each transaction and statement of the argument."""
-        for name in self._case.transactions:
-            tx = self._case.transactions[name]
-            if name in self._subject.txs and tx.client is not None:
-                yield name, tx.client, self._numbers(_positions(tx, self._case))
-        for update in self._updates:
-            operation = self._case.operations.get(update.op or "")
-            if operation is not None and operation.invoked is not None:
-                ends = [operation.invoked_at, operation.ended_at]
-                name, client = f"D{update.catalog_version}", operation.invoked.client
-                yield name, client, self._numbers(one for one in ends if one is not None)
+    def _step(self, at: int) -> Step | None:
+        number = self._steps.step_of[at]
+        return None if number is None else self._steps.steps[number]
 
-    def _numbers(self, positions: Iterable[int]) -> list[int]:
-        found = (self._steps.step_of[at] for at in positions)
-        return [number for number in found if number is not None]
-
-    def _notches(self, name: str, x: float) -> Iterator[Notch]:
+    def _notches(self, span: Span, x: float) -> Iterator[Notch]:
         """The timestamps of a transaction at the heights of its steps; first its name."""
         by_step: dict[int, list[str]] = {}
-        for at, text in self._stamps(name):
-            number = self._steps.step_of[at]
-            if number in self._rows:
-                by_step.setdefault(number, []).append(text)
-        title = _clipped(name, 10)
+        for at, text in span.stamps:
+            step = self._step(at)
+            if step is not None and step.number in self._rows:
+                by_step.setdefault(step.number, []).append(text)
+        title = _clipped(span.name, 10)
         for number, texts in by_step.items():
             text = texts[0] if len(texts) == 1 else f"{texts[0]}…"
             yield Notch(x, self._rows[number].y, title, text)
             title = ""
-
-    def _stamps(self, name: str) -> Iterator[tuple[int, str]]:
-        tx = self._case.transactions.get(name)
-        if tx is None:
-            update = self._case.schemas.catalog(int(name.removeprefix("D")))
-            operation = self._case.operations.get((update.op if update else None) or "")
-            if operation is not None and operation.invoked_at is not None:
-                yield operation.invoked_at, ""
-            return
-        began = self._case.began.get(name)
-        found = [] if began is None else [(began[0], show(began[1].begin_ts))]
-        found += [(at, show(read.op_ts)) for at, read in tx.reads]
-        found += [(at, show(write.op_ts)) for at, write in tx.writes]
-        if tx.committed is not None:
-            found.append((tx.committed_at, show(tx.committed.commit_ts)))
-        yield from sorted(found)
 
 
 def first_shows_us(clocks: Clocks, node: str, ms: int) -> int:
@@ -406,19 +377,6 @@ def complete_us(case: Case, node: str, delay_ms: int) -> Iterator[tuple[Place, i
 def _look(message: Message, sent: Row, arrived: Row) -> str:
     look = "raft" if message.kind.startswith(RAFT) else "sent"
     return f"{look} late" if sent.shown.later or arrived.shown.later else look
-
-
-def _positions(tx: Transaction, case: Case) -> Iterator[int]:
-    """Where a transaction begins, acts and ends; of several tries of an operation each its own."""
-    began = case.began.get(tx.name)
-    found = [None if began is None else began[0], tx.committed_at, tx.aborted_at]
-    for op in tx.ops:
-        operation = case.operations.get(op)
-        if operation is not None:
-            tries = list(operation.txs)
-            found += [operation.invoked_at] if tries[:1] == [tx.name] else []
-            found += [operation.ended_at] if tries[-1:] == [tx.name] else []
-    return (at for at in found if at is not None and at >= 0)
 
 
 def _clipped(text: str, most: int) -> str:

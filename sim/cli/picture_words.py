@@ -5,7 +5,7 @@ Timestamps are `150+10`: milliseconds and the logical part of the hybrid clock.
 
 from collections.abc import Iterator, Sequence
 
-from ddlsim.checkers.argument import Argument, Party
+from ddlsim.checkers.argument import Argument, Party, party_of
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.explain import describe
 from ddlsim.checkers.judge import Violation
@@ -47,10 +47,11 @@ from ddlsim.history.world_events import (
 )
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario.findings import described
-from ddlsim.units import US_PER_MS, show
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 MOST_ROWS = 3
 """So many of the rows that a scan found are named."""
+MOST_UPDATES = 2
 MOST_EVENTS = 4
 """So many events that show a violation are in its sentence."""
 SILENT = (CommandLogged, Encoded, MessageDelivered, Named, PartitionSafeTime, SafeTimeAdvanced)
@@ -59,9 +60,9 @@ OF_LANE = (Invoked, Ok, Failed, Unknown, UpdateApplied, SchemaResolved, NodeCras
 """Events whose words have the node or client as their subject."""
 
 
-def sentence(case: Case, events: Sequence[AnyEvent]) -> str:
-    """What a step did, in one line."""
-    parts = list(_words_of(case, events))
+def sentence(case: Case, own: Sequence[AnyEvent], events: Sequence[AnyEvent]) -> str:
+    """What a step with these events did, in one line: its `own` ones, or its messages."""
+    parts = list(_words_of(case, own))
     if not parts:
         sent = [event for event in events if isinstance(event, MessageSent)]
         parts = [f"sends {one.kind} to {one.to}" for one in sent]
@@ -115,8 +116,7 @@ def _of_schema(case: Case, event: AnyEvent) -> str | None:
     if isinstance(event, UpdateApplied):
         return f"applies D{event.catalog_version} (Tu = {show(event.activation_ts)})"
     if isinstance(event, DdlDecided):
-        until = f"answers from {show(event.acknowledge_ts)} on"
-        return f"{event.op}: {event.outcome} as catalog version {event.catalog_version}, {until}"
+        return f"{event.op} {_decided(event)}"
     if isinstance(event, SchemaResolved):
         waited = f", after waiting {event.waited_us / US_PER_MS:g} ms" if event.waited_us else ""
         what = event.name or case.schemas.name(event.object_id)
@@ -124,6 +124,19 @@ def _of_schema(case: Case, event: AnyEvent) -> str | None:
         purpose = f"{event.purpose} of {event.tx}"
         return f"looks up {what} at {show(event.ts)} ({purpose}): {found}{waited}"
     return None
+
+
+def _decided(event: DdlDecided) -> str:
+    """What a node decided on a statement, and from when on it answers."""
+    at = f"at catalog version {event.catalog_version}"
+    decided = {
+        "installed": f"made catalog version {event.catalog_version}",
+        "noop": f"changes nothing {at}",
+        "refused": f"is refused {at}",
+    }
+    until = physical_ms(Timestamp(event.acknowledge_ts)) > event.at_us // US_PER_MS
+    later = f", answered from {show(event.acknowledge_ts)} on" if until else ""
+    return f"{decided.get(event.outcome, event.outcome)}{later}"
 
 
 def _of_tx(case: Case, event: AnyEvent) -> str | None:
@@ -204,8 +217,13 @@ def _at_commit(case: Case, object_id: int, initial: int, at_commit: int) -> str:
 # --- a violation in three sentences --------------------------------------------------------------
 
 
-def three_sentences(case: Case, violation: Violation, argument: Argument) -> tuple[str, str, str]:
-    """What is broken, the events that show it in their order, and why it counts."""
+def three_sentences(
+    case: Case, violation: Violation, argument: Argument, updates: Sequence[str] = ()
+) -> tuple[str, str, str]:
+    """What is broken, the events that show it in their order, and why it counts.
+
+    `updates` are the names of the schema updates that the picture shows.
+    """
     if violation.steps:
         parties = _listed([_party(one) for one in argument.parties])
         what = f"no serial order holds {parties}"
@@ -216,21 +234,27 @@ def three_sentences(case: Case, violation: Violation, argument: Argument) -> tup
         how = f"{'; '.join(ways)}."
     else:
         what = _bare(violation.summary)
-        how = _witnesses(case, violation, argument)
+        how = _witnesses(case, violation, argument, updates)
     broken = f"{violation.invariant} {violation.checker} is broken ({violation.kind}): {what}."
     return broken, _capital(how), _counts(case, violation)
 
 
 def _party(party: Party) -> str:
     """A transaction or a statement with its timestamps in milliseconds."""
-    stamps = [f"{name} = {value} ms" for name, value in party.stamps.items()]
+    known = {name: value for name, value in party.stamps.items() if not value.startswith("-")}
+    stamps = [f"{name} = {value} ms" for name, value in known.items()]  # not the initial schema's
     parts = [party.did, *stamps] if party.is_ddl else stamps
     return f"{party.name} ({', '.join(parts)})" if parts else party.name
 
 
-def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
-    events = sorted(violation.witness, key=lambda one: one.at_us)
-    parts = [
+def _witnesses(case: Case, violation: Violation, argument: Argument, updates: Sequence[str]) -> str:
+    events = [
+        event
+        for event in sorted(violation.witness, key=lambda one: one.at_us)
+        if not (isinstance(event, UpdateLogged) and f"D{event.catalog_version}" in updates)
+    ]
+    shown = [_update(party_of(case, name)) for name in updates[:MOST_UPDATES]]
+    parts = shown + [
         f"at {event.at_us / US_PER_MS:g} ms {_subject(event)}{_bare(event_words(case, event))}"
         for event in events[:MOST_EVENTS]
     ]
@@ -240,6 +264,11 @@ def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
         return f"{'; '.join(parts)}{more}."
     parties = [_party(one) for one in argument.parties]
     return f"It concerns {_listed(parties)}." if parties else "No event is named by the judge."
+
+
+def _update(party: Party) -> str:
+    stamps = " and ".join(f"{name} = {value} ms" for name, value in party.stamps.items())
+    return f"{party.name} is {party.did}, with {stamps}"
 
 
 def _subject(event: AnyEvent) -> str:

@@ -33,6 +33,23 @@ def test_write_picture_tells_a_violation_in_three_sentences(tmp_path: Path) -> N
     assert page_of("findings/F-1", again) == text
 
 
+def test_an_update_that_a_transaction_met_is_drawn_and_told(tmp_path: Path) -> None:
+    """The judge of F-12 names the transaction alone; the update came before its commit."""
+    text = page_of("findings/F-12", tmp_path / "page.html")
+    sentences = re.findall(r'<p class="sentence">(.*?)</p>', text)
+    assert "D2 is ALTER TABLE a DROP COLUMN w, ADD COLUMN w INT, with Tm = 50+10 ms" in sentences[1]
+    assert "T1 commits: commit_ts = 108; a version 1 as enlisted, 2 at commit_ts" in sentences[1]
+    assert '<rect class="dd"' in text
+    assert "c2</b> requests ALTER TABLE a DROP COLUMN w, ADD COLUMN w INT from n2" in text
+
+
+def test_a_statement_that_made_no_update_has_a_bar(tmp_path: Path) -> None:
+    text = page_of("findings/F-7", tmp_path / "page.html")
+    assert "<title>d2, of client c1</title>" in text
+    assert "n3</b> d2 changes nothing at catalog version 1" in text
+    assert "-86400000" not in "".join(re.findall(r'<p class="sentence">(.*?)</p>', text))
+
+
 def test_write_picture_ends_with_the_command_that_it_is_given(tmp_path: Path) -> None:
     history = history_of("findings/F-1", trace=False)
     picture.write_picture(history, tmp_path / "page.html", "ddlsim run shrunk.toml --seed 0")
