@@ -1,0 +1,74 @@
+"""`python -m ddlsim.mutation`: what it prints, how it is interrupted, and how it goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ddlsim.mutation.__main__ import chosen, main, parsed
+from ddlsim.mutation.areas import AREAS
+from ddlsim.mutation.campaign import Campaign
+from ddlsim.mutation.store import Store
+from ddlsim.mutation.trial import Budget
+from ddlsim.problems import BadInputError
+from tests.support.trials import PROJECT
+
+COMMAND = (sys.executable, "-m", "ddlsim.mutation")
+
+
+class EveryDesign:
+    """A campaign that tries every mutant, and has not looked at the rules of designs."""
+
+    def designs(self, _mutant: object) -> tuple[str, ...]:
+        return ("iep",)
+
+
+def ids(*words: str) -> list[str]:
+    campaign: Campaign = EveryDesign()  # type: ignore[assignment]  # all that is asked of one
+    return [one.id for one in chosen(parsed(list(words)), campaign)]
+
+
+def test_areas_and_operators_restrict_the_mutants() -> None:
+    found = ids("--area", "locks", "--area", "raft", "--operator", "wait", "--operator", "guard")
+    assert {name.partition(":")[0] for name in found} == {"locks", "raft"}
+    assert {name.split(":")[3] for name in found} <= {"wait", "guard"}
+
+
+def test_a_sample_has_its_size_and_all_has_every_mutant() -> None:
+    assert len(ids("--sample", "24")) == 2 * len(AREAS)
+    assert len(ids("--all")) > len(ids("--all", "--without-equivalent")) > 2_000
+
+
+def test_an_unknown_id_is_refused() -> None:
+    with pytest.raises(BadInputError, match="no mutant is called 'raft:x'"):
+        ids("--only", "raft:x")
+
+
+@pytest.mark.parametrize("words", [("--jobs", "0"), ("--area", "moon"), ("--cpu", "-1")])
+def test_options_without_sense_are_exit_2(words: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    assert ended.value.code == 2
+
+
+def test_an_interrupted_campaign_keeps_its_results_and_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--area", "locks", "--sample", "4", "--seeds", "2", "--jobs", "1", "--out", str(out))
+    with subprocess.Popen([*COMMAND, *words], cwd=PROJECT, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline().decode()
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert first.startswith("[1/4] ")
+    assert process.returncode == 130
+    kept = Store(out, Budget(seeds=2)).results()
+    assert first.endswith(f"{kept[0].sentence}\n")
+    again = subprocess.run(
+        [*COMMAND, *words], cwd=PROJECT, env=os.environ, capture_output=True, text=True, check=True
+    )
+    lines = again.stderr.splitlines()
+    assert [line[:6] for line in lines] == ["[1/4] ", "[2/4] ", "[3/4] ", "[4/4] "][len(kept) :]
+    assert (out / "report.txt").read_text("utf-8") == again.stdout
