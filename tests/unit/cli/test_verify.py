@@ -13,9 +13,10 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from ddlsim.cli import progress, view_verify, words
+from ddlsim.cli import progress, verb_verify, view_verify, words
 from ddlsim.cli.progress import SuiteProgress
 from ddlsim.mutants.base import MUTANTS
+from ddlsim.mutation.power import Power
 from ddlsim.verify import suite as campaigns
 from ddlsim.verify.kills import MutantRow
 from ddlsim.verify.suite import Trial
@@ -94,6 +95,25 @@ def test_json() -> None:
     assert isinstance(found["claims"], list)
     assert {row["claim"] for row in found["claims"]} == {"kept"}
     assert "snapshot-install" in str(found["never_reached"])
+
+
+def test_power_is_measured_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = Power(4, 1, 30, {"raft": (3, 1), "locks": (1, 0)}, ("a.py:1: a", "b.py:2: b"))
+    asked: list[int | None] = []
+    monkeypatch.setattr(verb_verify, "power", lambda jobs: asked.append(jobs) or measured)
+    assert document(*QUICK)["power"] is None
+    assert asked == []
+    found = document(*QUICK, "--power")["power"]
+    assert asked == [1]
+    assert found == {
+        "mutants": 4,
+        "killed": 1,
+        "seeds": 30,
+        "areas": {"raft": {"mutants": 3, "killed": 1}, "locks": {"mutants": 1, "killed": 0}},
+        "survivors": ["a.py:1: a", "b.py:2: b"],
+    }
+    text = verify(*QUICK, "--power").out
+    assert "power of the search 25%: 1 of 4 faults in the protocol's source convicted" in text
 
 
 def test_junit(tmp_path: Path) -> None:
