@@ -259,8 +259,9 @@ class TxAborted(Event, frozen=True):
 
 
 class LockWaited(Event, frozen=True):
-    """A transaction waited for a lock on a key (`key` None: on a whole partition), or was refused.
+    """A transaction waited for a lock on a key, or was refused one.
 
+    `key` is None for a lock of a whole partition, or of values in a unique index.
     A lock `granted` at once is not recorded. A wait for an intent of a transaction whose outcome
     cannot be learned counts as refused.
     """

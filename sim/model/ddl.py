@@ -7,7 +7,15 @@ top-level object: its next version, and in order the *simple changes* that compa
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.pending import PendingChange
 from ddlsim.model.records import Record, Tagged
-from ddlsim.model.schema import Column, ColumnType, Constraint, Index, SchemaObject, Value
+from ddlsim.model.schema import (
+    Column,
+    ColumnType,
+    Condition,
+    Constraint,
+    Index,
+    SchemaObject,
+    Value,
+)
 
 # --- statements ----------------------------------------------------------------------------------
 
@@ -27,11 +35,17 @@ class ColumnSpec(Record, frozen=True):
 
 
 class ConstraintSpec(Record, frozen=True):
-    """A constraint as written in SQL: `kind` is `check`, `unique` or `foreign`."""
+    """A constraint as written in SQL: `kind` is `check`, `unique` or `foreign`.
+
+    `columns` are those of a `unique`, or those that the `condition` of a `check` reads, by name.
+    `condition` is None where the expression is none of those that are enforced.
+    """
 
     name: str
     kind: str
     text: str
+    columns: tuple[str, ...] = ()
+    condition: Condition | None = None
 
 
 class AddColumn(Tagged, frozen=True, tag="add-column"):

@@ -52,6 +52,7 @@ BRANCHES: Final = (
     Probe("completeness-wait", "a look-up waited until the schema was complete"),
     Probe("statement-awaits-metadata", "a DDL waited until its node's metadata was complete"),
     Probe("users-awaited", "a DDL waited for transactions that had used its table"),
+    Probe("unique-lookup", "values of a unique index were looked up in another partition"),
     Probe("newer-row-excused", "a row of a newer schema was read under an older one"),
     Probe("barrier-met", "a look-up waited behind a barrier"),
     Probe("proceeded-unsafely", "a look-up went on with incomplete metadata"),

@@ -29,6 +29,8 @@ class Reason(Enum):
     TX_FINISHED = ("the transaction has already ended", False, False)
     BAD_ROW = ("the row does not fit the table's schema", False, False)
     KEY_EXISTS = ("a row with this key exists already", False, False)
+    UNIQUE_VIOLATED = ("another row has the same values in a unique index", False, False)
+    CHECK_VIOLATED = ("the row does not satisfy a CHECK constraint", False, False)
     DDL_REFUSED = ("the statement is not allowed on the present schema", False, False)
     DDL_CONFLICT = ("the catalog changed at every attempt to install it", True, False)
     OBJECT_EXISTS = ("an object of this name exists already", False, False)

@@ -69,13 +69,45 @@ class Index(Record, frozen=True):
     unique: bool = False
 
 
+class Comparison(Tagged, frozen=True, tag="compare"):
+    """A column compared with a constant; `operator` is `=`, `<>`, `<`, `<=`, `>` or `>=`."""
+
+    place: int
+    operator: str
+    constant: Value
+
+
+class IsNull(Tagged, frozen=True, tag="is-null"):
+    """IS NULL, or `negated` IS NOT NULL."""
+
+    place: int
+    negated: bool = False
+
+
+class Junction(Tagged, frozen=True, tag="junction"):
+    """Conditions joined by `and` or `or`."""
+
+    operator: str
+    parts: tuple["Condition", ...]
+
+
+Condition = Comparison | IsNull | Junction
+"""A condition on one row. `place` counts the columns of the constraint that it belongs to."""
+
+
 class Constraint(Record, frozen=True):
-    """A named constraint of a table: `kind` is `check`, `unique` or `foreign`; `text` its SQL."""
+    """A named constraint of a table: `kind` is `check`, `unique` or `foreign`; `text` its SQL.
+
+    `columns` are those of a `unique`, or those that `condition` reads, by id. A `check` without a
+    `condition` and every `foreign` are kept as text and not enforced on rows.
+    """
 
     id: int
     name: str
     kind: str
     text: str
+    columns: tuple[int, ...] = ()
+    condition: Condition | None = None
 
 
 class Table(Tagged, frozen=True, tag="table", cache_hash=True):

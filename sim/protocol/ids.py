@@ -1,4 +1,4 @@
-"""Ids of transactions and partitions, and a row on the wire."""
+"""Ids of transactions, partitions and entries of unique indexes, and a row on the wire."""
 
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Value
@@ -18,3 +18,10 @@ class TxId(Record, frozen=True, order=True, cache_hash=True):
     begin_ts: Timestamp
     ordinal: int
     label: str
+
+
+class IndexKey(Record, frozen=True):
+    """The values of a row in the columns of a unique index or constraint, by the index's id."""
+
+    index_id: int
+    values: Tuple

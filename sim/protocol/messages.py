@@ -12,7 +12,7 @@ from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Table
-from ddlsim.protocol.ids import PartitionId, Tuple, TxId
+from ddlsim.protocol.ids import IndexKey, PartitionId, Tuple, TxId
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 # --- client to coordinator ------------------------------------------------------------------------
@@ -114,7 +114,10 @@ class Refusal(Record, frozen=True):
 
 
 class Operate(Request["Operated"], frozen=True):
-    """One operation on one partition, under the enlisted version I [110.flow.3]."""
+    """One operation on one partition, under the enlisted version I [110.flow.3].
+
+    The action `lookup` asks whether a row has the values of one of `lookups` [110.ours.unique].
+    """
 
     sent_ts: Timestamp
     tx: TxId
@@ -131,13 +134,15 @@ class Operate(Request["Operated"], frozen=True):
     one_phase: bool = False
     sets: tuple[int, ...] = ()
     strict: bool = False
+    lookups: tuple[IndexKey, ...] = ()
 
 
 class Operated(Record, frozen=True):
     """The primary's answer; with a `reason` the transaction must abort [110.flow.7].
 
     `replicated` is false while a write is not committed in its group's log: `Replicated` follows.
-    `commit_ts` is that of a one-phase write.
+    `commit_ts` is that of a one-phase write. `lookups` are what the written row enters into unique
+    indexes, to be looked up in the other partitions.
     """
 
     sent_ts: Timestamp
@@ -147,6 +152,7 @@ class Operated(Record, frozen=True):
     replicated: bool = True
     commit_ts: Timestamp | None = None
     done: bool = True
+    lookups: tuple[IndexKey, ...] = ()
 
 
 class Finish(Request["Finished | NotPrimary"], frozen=True):

@@ -11,8 +11,10 @@ from ddlsim.model.schema import (
     DEFAULT_LENGTH,
     DEFAULT_TIME_PRECISION,
     ColumnType,
+    Condition,
     Value,
 )
+from ddlsim.sql.conditions import condition_of
 from ddlsim.sql.reader import Reader
 
 _TYPES: Final = {
@@ -159,10 +161,11 @@ class Columns(Reader):
         """[CONSTRAINT name] CHECK, UNIQUE or REFERENCES behind a column, if it comes next."""
         name, start = self._constraint_name(), self._curr
         if self._match_text_seq("CHECK"):
-            self._check()
-            return ConstraintSpec(name or "", "check", self.text_since(start))
+            condition, columns = self._check()
+            text = self.text_since(start)
+            return ConstraintSpec(name or "", "check", text, columns, condition)
         if self._match_text_seq("UNIQUE"):
-            return ConstraintSpec(name or "", "unique", f"UNIQUE ({column})")
+            return ConstraintSpec(name or "", "unique", f"UNIQUE ({column})", (column,))
         if self._match_text_seq("REFERENCES"):
             self._referenced()
             text = f"FOREIGN KEY ({column}) {self.text_since(start)}"
@@ -174,16 +177,18 @@ class Columns(Reader):
     def constraint(self) -> ConstraintSpec | tuple[str, ...] | None:
         """[CONSTRAINT name] and a constraint of a table, or the columns of its PRIMARY KEY."""
         name, start = self._constraint_name(), self._curr
+        columns: tuple[str, ...] = ()
+        condition: Condition | None = None
         if self._match_text_seq("PRIMARY"):
             self.need("KEY")
             self.using()
             return self.sorted_columns()
         if self._match_text_seq("CHECK"):
             kind = "check"
-            self._check()
+            condition, columns = self._check()
         elif self._match_text_seq("UNIQUE"):
             kind = "unique"
-            self.listed(self.name)
+            columns = tuple(self.listed(self.name))
         elif self._match_text_seq("FOREIGN"):
             kind = "foreign"
             self.need("KEY")
@@ -194,17 +199,22 @@ class Columns(Reader):
             return None
         else:
             raise self.wrong("CHECK, UNIQUE, FOREIGN KEY or PRIMARY KEY")
-        return ConstraintSpec(name or "", kind, self.text_since(start))
+        return ConstraintSpec(name or "", kind, self.text_since(start), columns, condition)
 
     def _constraint_name(self) -> str | None:
         return self.name("a constraint name") if self._match(TokenType.CONSTRAINT) else None
 
-    def _check(self) -> None:
-        """An expression in parentheses; an error if sqlglot cannot parse it."""
+    def _check(self) -> tuple[Condition | None, tuple[str, ...]]:
+        """An expression in parentheses, as `condition_of` reads it.
+
+        An error if sqlglot cannot parse it.
+        """
         self.need("(")
-        if self._parse_disjunction() is None:
+        expression = self._parse_disjunction()
+        if expression is None:
             raise self.wrong("an expression")
         self.need(")")
+        return condition_of(expression)
 
     def _referenced(self) -> None:
         """The table that a foreign key refers to, and what happens to its rows."""

@@ -15,8 +15,9 @@ manipulation of the default, which it is not. A default that is set to what it a
 other words, stays as it was written too: nothing is manipulated.
 
 A key column identifies rows that exist: it cannot be dropped, retyped or made nullable. A column
-that an index covers cannot be dropped before the index. Constraints are kept as text, so nothing
-here tells which columns a CHECK reads; dropping such a column is allowed.
+that an index covers, or that an enforced constraint reads, cannot be dropped before these.
+Constraints that are not enforced (`constraints.py`) are kept as text, so nothing here tells which
+columns they read; dropping such a column is allowed.
 """
 
 from typing import Final
@@ -43,6 +44,7 @@ from ddlsim.model.ddl import (
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, ColumnType, Constraint, Table
 from ddlsim.protocol.schema.column_types import Misfit, convertible, fit, fit_constant, same_default
+from ddlsim.protocol.schema.constraints import as_enforced, no_longer_checked
 from ddlsim.protocol.schema.ddl_answers import (
     NoOp,
     Refused,
@@ -121,7 +123,16 @@ def _new_constraint(table: Table, spec: ConstraintSpec, constraint_id: int) -> C
     name = spec.name or f"{table.name}_{spec.kind}_{constraint_id}"
     if any(constraint.name == name for constraint in table.constraints):
         return Refused(Reason.OBJECT_EXISTS, f"constraint {name!r} exists already")
-    return Constraint(constraint_id, name, spec.kind, spec.text)
+    ids = {column.name: column.id for column in table.columns}
+    for column_name in spec.columns:
+        if column_name not in ids:
+            return no_such_column(table.name, column_name)
+    twice = repeated(spec.columns)
+    if twice is not None:
+        return refuse(f"constraint column {twice!r} stands there twice")
+    columns = tuple(ids[one] for one in spec.columns)
+    constraint = Constraint(constraint_id, name, spec.kind, spec.text, columns, spec.condition)
+    return as_enforced(constraint, table)
 
 
 def alter(
@@ -184,7 +195,7 @@ def _add_column(table: Table, action: AddColumn) -> Change:
 
 
 def _drop_column(table: Table, action: DropColumn) -> Change:
-    """DROP COLUMN, but not of the key and not under an index [110.column.drop]."""
+    """DROP COLUMN, but not of the key, an index or a constraint [110.column.drop]."""
     column = _column(table, action.name)
     if column is None:
         missing = no_such_column(table.name, action.name)
@@ -194,6 +205,9 @@ def _drop_column(table: Table, action: DropColumn) -> Change:
     for index in table.indexes:
         if column.id in index.columns:
             return refuse(f"index {index.name!r} covers column {column.name!r}")
+    for constraint in table.constraints:
+        if column.id in constraint.columns:
+            return refuse(f"constraint {constraint.name!r} reads column {column.name!r}")
     left = tuple(other for other in table.columns if other.id != column.id)
     return evolve(table, columns=left), ColumnDropped(column)
 
@@ -222,6 +236,9 @@ def _alter_column(table: Table, action: AlterColumn) -> Change:
         return refuse(f"column {column.name!r} belongs to the primary key")
     if not convertible(column.type, new_type):
         return refuse(f"no conversion from {column.type} to {new_type}")
+    read_by = no_longer_checked(table, column, new_type)
+    if read_by is not None:
+        return refuse(f"constraint {read_by.name!r} compares column {column.name!r}")
     if action.sets_default:
         default = fit_constant(action.default, new_type)
     else:
@@ -237,7 +254,7 @@ def _alter_column(table: Table, action: AlterColumn) -> Change:
 
 
 def _add_constraint(table: Table, action: AddConstraint, next_id: int) -> Change:
-    """ADD CONSTRAINT; the rows that exist are not looked at."""
+    """ADD CONSTRAINT; rows that exist are not checked, as with NOT VALID in PostgreSQL."""
     constraint = _new_constraint(table, action.constraint, next_id)
     if isinstance(constraint, Refused):
         return constraint

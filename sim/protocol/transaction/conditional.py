@@ -3,7 +3,7 @@
 Each reads its key at the primary as a get does, under the lock of a write: so that a row of a newer
 schema ends its transaction [110.back], and the row that was found is in the history. Then it writes
 or does not, and says which. An update keeps what it does not set, as the row shows under the
-version that the operation runs under [110.fwd.2].
+version that the operation runs under [110.fwd.2]. The row that it writes obeys the constraints.
 """
 
 from typing import Final
@@ -14,8 +14,8 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.partition.replica_manager import LocalReplica
-from ddlsim.protocol.schema.rows import column_ids
 from ddlsim.protocol.transaction.execution import Executor
+from ddlsim.protocol.transaction.row_constraints import RowConstraints, updated_row
 from ddlsim.units import Timestamp
 
 CONDITIONAL: Final = ("insert", "replace", "update")
@@ -23,6 +23,7 @@ CONDITIONAL: Final = ("insert", "replace", "update")
 
 def execute(
     executor: Executor,
+    constraints: RowConstraints,
     coordinator: str,
     request: Operate,
     local: LocalReplica,
@@ -39,12 +40,9 @@ def execute(
         return Operated(executor.node.clock.now(), op_ts, reason, done=False)
     if request.action == "update":
         assert row is not None, request
-        assert request.row is not None, request
-        kept = [row.get(column) for column in column_ids(table)]
-        for place in request.sets:
-            kept[place : place + 1] = [request.row[place]]
-        request = replace(request, row=tuple(kept))
-    return executor.write(coordinator, request, local, op_ts, table)
+        request = replace(request, row=updated_row(request, table, row))
+    refused = constraints.refusal(request, local, op_ts, table)
+    return refused or executor.write(coordinator, request, local, op_ts, table)
 
 
 def repeated_answer(

@@ -45,7 +45,7 @@ from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import IndexKey, TxId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import (
     Answer,
@@ -59,6 +59,7 @@ from ddlsim.protocol.messages import (
 )
 from ddlsim.protocol.metastorage.placement import Placement, partition_of
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.schema.constraints import unique_columns
 from ddlsim.protocol.schema.rows import has_columns
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.commit import TransactionCompletion
@@ -277,7 +278,32 @@ class Coordinator:
         answer = await self.router.ask_primary(tx, request, enlistment, partition)
         if type(answer) is Operated and not answer.replicated:
             tx.answered_early(request.op, (enlistment.table.id, partition))
-        return self._answered(tx, request, enlistment, answer)
+        reply = self._answered(tx, request, enlistment, answer)
+        if type(answer) is Operated and answer.lookups and type(reply) is Answer:
+            others = [number for number in range(partitions) if number != partition]
+            return await self._looked_up(tx, request, enlistment, others, answer.lookups) or reply
+        return reply
+
+    async def _looked_up(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        partitions: list[int],
+        lookups: tuple[IndexKey, ...],
+    ) -> Refusal | None:
+        """A refusal if a row of another partition has the written row's values [110.ours.unique].
+
+        Unique indexes are local to their partitions, as secondary indexes of Apache Ignite 3 are.
+        """
+        if tx.state is ABORTED:  # its locks are being released
+            return self.refusal(tx.reason or Reason.TX_FINISHED)
+        asked = [
+            self.router.ask_primary(tx, request, enlistment, partition, lookups=lookups)
+            for partition in partitions
+        ]
+        gathered = self._gathered(tx, request, enlistment, [await each for each in asked])
+        return gathered if isinstance(gathered, Refusal) else None
 
     def _answered(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, answer: Answered
@@ -333,12 +359,20 @@ class Coordinator:
     def _goes_in_one_phase(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment
     ) -> bool:
-        """Whether the operation is its whole transaction, and writes one row of one table."""
+        """Whether the operation is its whole transaction, and writes one row of one table.
+
+        Not if it has to look into other partitions: its locks there last until it has committed.
+        """
         return (
             request.implicit
             and not enlistment.views
             and not tx.participants
             and self.strategy.in_one_phase(request.action, request.implicit)
+            and (
+                request.action == "delete"
+                or not unique_columns(enlistment.table)
+                or self._placement.partitions_of(enlistment.table.id) == 1
+            )
         )
 
     async def _write_at_once(

@@ -55,18 +55,18 @@ class Executor:
             if newest is not None:
                 one = (newest.writer, newest.version, newest.row)
             return self.shown(request, tx, op_ts, table, [(request.key, one)])
-        return self.shown(request, tx, op_ts, table, self._seen(request, local))
+        return self.shown(request, tx, op_ts, table, self.seen(request, local))
 
     def newer_row(self, request: Operate, local: LocalReplica) -> Reason | None:
         """The reason to abort a read because of a row of a newer schema [110.back], or None."""
-        for _, (_, version, row) in self._seen(request, local):
+        for _, (_, version, row) in self.seen(request, local):
             reason = self._judged_row(request.table_id, request.initial, version, row)
             if reason is not None:
                 self.node.probe("newer-row-met")
                 return reason
         return None
 
-    def _seen(self, request: Operate, local: LocalReplica) -> list[tuple[Key, Found]]:
+    def seen(self, request: Operate, local: LocalReplica) -> list[tuple[Key, Found]]:
         """What a read sees: the transaction's own intents, and the newest committed versions."""
         tx, machine, pending = request.tx, local.machine, local.pending
         scan = request.action == "scan"

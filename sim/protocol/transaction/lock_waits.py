@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ddlsim.history.events import LockWaited
 from ddlsim.model.ports import Future, Node, Timer
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import IndexKey, TxId
 from ddlsim.protocol.messages import Operate
 from ddlsim.protocol.transaction.locks import IX, LockTable, Resource, S, X
 from ddlsim.units import US_PER_MS, Micros
@@ -20,6 +20,8 @@ def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
     row: Resource = (request.table_id, request.partition, request.key)
     if request.action == "get":
         return ((row, S),)
+    if request.action == "lookup":
+        return tuple(((request.table_id, request.partition, key), S) for key in request.lookups)
     partition: Resource = (request.table_id, request.partition, None)
     if request.action == "scan":
         return ((partition, S),)
@@ -41,10 +43,12 @@ class LockWaits:
         self._has_ended = has_ended
         self._probe_coordinator = probe_coordinator
 
-    async def locked(self, request: Operate) -> Reason | None:
-        """Acquire the operation's locks in order: None once it has all of them, else why not."""
+    async def locked(
+        self, request: Operate, wanted: tuple[tuple[Resource, int], ...]
+    ) -> Reason | None:
+        """Acquire locks for an operation in order: None once it has all of them, else why not."""
         waited = False
-        for resource, mode in locks_of(request):
+        for resource, mode in wanted:
             if waited and self._has_ended(request):
                 return Reason.TX_FINISHED
             answer = self.locks.acquire(request.tx, resource, mode)
@@ -112,6 +116,7 @@ class LockWaits:
     ) -> None:
         node = self.node
         waited = node.watch.now_us - began
+        key = resource[2]
         if (waited or not granted) and node.recording:
             node.record(
                 LockWaited(
@@ -120,7 +125,7 @@ class LockWaits:
                     request.tx.label,
                     request.op,
                     resource[0],
-                    resource[2],
+                    None if isinstance(key, IndexKey) else key,
                     waited,
                     granted,
                 )

@@ -2,7 +2,9 @@
 
 A row is locked shared (S) for reading and exclusive (X) for writing. So that a scan sees no row
 come or go, it locks the whole partition shared, and writers lock the partition with the intention
-to write (IX), which is compatible with other writers but not with a scan.
+to write (IX), which is compatible with other writers but not with a scan. So that no two rows get
+the same values in a unique index, a writer locks these values exclusively in its partition, those
+of the row before as well, and shared in every other partition [110.ours.unique].
 
 *Wait-die*: a transaction that requests a lock which conflicting transactions hold, or wait for
 ahead of it, waits only if it is older than all of those; otherwise it is refused at once. So a
@@ -15,7 +17,7 @@ from typing import Final
 
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Future
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import IndexKey, TxId
 
 S: Final = 1
 X: Final = 2
@@ -23,8 +25,8 @@ IX: Final = 4
 CONFLICTS: Final = {S: X | IX, X: S | X | IX, IX: S | X}
 """What one transaction must not hold while another gets this mode: only S and IX share."""
 
-Resource = tuple[int, int, Key | None]
-"""(table id, partition, key), or None for the key: the whole partition."""
+Resource = tuple[int, int, Key | IndexKey | None]
+"""(table id, partition, key or values in a unique index); None for the whole partition."""
 
 Request = tuple[TxId, int, Future[bool]]
 """A waiting transaction, the mode it requests, and the future that is set to granted or not."""

@@ -14,8 +14,9 @@ An operation also comes with the start of the lease under which its transaction 
 The locks that the transaction holds were granted under that lease and are lost with it, so the
 primary serves an operation only while that very lease is its own.
 
-    arrive -> lease -> schema at op_ts -> locks .. -> schema at a new op_ts -> others' intents .. ->
-    ended? lease? -> execute          (.. may wait; after intents: the checks again, from the locks)
+    arrive -> lease -> schema at op_ts -> locks .. -> schema at a new op_ts -> ended? lease? ->
+    others' intents .. -> values in unique indexes .. -> execute
+    (.. may wait; where it did so behind the locks, the checks are made again from there)
 
 * `LocalReplica.lease`: `ReplicaManager.see_lease`. It is compared on arrival and again at the end:
   locks that were waited for may have been lost with the lease meanwhile.
@@ -29,7 +30,9 @@ primary serves an operation only while that very lease is its own.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
+
+from msgspec.structs import replace
 
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
@@ -45,13 +48,18 @@ from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.conditional import CONDITIONAL, execute, repeated_answer
 from ddlsim.protocol.transaction.execution import Executor
-from ddlsim.protocol.transaction.lock_waits import LockWaits
+from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction.row_constraints import RowConstraints
 from ddlsim.units import Timestamp
 
 Checked = tuple[int, Reason | None]
 """The version at op_ts, and why the operation must not run, if so."""
+
+
+NOTHING_DONE: Final = (Reason.METADATA_LATE, Reason.UNIQUE_VIOLATED, Reason.CHECK_VIOLATED)
+"""Refusals of a one-phase write before anything of it was submitted."""
 
 
 class Replica:
@@ -59,6 +67,8 @@ class Replica:
 
     participant_class: ClassVar[type[Participant]] = Participant
     """The class that commits, aborts and recovers transactions there."""
+    constraints_class: ClassVar[type[RowConstraints]] = RowConstraints
+    """The class that enforces unique indexes and constraints there."""
 
     def __init__(
         self,
@@ -78,6 +88,7 @@ class Replica:
         self.leases = leases
         self.executor = Executor(node, strategy, sync, replicas)
         self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
+        self.constraints = self.constraints_class(node, self.executor, locks)
         self.waits = LockWaits(node, locks, self._has_ended, self.participant.probe_coordinator)
         leases.watch(self._lease_changed)
         node.on(Operate, self.operate)
@@ -181,7 +192,7 @@ class Replica:
         if tx in local.machine.ended:
             return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
         self.participant.record_activity(tx, request.commit_place)
-        reason = await self.waits.locked(request)
+        reason = await self.waits.locked(request, locks_of(request))
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
         answered = await self._with_locks(sender, request, local, current, op_ts)
@@ -193,7 +204,7 @@ class Replica:
         assert answered.commit_ts is None or answered.reason is None, answered
         if answered.commit_ts is not None:
             self.participant.release(request.tx)
-        elif answered.reason is Reason.METADATA_LATE:  # nothing was done: a copy of it is new
+        elif answered.reason in NOTHING_DONE:  # a copy of it is new
             self.participant.forget_op(request.tx, request.op)
 
     async def _with_locks(
@@ -215,13 +226,30 @@ class Replica:
             reason = reason or self._over(request, local, op_ts)
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
-            intent = self._foreign(request, local)
-            if intent is None:
-                return await self._execute(sender, request, local, current, op_ts)
-            resolved = await self._resolved(request, local, *intent)
+            ready = await self._unblocked(request, local, current)
+            if isinstance(ready, Table):
+                return await self._execute(sender, request, local, ready, op_ts)
             op_ts = clock.now()
-            if not resolved:
-                return Operated(clock.now(), op_ts, Reason.LOCK_CONFLICT)
+            if ready is not None:
+                return Operated(clock.now(), op_ts, ready)
+
+    async def _unblocked(
+        self, request: Operate, local: LocalReplica, current: int
+    ) -> Table | Reason | None:
+        """The table to execute under; None after a wait: check again; or the reason to refuse."""
+        intent = self._foreign(request, local)
+        if intent is None:
+            table = self._run_table(request, current)
+            if table is None:  # only under a design that does not wait for complete metadata
+                return Reason.SCHEMA_CHANGED
+            wanted = self.constraints.locks_wanted(request, local, table)
+            if wanted:
+                return await self.waits.locked(request, wanted)
+            intent = self.constraints.blocking_intent(request, local, table)
+            if intent is None:
+                return table
+        resolved = await self._resolved(request, local, *intent)
+        return None if resolved else Reason.LOCK_CONFLICT
 
     async def _checked(self, request: Operate, op_ts: Timestamp, purpose: str) -> Checked:
         """The table's version at op_ts, and why the operation must not run, if so [110.valid.2].
@@ -274,42 +302,67 @@ class Replica:
             return Reason.PRIMARY_EXPIRED
         return None
 
+    def _run_table(self, request: Operate, current: int) -> Table | None:
+        """The table at the version that the design's `run_version` gives; None if unknown here."""
+        initial = self.strategy.primary_initial(request.initial, current)
+        run_version = self.strategy.run_version(initial, current)
+        table = self.sync.catalog.definition(request.table_id, run_version)
+        assert table is None or isinstance(table, Table), f"{request.table_id} is {table}"
+        return table
+
     async def _execute(
-        self, sender: str, request: Operate, local: LocalReplica, current: int, op_ts: Timestamp
+        self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
     ) -> Operated | None:
-        """Run the operation under the version that the design's `run_version` gives.
+        """Run the operation under a version of its table.
 
         None for a copy of a one-phase write that is on its way: the first message is answered.
         """
-        node, strategy, tx = self.node, self.strategy, request.tx
-        assert local.lease is not None, f"{node.name} is not primary of {local.place}"
+        tx = request.tx
+        assert local.lease is not None, f"{self.node.name} is not primary of {local.place}"
         assert tx not in local.machine.ended, f"{tx.label} has ended at {local.place}"
-        initial = strategy.primary_initial(request.initial, current)
-        run_version = strategy.run_version(initial, current)
-        table = self.sync.catalog.definition(request.table_id, run_version)
-        if table is None:
-            # only under a design that does not wait for complete metadata
-            return Operated(node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
-        assert isinstance(table, Table), f"{request.table_id} is no table but {table}"
         if request.action in {"get", "scan"}:
             return self.executor.read(request, local, op_ts, table)
+        if request.action == "lookup":
+            return self.constraints.look_up(request, local, op_ts, table)
         is_new = self.participant.is_new(tx, request.op, request.lease_start)
+        answered = await self._written(sender, request, local, table, op_ts, is_new=is_new)
+        if answered is not None and answered.reason is None and answered.done:
+            lookups = self.constraints.needed_elsewhere(request, local, table)
+            if lookups:
+                return replace(answered, lookups=lookups)
+        return answered
+
+    async def _written(
+        self,
+        sender: str,
+        request: Operate,
+        local: LocalReplica,
+        table: Table,
+        op_ts: Timestamp,
+        *,
+        is_new: bool,
+    ) -> Operated | None:
+        """Write, unless a constraint forbids the row; a copy of the message changes nothing."""
+        executor = self.executor
         if request.action in CONDITIONAL:
             if is_new:
-                return execute(self.executor, sender, request, local, op_ts, table)
-            return repeated_answer(self.executor, request, local, op_ts)
+                return execute(executor, self.constraints, sender, request, local, op_ts, table)
+            return repeated_answer(executor, request, local, op_ts)
         if not is_new:
-            return self.executor.repeated_answer(request, local, op_ts)
+            return executor.repeated_answer(request, local, op_ts)
+        refused = self.constraints.refusal(request, local, op_ts, table)
+        if refused is not None:
+            return refused
         if request.one_phase:
-            return await self.executor.write_and_commit(sender, request, local, op_ts, table)
-        return self.executor.write(sender, request, local, op_ts, table)
+            return await executor.write_and_commit(sender, request, local, op_ts, table)
+        return executor.write(sender, request, local, op_ts, table)
 
     def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, PartitionId] | None:
         """(transaction, commit partition) of an intent without a lock that blocks the operation."""
         intents, tx = local.machine.intents, request.tx
         if not intents:
             return None
-        if request.action != "scan":
+        if request.action != "scan":  # the key of a lookup lies in another partition
             intent = intents.get(request.key)
             if intent is None or intent.tx == tx:
                 return None
@@ -340,7 +393,7 @@ def meets_a_row(request: Operate, local: LocalReplica) -> bool:
     A delete leaves none: where there is nothing to delete, it meets no row.
     """
     machine, tx = local.machine, request.tx
-    if request.action in {"put", "insert"}:
+    if request.action in {"put", "insert", "lookup"}:
         return True
     for known in (local.pending, machine.intents):
         for key, intent in known.items():

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 
 from ddlsim.model.ports import NO_REPLY, Node, NoReplyType
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.ids import PartitionId
+from ddlsim.protocol.ids import IndexKey, PartitionId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import ClientOperation, Operate, Operated
 from ddlsim.protocol.metastorage.placement import Placement
@@ -39,20 +39,26 @@ class Router:
         *,
         one_phase: bool = False,
         again: bool = False,
+        lookups: tuple[IndexKey, ...] = (),
     ) -> Awaitable[Answered]:
         """The primary's answer, `NO_REPLY`, or the reason why there is no primary.
 
-        `again`: resend the operation, to the node that is primary now.
+        `again`: resend the operation, to the node that is primary now. With `lookups` these are
+        looked up in the partition instead.
         """
         place = (enlistment.table.id, partition)
         lease = None if again else tx.participants.get(place)
         if lease is None:
             lease = self.leases.valid_at(place, self.node.clock.current())
             if lease is None:
-                later = self._ask_later(tx, request, enlistment, place, one_phase=one_phase)
+                later = self._ask_later(
+                    tx, request, enlistment, place, one_phase=one_phase, lookups=lookups
+                )
                 return spawned(self.node, later)
             tx.touched(place, lease)
-        return self._ask(tx, request, enlistment, place, lease, one_phase=one_phase)
+        return self._ask(
+            tx, request, enlistment, place, lease, one_phase=one_phase, lookups=lookups
+        )
 
     async def _ask_later(
         self,
@@ -62,6 +68,7 @@ class Router:
         place: PartitionId,
         *,
         one_phase: bool,
+        lookups: tuple[IndexKey, ...],
     ) -> Answered:
         """Wait for a primary, up to the time limit of an operation, then send."""
         node = self.node
@@ -75,7 +82,9 @@ class Router:
             lease = tx.participants.get(place) or self.leases.valid_at(place, node.clock.current())
         if place not in tx.participants:
             tx.touched(place, lease)
-        return await self._ask(tx, request, enlistment, place, lease, one_phase=one_phase)
+        return await self._ask(
+            tx, request, enlistment, place, lease, one_phase=one_phase, lookups=lookups
+        )
 
     def _ask(
         self,
@@ -86,6 +95,7 @@ class Router:
         lease: Lease,
         *,
         one_phase: bool,
+        lookups: tuple[IndexKey, ...],
     ) -> Awaitable[Operated | NoReplyType]:
         node, table = self.node, enlistment.table
         assert tx.participants[place] is lease, f"{tx.id.label} runs under another lease"
@@ -93,18 +103,19 @@ class Router:
             node.clock.now(),
             tx.id,
             request.op,
-            request.action,
+            "lookup" if lookups else request.action,
             table.id,
             place[1],
             enlistment.version if not enlistment.views else table.version,
             request.key,
-            request.row,
+            None if lookups else request.row,
             enlistment.views,
             lease.start_ts,
             tx.commit_place or place,
             one_phase,
             request.sets,
             request.strict,
+            lookups,
         )
         timeout_us = node.settings.operation_timeout_us
         return node.request(lease.holder, message, timeout_us, request.label + place[1])
