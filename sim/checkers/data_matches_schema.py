@@ -17,6 +17,7 @@ from ddlsim.checkers.case.writes import (
 )
 from ddlsim.checkers.final_state import final_state
 from ddlsim.checkers.mandatory import rows_without_values
+from ddlsim.checkers.row_constraints import rows_against_constraints
 from ddlsim.history.events import AnyEvent, Failed, Ok, ReadExecuted, RowRead, WriteExecuted
 from ddlsim.units import show
 
@@ -25,11 +26,13 @@ class DataMatchesSchema:
     """What clients meant, what primaries wrote, what reads showed and what storage kept agree.
 
     A row is compared with the judges' own upgrade of what its writer's client encoded, column id
-    by column id. No row lacks a value of a column that promises one for each (`mandatory`). A read,
-    but one of the past, must not miss a write whose commit was stored before it and whose commit_ts
-    is not above its op_ts; when all has come to rest, storage must hold the last committed write of
-    each key by commit_ts, on the node that is primary then, and no replica that is as far may hold
-    anything else (`final_state`).
+    by column id. No row lacks a value of a column that promises one for each (`mandatory`), and
+    none breaks a unique index or a CHECK in force (`row_constraints`).
+
+    A read, but one of the past, must not miss a write whose commit was stored before it and whose
+    commit_ts is not above its op_ts; when all has come to rest, storage must hold the last
+    committed write of each key by commit_ts, on the node that is primary then, and no replica that
+    is as far may hold anything else (`final_state`).
     """
 
     name = "data_matches_schema"
@@ -39,7 +42,7 @@ class DataMatchesSchema:
     voices = BOTH_VOICES
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Writes, then reads, acknowledged outcomes, NOT NULL columns, the final state."""
+        """Writes, then reads, acknowledged outcomes, NOT NULL, constraints, the final state."""
         writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
@@ -58,6 +61,7 @@ class DataMatchesSchema:
                     yield from _rows_missed(case, writes, position, read)
             yield from _acknowledged(case, tx)
         yield from rows_without_values(case, writes)
+        yield from rows_against_constraints(case, writes)
         yield from final_state(case, writes)
 
 

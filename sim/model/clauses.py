@@ -138,6 +138,8 @@ IEP_110: Final = (
     _says("110.ours.index.create", "creating an index that is only registered is compatible"),
     _says("110.ours.index.unique", "creating a unique index is incompatible"),
     _says("110.ours.index.drop", "dropping an index is compatible"),
+    _rule("110.ours.unique", "no two live rows have equal values in a unique index in force"),
+    _rule("110.ours.check", "no row is written that a CHECK of its schema version is false for"),
 )
 """Basic schema changes."""
 

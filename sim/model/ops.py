@@ -2,7 +2,8 @@
 
 An operation names its table as the client does, by name. Keys are the value of the key column (a
 tuple where the key has several columns). Generated writes name only keys; the client fills the
-other columns of the schema version that it has cached with values unique to (operation, column).
+other columns of the schema version that it has cached with values unique to (operation, column), or
+with `spread` n with one of n values, so that rows meet in a unique index.
 Fields that a kind of operation lacks are class variables of it, so that callers need not ask.
 """
 
@@ -44,6 +45,7 @@ class Put(Tagged, frozen=True, tag="put"):
     table: str
     key: Key
     values: dict[str, Value] | None = None
+    spread: int = 0
     metadata: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ()
 
@@ -67,6 +69,7 @@ class Insert(Tagged, frozen=True, tag="insert"):
     key: Key
     values: dict[str, Value] | None = None
     strict: bool = False
+    spread: ClassVar[int] = 0
     metadata: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ()
 
@@ -77,6 +80,7 @@ class Replace(Tagged, frozen=True, tag="replace"):
     table: str
     key: Key
     values: dict[str, Value] | None = None
+    spread: ClassVar[int] = 0
     metadata: ClassVar[bool] = False
     columns: ClassVar[tuple[str, ...]] = ()
 

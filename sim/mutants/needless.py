@@ -82,6 +82,8 @@ REFUSALS: Final = {
     "finds_no_column": Reason.COLUMN_NOT_FOUND,
     "fits_no_row": Reason.BAD_ROW,
     "takes_keys_for_taken": Reason.KEY_EXISTS,
+    "takes_values_for_taken": Reason.UNIQUE_VIOLATED,
+    "fails_every_check": Reason.CHECK_VIOLATED,
 }
 """A mutant for each reason: a primary refuses every write for it."""
 

@@ -38,6 +38,7 @@ from ddlsim.protocol.transaction.coordinator import Coordinator
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.protocol.transaction.row_constraints import RowConstraints
 from ddlsim.units import Timestamp, plus_ms
 
 
@@ -57,6 +58,7 @@ class Parts:
     sync: type[SchemaSync] = SchemaSync
     readers: type[Readers] = Readers
     replica: type[Replica] = Replica
+    row_constraints: type[RowConstraints] = RowConstraints
     ticker: type[SafeTimeTicker] = SafeTimeTicker
 
 
@@ -156,7 +158,14 @@ class Server:
         )
         locks = parts.locks(node.future)
         self.replica = parts.replica(
-            node, strategy, self.sync, locks, self.replicas, self.leases, config.nodes
+            node,
+            strategy,
+            self.sync,
+            locks,
+            self.replicas,
+            self.leases,
+            config.nodes,
+            constraints_class=parts.row_constraints,
         )
         self.readers = parts.readers(node, strategy, self.sync, self.replicas, self.replica)
         self.coordinator = Coordinator(

@@ -30,7 +30,8 @@ class Mixed(Workload):
     `implicit`, `fresh`, `rollback` and `session` are shares: of transactions without begin and
     commit, on a new connection, rolled back at the end; of clients with a causal token; `read_only`
     of transactions that read the past, and where the others write, read; `named` of the gets that
-    name the columns which the table has at the start.
+    name the columns which the table has at the start. With `values` n each column that a put fills
+    gets one of n values, which collide in a unique index; 0: values unique to the operation.
     """
 
     name: ClassVar[str] = "mixed"
@@ -56,6 +57,7 @@ class Mixed(Workload):
     session: float = 0.25
     read_only: float = 0.0
     named: float = 0.0
+    values: int = 0
     retries: int = 3
 
     def verify(self) -> None:
@@ -64,6 +66,7 @@ class Mixed(Workload):
         check(0 <= self.hot_keys <= self.keys, "hot_keys", f"must lie between 0 and {self.keys}")
         check(0 <= self.zipf <= 5, "zipf", "must lie between 0 and 5")
         check(self.retries >= 0, "retries", "must not be negative")
+        check(self.values >= 0, "values", "must not be negative")
         for field in ("pause_ms", "gap_ms"):
             check_span(getattr(self, field), field)
         for field in ("transaction_operations", "transaction_tables"):
@@ -134,7 +137,7 @@ class Mixed(Workload):
         key = key_of(table, chooser.choose(rows))
         return (
             Get(table.name, key),
-            Put(table.name, key),
+            Put(table.name, key, spread=self.values),
             Delete(table.name, key),
             Scan(table.name),
             Scan(table.name, metadata=True),

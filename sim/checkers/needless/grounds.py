@@ -17,8 +17,16 @@ from typing import Any, Final, NamedTuple
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.constraints import uniques
 from ddlsim.checkers.needless.needless import Needless
-from ddlsim.checkers.needless.row_grounds import bad_row, column_not_found, key_exists, tells_names
+from ddlsim.checkers.needless.row_grounds import (
+    bad_row,
+    check_violated,
+    column_not_found,
+    key_exists,
+    tells_names,
+    unique_violated,
+)
 from ddlsim.history.events import (
     Failed,
     LockWaited,
@@ -31,7 +39,8 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.world_events import LeaseBegan, SettingChanged, TxRecovered
 from ddlsim.model.reasons import Reason
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms
+from ddlsim.model.schema import Table
+from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms
 
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""
@@ -154,12 +163,18 @@ class Grounds:
                 continue
             if key is not None:
                 conflicts = touch.key == key and (touch.writes or writes)
-            elif writes:  # a partition, for writing: scans are in the way
-                conflicts = touch.key is None and not touch.writes
+            elif writes:  # a partition, for writing: scans; values in a unique index: writers
+                scans = touch.key is None and not touch.writes
+                conflicts = scans or (touch.writes and self._has_uniques(waited.object_id))
             else:
                 conflicts = touch.writes
             if conflicts:
                 yield touch
+
+    def _has_uniques(self, object_id: int) -> bool:
+        """Whether a table ever had a unique index."""
+        steps = self.case.schemas.steps(object_id, 0, MAX_TIMESTAMP)
+        return any(isinstance(one.definition, Table) and uniques(one.definition) for one in steps)
 
     def may_hold(self, refused: LockWaited, tx: Transaction) -> bool:
         """Whether an older transaction may have held, or awaited, what was refused."""
@@ -364,5 +379,7 @@ GROUNDS: Final[dict[str, Callable[[Grounds, Transaction, TxAborted], Needless | 
     "COLUMN_NOT_FOUND": lambda grounds, tx, _: column_not_found(grounds.case, tx),
     "BAD_ROW": lambda grounds, tx, _: bad_row(grounds.case, tx),
     "KEY_EXISTS": lambda grounds, tx, _: key_exists(grounds.case, tx),
+    "UNIQUE_VIOLATED": lambda grounds, tx, _: unique_violated(grounds.case, tx),
+    "CHECK_VIOLATED": lambda grounds, tx, _: check_violated(grounds.case, tx),
 }
 """A rule for each reason of an abort; it returns None where the history justifies the abort."""

@@ -2,7 +2,9 @@
 
 COLUMN_NOT_FOUND: an operation named a column that its table's enlisted version has not. BAD_ROW: a
 row that a client was to write does not fit that version. KEY_EXISTS: an insert found a row of its
-own transaction's, or one that had been committed.
+own transaction's, or one that had been committed. UNIQUE_VIOLATED: a write found such a row under
+another key, with its own values in a unique index of the version that it ran under. CHECK_VIOLATED:
+a row that it was to write does not satisfy a constraint of the version that it was enlisted under.
 
 `Named` events record what operations name. A history of an earlier version has none of them, so the
 first two reasons cannot be judged in it and are counted as not judged.
@@ -13,7 +15,10 @@ from typing import Any
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation, Transaction
+from ddlsim.checkers.case.constraints import broken_checks, entry, uniques
+from ddlsim.checkers.case.rows import upgraded
 from ddlsim.checkers.needless.needless import Needless
+from ddlsim.history.event import Cells
 from ddlsim.history.events import Failed, Invoked, RowRead
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, Table, View
@@ -61,6 +66,86 @@ def _is_there(case: Case, tx: Transaction, object_id: int, row: RowRead, before:
         at < before and write.object_id == object_id and write.key == row.key and write.row
         for at, write in writer.writes
     )
+
+
+# --- unique indexes and constraints --------------------------------------------------------------
+
+
+def unique_violated(case: Case, tx: Transaction) -> Needless | None:
+    """A write read another row, its own transaction's or a committed one, with its values."""
+    for position, read in tx.reads:
+        operation = case.operations.get(read.op)
+        if operation is None or operation.invoked is None or position > tx.aborted_at:
+            continue
+        if operation.invoked.kind not in (*WHOLE_ROWS, "update"):
+            continue
+        meant = _meant(case, tx, operation, read.object_id, read.version)
+        table = case.schemas.definition(read.object_id, read.version)
+        if meant is None or not isinstance(table, Table):
+            continue
+        for row in read.rows:
+            if row.row is None or _same_key(row.key, operation.invoked.key):
+                continue
+            equal = any(
+                (values := entry(unique, row.row, table)) is not None
+                and values == entry(unique, meant, table)
+                for unique in uniques(table)
+            )
+            if equal and _is_there(case, tx, read.object_id, row, position):
+                return None
+    return Needless("no-equal-row", "no write of it had found another row with its unique values")
+
+
+def check_violated(case: Case, tx: Transaction) -> Needless | None:
+    """A row that it was to write does not satisfy a CHECK of an enlisted version of its table."""
+    for op in tx.ops:
+        operation = case.operations.get(op)
+        if operation is None or operation.invoked is None:
+            continue
+        for table in _tables(case, tx, operation):
+            meant = _meant(case, tx, operation, table.id, table.version)
+            if meant is not None and broken_checks(table, meant):
+                return None
+    return Needless("checks-hold", "every row that it was to write satisfies every CHECK")
+
+
+def _meant(
+    case: Case, tx: Transaction, operation: Operation, object_id: int, version: int
+) -> Cells | None:
+    """The row that an operation was to write, under a version of its table."""
+    invoked, target = operation.invoked, case.schemas.definition(object_id, version)
+    if invoked is None or not isinstance(target, Table):
+        return None
+    if invoked.kind == "update":
+        return _updated(case, tx, operation, target)
+    for _, encoded in reversed(case.encodings.get(operation.name, [])):
+        source = case.schemas.definition(encoded.object_id, encoded.version)
+        if encoded.object_id == object_id and isinstance(source, Table):
+            return upgraded(encoded.row, source, target)
+    return None
+
+
+def _updated(case: Case, tx: Transaction, operation: Operation, table: Table) -> Cells | None:
+    """The row that an update found, with the values that it sets."""
+    named, invoked = case.named.get(operation.name), operation.invoked
+    assert invoked is not None, operation.name
+    ids = {column.name: column.id for column in table.columns}
+    sets = (
+        {ids[name]: value for name, value in (named.values or {}).items() if name in ids}
+        if (named is not None)
+        else {}
+    )
+    for _, read in tx.reads:
+        for row in read.rows:
+            found = read.op == operation.name and _same_key(row.key, invoked.key)
+            if found and row.row is not None and read.object_id == table.id:
+                return tuple((column, sets.get(column, value)) for column, value in row.row)
+    return None
+
+
+def _same_key(one: Any, other: Any) -> bool:
+    plain = [tuple(key) if isinstance(key, list) else key for key in (one, other)]
+    return bool(plain[0] == plain[1])
 
 
 # --- rows that do not fit -------------------------------------------------------------------------

@@ -186,13 +186,13 @@ def updated(do: Update, table: Table) -> Tuple | BadRow:
 
 
 def encoded(op: str, do: Put | Insert | Replace, table: Table) -> Tuple | BadRow:
-    """The row of a put: its key, and the values it names, or else values unique to `op`."""
+    """The row of a put: its key, and the values it names, or else what `filled` gives."""
     key, given = table.key, key_values(do.key)
     if do.values is None and len(given) == len(key) and None not in given:
         row: list[Value] = []
         for column in table.columns:
             known = column.id in key
-            row.append(given[key.index(column.id)] if known else unique_value(op, column))
+            row.append(given[key.index(column.id)] if known else filled(op, column, do.spread))
         return tuple(row)
     keyed = dict(zip(key, given, strict=False))
     values = {} if do.values is None else dict(do.values)
@@ -200,7 +200,7 @@ def encoded(op: str, do: Put | Insert | Replace, table: Table) -> Tuple | BadRow
         if column.id in keyed:
             values[column.name] = keyed[column.id]
         elif do.values is None and column.id not in table.key:
-            values[column.name] = unique_value(op, column)
+            values[column.name] = filled(op, column, do.spread)
     return encode(table, values)
 
 
@@ -209,12 +209,19 @@ def key_values(key: Key) -> tuple[Value, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
-def unique_value(op: str, column: Column) -> Value:
-    """A value derived from the operation and the column, so that a read shows its writer."""
+def filled(op: str, column: Column, spread: int) -> Value:
+    """A value derived from the operation and the column, so that a read shows its writer.
+
+    One of `spread` values where that is not 0.
+    """
     seed = zlib.crc32(f"{op}/{column.id}".encode())
     name = column.type.name
-    if name == "VARCHAR":
+    if spread:
+        seed %= spread
+    elif name == "VARCHAR":
         return f"{op}/{column.id}"[: column.type.length]
+    if name == "VARCHAR":
+        return f"{seed}"[: column.type.length]
     if name in LARGEST:
         return seed & LARGEST[name]
     return _other_value(seed, column)

@@ -67,8 +67,6 @@ class Replica:
 
     participant_class: ClassVar[type[Participant]] = Participant
     """The class that commits, aborts and recovers transactions there."""
-    constraints_class: ClassVar[type[RowConstraints]] = RowConstraints
-    """The class that enforces unique indexes and constraints there."""
 
     def __init__(
         self,
@@ -79,6 +77,8 @@ class Replica:
         replicas: ReplicaManager,
         leases: Leases,
         nodes: tuple[str, ...],
+        *,
+        constraints_class: type[RowConstraints] = RowConstraints,
     ) -> None:
         self.node = node
         self.strategy = strategy
@@ -88,7 +88,7 @@ class Replica:
         self.leases = leases
         self.executor = Executor(node, strategy, sync, replicas)
         self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
-        self.constraints = self.constraints_class(node, self.executor, locks)
+        self.constraints = constraints_class(node, self.executor, locks)
         self.waits = LockWaits(node, locks, self._has_ended, self.participant.probe_coordinator)
         leases.watch(self._lease_changed)
         node.on(Operate, self.operate)

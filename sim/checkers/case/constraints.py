@@ -1,0 +1,93 @@
+"""The judges' own reading of unique indexes and CHECK constraints on rows.
+
+A row with a NULL in a unique index equals no other. A CHECK is broken where its condition is false;
+one that is unknown, since it compares a NULL, is kept.
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+from ddlsim.history.event import Cells
+from ddlsim.model.schema import Comparison, Condition, IsNull, Table, Value
+
+
+class Unique(NamedTuple):
+    """A unique index or constraint of a table, its columns by id."""
+
+    id: int
+    name: str
+    columns: tuple[int, ...]
+
+
+def uniques(table: Table) -> list[Unique]:
+    """Every unique index and unique constraint of a table."""
+    indexes = [Unique(one.id, one.name, one.columns) for one in table.indexes if one.unique]
+    constraints = [one for one in table.constraints if one.kind == "unique" and one.columns]
+    return indexes + [Unique(one.id, one.name, one.columns) for one in constraints]
+
+
+def entry(unique: Unique, row: Cells, table: Table) -> tuple[Value, ...] | None:
+    """A row's values in a unique index under the types of `table`; None if one of them is NULL."""
+    texts = [column.id for column in table.columns if column.type.name == "VARCHAR"]
+    cells = dict(row)
+    values: list[Value] = []
+    for column in unique.columns:
+        value = cells.get(column)
+        if value is None:
+            return None
+        values.append(_text(value) if column in texts else value)
+    return tuple(values)
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def broken_checks(table: Table, row: Cells) -> list[str]:
+    """The names of the CHECK constraints whose condition is false for a row of this table."""
+    cells = dict(row)
+    return [
+        one.name
+        for one in table.constraints
+        if one.condition is not None
+        and _is_false(one.condition, [cells.get(column) for column in one.columns])
+    ]
+
+
+def _is_false(condition: Condition, values: list[Value]) -> bool:
+    """Whether a condition is certainly false: AND if any part is, OR if all parts are.
+
+    There is no NOT, so it is enough to follow what is false.
+    """
+    if isinstance(condition, IsNull):
+        return (values[condition.place] is None) == condition.negated
+    if isinstance(condition, Comparison):
+        return _compares_false(values[condition.place], condition)
+    parts = [_is_false(part, values) for part in condition.parts]
+    return any(parts) if condition.operator == "and" else all(parts)
+
+
+def _compares_false(value: Value, comparison: Comparison) -> bool:
+    constant = comparison.constant
+    if isinstance(constant, bool) or isinstance(value, bool):
+        if not (isinstance(constant, bool) and isinstance(value, bool)):
+            return False
+        below, above = value < constant, value > constant
+    elif isinstance(constant, str):
+        if not isinstance(value, str):
+            return False
+        below, above = value < constant, value > constant
+    else:
+        try:
+            one, other = Decimal(str(value)), Decimal(str(constant))
+            below, above = one < other, one > other
+        except InvalidOperation:  # a NULL, or a text that is no number
+            return False
+    return not {
+        "=": not below and not above,
+        "<>": below or above,
+        "<": below,
+        "<=": not above,
+        ">": above,
+        ">=": not below,
+    }[comparison.operator]
