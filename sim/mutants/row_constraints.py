@@ -50,7 +50,7 @@ class UncheckedOnePhase(RowConstraints):
         return None if request.one_phase else super().refusal(request, local, op_ts, table)
 
 
-@mutates("row_constraints", "deleted_rows_keep_values", "110.ours.unique", "precision")
+@mutates("row_constraints", "deleted_rows_keep_values", "110.ours.unique", "data_matches_schema")
 class LastingEntries(RowConstraints):
     """A row that was deleted keeps its values in unique indexes."""
 

@@ -14,6 +14,8 @@ wherever it has a meaning. Names fold to lower case unless they are quoted, so `
 are one name and `"T"` is another. `parse_script` reads a migration: it passes over what changes no
 schema, reports every error, and finds the comments that ask to ignore a verdict.
 
+Constraints are read; enforced on rows are UNIQUE, and CHECK with a condition of `conditions.py`.
+
 What only concerns the storage of the real system is read and has no effect: USING SORTED or HASH,
 directions of index columns, COLOCATE BY, storage profiles, options of zones but for PARTITIONS
 and REPLICAS, and of tables but for ZONE.

@@ -30,7 +30,7 @@ from ddlsim.history.world_events import ClockSet
 from ddlsim.model import ddl
 from ddlsim.model.design import Claim, DesignHeader
 from ddlsim.model.pending import ColumnPending
-from ddlsim.model.schema import Column, ColumnType, Constraint, Table
+from ddlsim.model.schema import Column, ColumnType, Constraint, Index, Table
 from ddlsim.units import ms, timestamp
 
 INT = ColumnType("INTEGER")
@@ -372,4 +372,30 @@ def _changed(before: Table, changes: tuple[Any, ...]) -> Table | None:
                 columns = [one for one in columns if one.id != column.id]
             case ddl.ColumnAltered(after=after):
                 columns = [after if one.id == after.id else one for one in columns]
-    return Table(before.id, name, before.version + 1, tuple(columns), before.key, before.zone)
+    return Table(
+        before.id,
+        name,
+        before.version + 1,
+        tuple(columns),
+        before.key,
+        before.zone,
+        *_demands(before, changes),
+    )
+
+
+def _demands(
+    before: Table, changes: tuple[Any, ...]
+) -> tuple[tuple[Index, ...], tuple[Constraint, ...]]:
+    """The indexes and constraints of a table after simple changes."""
+    indexes, constraints = list(before.indexes), list(before.constraints)
+    for change in changes:
+        match change:
+            case ddl.IndexCreated(index=index):
+                indexes.append(index)
+            case ddl.IndexDropped(index=index):
+                indexes = [one for one in indexes if one.id != index.id]
+            case ddl.ConstraintAdded(constraint=constraint):
+                constraints.append(constraint)
+            case ddl.ConstraintDropped(constraint=constraint):
+                constraints = [one for one in constraints if one.id != constraint.id]
+    return tuple(indexes), tuple(constraints)

@@ -15,9 +15,9 @@ manipulation of the default, which it is not. A default that is set to what it a
 other words, stays as it was written too: nothing is manipulated.
 
 A key column identifies rows that exist: it cannot be dropped, retyped or made nullable. A column
-that an index covers, or that an enforced constraint reads, cannot be dropped before these.
-Constraints that are not enforced (`constraints.py`) are kept as text, so nothing here tells which
-columns they read; dropping such a column is allowed.
+that an index covers cannot be dropped before the index. Constraints that read a column go with it,
+as in PostgreSQL, if they are enforced (`constraints.py`); the others are kept as text, so nothing
+here tells which columns they read.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ from ddlsim.model.ddl import (
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, ColumnType, Constraint, Table
 from ddlsim.protocol.schema.column_types import Misfit, convertible, fit, fit_constant, same_default
-from ddlsim.protocol.schema.constraints import as_enforced, no_longer_checked
+from ddlsim.protocol.schema.constraints import as_enforced
 from ddlsim.protocol.schema.ddl_answers import (
     NoOp,
     Refused,
@@ -195,7 +195,7 @@ def _add_column(table: Table, action: AddColumn) -> Change:
 
 
 def _drop_column(table: Table, action: DropColumn) -> Change:
-    """DROP COLUMN, but not of the key, an index or a constraint [110.column.drop]."""
+    """DROP COLUMN, but not of the key and not under an index [110.column.drop]."""
     column = _column(table, action.name)
     if column is None:
         missing = no_such_column(table.name, action.name)
@@ -205,11 +205,9 @@ def _drop_column(table: Table, action: DropColumn) -> Change:
     for index in table.indexes:
         if column.id in index.columns:
             return refuse(f"index {index.name!r} covers column {column.name!r}")
-    for constraint in table.constraints:
-        if column.id in constraint.columns:
-            return refuse(f"constraint {constraint.name!r} reads column {column.name!r}")
     left = tuple(other for other in table.columns if other.id != column.id)
-    return evolve(table, columns=left), ColumnDropped(column)
+    kept = tuple(one for one in table.constraints if column.id not in one.columns)
+    return evolve(table, columns=left, constraints=kept), ColumnDropped(column)
 
 
 def _rename_column(table: Table, action: RenameColumn) -> Change:
@@ -236,9 +234,6 @@ def _alter_column(table: Table, action: AlterColumn) -> Change:
         return refuse(f"column {column.name!r} belongs to the primary key")
     if not convertible(column.type, new_type):
         return refuse(f"no conversion from {column.type} to {new_type}")
-    read_by = no_longer_checked(table, column, new_type)
-    if read_by is not None:
-        return refuse(f"constraint {read_by.name!r} compares column {column.name!r}")
     if action.sets_default:
         default = fit_constant(action.default, new_type)
     else:

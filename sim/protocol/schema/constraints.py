@@ -4,10 +4,11 @@
 constraint. NULLs are distinct, as in SQL: a row with a NULL in one of the columns equals no other.
 Values are compared under one schema version, so a column may change its type meanwhile.
 
-*CHECK*: no row is written for which the condition is false. A condition that is unknown, since it
-compares a NULL, is kept, as in SQL. Enforced are comparisons of a column with a constant, IS [NOT]
-NULL, AND and OR, on columns of numbers, VARCHAR and BOOLEAN. Any other CHECK, and every FOREIGN
-KEY, is accepted, kept as text and *not* enforced.
+*CHECK*: no row is written for which the condition is false. A condition that is unknown is kept, as
+in SQL: one that compares a NULL, or a value of another kind than its constant, which a column may
+hold once its type was changed. Enforced are comparisons of a column with a constant, IS [NOT] NULL,
+AND and OR, on columns of numbers, VARCHAR and BOOLEAN. Any other CHECK, and every FOREIGN KEY, is
+accepted, kept as text and *not* enforced.
 
 Both hold for rows that are written under the schema version that has them, or a later one. Rows
 that exist when a constraint is added are not checked, as with NOT VALID in PostgreSQL; but a row
@@ -25,8 +26,6 @@ from ddlsim.history.event import Cells
 from ddlsim.model.schema import (
     FLOAT_TYPES,
     INTEGER_TYPES,
-    Column,
-    ColumnType,
     Comparison,
     Condition,
     Constraint,
@@ -85,16 +84,6 @@ def as_enforced(constraint: Constraint, table: Table) -> Constraint | Refused:
                 f"{one.constant!r}"
             )
     return constraint
-
-
-def no_longer_checked(table: Table, column: Column, new_type: ColumnType) -> Constraint | None:
-    """The constraint whose comparisons have no meaning once a column has another type, if any."""
-    if _KINDS.get(column.type.name) == _KINDS.get(new_type.name):
-        return None
-    for constraint in table.constraints:
-        if constraint.condition is not None and column.id in constraint.columns:
-            return constraint
-    return None
 
 
 def _comparisons(condition: Condition) -> list[Comparison]:

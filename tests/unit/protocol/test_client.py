@@ -20,7 +20,7 @@ from ddlsim.protocol.messages import (
     Refusal,
 )
 from ddlsim.protocol.schema.column_types import Misfit, fit
-from ddlsim.protocol.transaction.client import REFRESHES, Client, key_values, unique_value
+from ddlsim.protocol.transaction.client import REFRESHES, Client, filled, key_values
 from ddlsim.units import Micros, Timestamp
 from tests.support.protocol import T, result_of
 from tests.support.schemas import table_of
@@ -308,7 +308,7 @@ TYPES = [
 def test_values_of_every_type_fit(kind: ColumnType) -> None:
     """Whatever the operation is called."""
     for number in range(200):
-        value = unique_value(f"c{number}.{number}", Column(3, "x", kind))
+        value = filled(f"c{number}.{number}", Column(3, "x", kind), 0)
         fitted = fit(value, kind)
         assert not isinstance(fitted, Misfit), (value, fitted)
         assert value is not None
@@ -322,7 +322,7 @@ def test_values_tell_operations_and_columns_apart(name: str) -> None:
     for number in range(300):
         for column_id in (2, 3, 4):
             column = Column(column_id, "x", ColumnType(name, length=length))
-            seen[unique_value(f"c{number % 10}.{number}", column)] = None
+            seen[filled(f"c{number % 10}.{number}", column, 0)] = None
     assert len(seen) == 900
 
 

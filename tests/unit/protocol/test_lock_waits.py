@@ -1,10 +1,13 @@
 """LockWaits: which locks, in which order, how long, and probes of blockers."""
 
+from collections.abc import Coroutine
 from typing import Any
+
+from msgspec.structs import replace
 
 from ddlsim.history.events import LockWaited
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import IndexKey, TxId
 from ddlsim.protocol.messages import Operate
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import IX, LockTable, S, X
@@ -18,6 +21,11 @@ ROW, PARTITION = (1, 0, 7), (1, 0, None)
 
 def operate(who: TxId, action: str = "put") -> Operate:
     return Operate(Timestamp(0), who, "op", action, 1, 0, 1, None if action == "scan" else 7, None)
+
+
+def locked(waits: LockWaits, request: Operate) -> Coroutine[None, None, Reason | None]:
+    """Take the locks of an operation."""
+    return waits.locked(request, locks_of(request))
 
 
 class Waits:
@@ -38,7 +46,7 @@ class Waits:
         outcome: list[Any] = []
 
         async def wait() -> None:
-            outcome.append(await self.waits.locked(operate(who, action)))
+            outcome.append(await locked(self.waits, operate(who, action)))
 
         self.node.spawn(wait())
         run_until(self.loop, self.loop.now_us / 1000)
@@ -56,10 +64,26 @@ def test_what_each_operation_locks() -> None:
         assert locks_of(operate(OLD, action)) == ((PARTITION, IX), (ROW, X))
 
 
+def test_a_lookup_locks_its_values_in_its_partition() -> None:
+    """Shared: another lookup may have them too; two values of one row are two locks."""
+    keys = (IndexKey(8, (1,)), IndexKey(9, ("x", 2)))
+    asked = replace(operate(OLD, "lookup"), lookups=keys)
+    assert locks_of(asked) == tuple(((1, 0, key), S) for key in keys)
+
+
+def test_a_refused_lock_on_values_is_recorded_without_a_key() -> None:
+    waits = Waits(lock_retries=0)
+    asked = replace(operate(YOUNG, "lookup"), lookups=(IndexKey(8, (1,)),))
+    assert waits.locks.acquire(OLD, locks_of(asked)[0][0], X) is True
+    assert without_wait(locked(waits.waits, asked)) is Reason.LOCK_CONFLICT
+    [event] = waits.node.events
+    assert (event.object_id, event.key, event.granted) == (1, None, False)
+
+
 def test_locked_takes_free_locks_without_a_wait() -> None:
     """Within the step that asks for them, so nothing is recorded."""
     waits = Waits()
-    assert without_wait(waits.waits.locked(operate(OLD))) is None
+    assert without_wait(locked(waits.waits, operate(OLD))) is None
     assert waits.locks.holds(OLD, ROW) == X
     assert waits.node.events == []
 

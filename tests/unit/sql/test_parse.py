@@ -27,7 +27,7 @@ from ddlsim.model.ddl import (
     Statement,
 )
 from ddlsim.model.ops import Get, Scan
-from ddlsim.model.schema import ColumnType
+from ddlsim.model.schema import ColumnType, Comparison
 from ddlsim.sql import SqlError, parse
 
 INT = ColumnType("INTEGER")
@@ -105,7 +105,7 @@ def test_a_key_may_be_a_constraint_of_the_table(key: str) -> None:
     assert found == CreateTable("t", (ColumnSpec("a", INT), ColumnSpec("b", INT)), ("b", "a"))
 
 
-def test_constraints_are_kept_as_text() -> None:
+def test_constraints_keep_their_text() -> None:
     found = one(
         "CREATE TABLE t (id INT PRIMARY KEY CHECK (id > 0) UNIQUE"
         " REFERENCES u (x) ON DELETE CASCADE,"
@@ -114,11 +114,11 @@ def test_constraints_are_kept_as_text() -> None:
     )
     assert isinstance(found, CreateTable)
     assert found.constraints == (
-        ConstraintSpec("", "check", "CHECK (id > 0)"),
-        ConstraintSpec("", "unique", "UNIQUE (id)"),
+        ConstraintSpec("", "check", "CHECK (id > 0)", ("id",), Comparison(0, ">", 0)),
+        ConstraintSpec("", "unique", "UNIQUE (id)", ("id",)),
         ConstraintSpec("", "foreign", "FOREIGN KEY (id) REFERENCES u (x) ON DELETE CASCADE"),
         ConstraintSpec("c", "check", "CHECK ((id + 1) * 2 IN (4, 6) AND id < 9)"),
-        ConstraintSpec("", "unique", "UNIQUE (id)"),
+        ConstraintSpec("", "unique", "UNIQUE (id)", ("id",)),
         ConstraintSpec(
             "f", "foreign", "FOREIGN KEY (id) REFERENCES u ON UPDATE NO ACTION ON DELETE SET NULL"
         ),
@@ -227,7 +227,10 @@ ACTIONS: list[tuple[str, tuple[object, ...]]] = [
     ("ADD COLUMN a INT, ADD COLUMN b INT", (A, B)),
     ("ADD COLUMN a INT, DROP COLUMN b", (A, DropColumn("b"))),
     ("ADD COLUMN IF NOT EXISTS a INT", (AddColumn(ColumnSpec("a", INT), if_not_exists=True),)),
-    ("ADD COLUMN a INT UNIQUE", (A, AddConstraint(ConstraintSpec("", "unique", "UNIQUE (a)")))),
+    (
+        "ADD COLUMN a INT UNIQUE",
+        (A, AddConstraint(ConstraintSpec("", "unique", "UNIQUE (a)", ("a",)))),
+    ),
     ("DROP COLUMN a", (DropColumn("a"),)),
     ("DROP a", (DropColumn("a"),)),
     ("DROP COLUMNS (a, b)", (DropColumn("a"), DropColumn("b"))),
@@ -253,7 +256,9 @@ ACTIONS: list[tuple[str, tuple[object, ...]]] = [
     (
         "ADD CONSTRAINT c CHECK (a > 0), DROP CONSTRAINT IF EXISTS d",
         (
-            AddConstraint(ConstraintSpec("c", "check", "CHECK (a > 0)")),
+            AddConstraint(
+                ConstraintSpec("c", "check", "CHECK (a > 0)", ("a",), Comparison(0, ">", 0))
+            ),
             DropConstraint("d", if_exists=True),
         ),
     ),
