@@ -9,7 +9,7 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.history.events import Ok, ReadExecuted, TxAborted, WriteExecuted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import NeverCompleted, StepMissed
-from ddlsim.protocol.transaction import conditional, replica
+from ddlsim.protocol.transaction import conditional, replica, row_constraints
 from ddlsim.scenario.findings import known
 from tests.unit.cluster.test_timeline import ALTER, hold, missed, steps
 
@@ -153,7 +153,7 @@ def test_an_update_that_forgets_what_it_does_not_set_is_unmet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The planted fault: the row that was found is not looked at."""
-    monkeypatch.setattr(conditional, "column_ids", lambda table: (0,) * len(table.columns))
+    monkeypatch.setattr(row_constraints, "column_ids", lambda table: (0,) * len(table.columns))
     history = steps(
         {**INSERT},
         {"do": "UPDATE t SET v = 6 WHERE id = 1"},
