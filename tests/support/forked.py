@@ -1,76 +1,151 @@
-"""Commands in forked processes: they share what was imported, and no state.
+"""Commands in processes forked from a server that has imported the program.
 
-A command that loads a plug-in must not find it loaded by another one; but to import the program
-takes longer than most commands. `python -m tests.support.forked` imports it once and forks for each
-command.
+To import the program takes longer than most commands. The server, one for each process of tests,
+does it once; each command is a fork of it with its own state, streams, folder, environment and
+limits, and ends as an interpreter does. What is about the start of one (its flags, the seed of
+hashes, what is imported) needs `tests.support.command.process`.
 """
 
-import contextlib
+import atexit
+import gc
 import importlib
 import json
 import os
+import resource
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, Final
 
-from tests.support.command import ROOT, Done
+from tests.support.command import ROOT, Done, variables_of
 
-
-def forked(commands: Sequence[Sequence[str]], folder: Path) -> list[Done]:
-    """How these commands end, run in this folder one after the other, each in its own process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.forked", str(folder)],
-        cwd=ROOT,
-        input=json.dumps(commands),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [Done(*each) for each in json.loads(done.stdout)]
+IMPORTED: Final = (
+    *("ddlsim.__main__", "ddlsim.api", "ddlsim.cli.verb_run"),
+    *("ddlsim.cli.verb_sweep", "ddlsim.cli.verb_tune"),
+)
+DRAWING: Final = ("ddlsim.analysis.figures.report",)
+"""What the server imports before its first command, and before the first one that draws."""
+MOST: Final = 1 << 20
+"""The largest request in bytes."""
 
 
-def _in_a_fork(words: list[str]) -> Done:
-    """One command, forked from this process."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = os.fork()
-        if not child:
-            os.dup2(out.fileno(), 1)
-            os.dup2(err.fileno(), 2)
-            _run(words)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        said = []
+def forked(
+    *words: str,
+    cwd: Path = ROOT,
+    stdout: int | None = None,
+    stderr: int | None = None,
+    room: int | None = None,
+    **variables: str,
+) -> Done:
+    """How a command ends, with these variables of ours and no others, and what it wrote.
+
+    `stdout` and `stderr` are file descriptors for it to write to, instead of what is returned;
+    `room` is the size in bytes that its files may have.
+    """
+    with (
+        variables_of(variables),
+        open(os.devnull, "rb") as nothing,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
+        request = {"words": words, "cwd": str(cwd), "env": dict(os.environ), "room": room}
+        streams = [
+            nothing.fileno(),
+            out.fileno() if stdout is None else stdout,
+            err.fileno() if stderr is None else stderr,
+        ]
+        server = _server()
+        socket.send_fds(server, [json.dumps(request).encode()], streams)
+        code = int(server.recv(MOST))
+        written = []
         for file in (out, err):
             file.seek(0)
-            said.append(file.read().decode())
-    return Done(code, *said)
+            written.append(file.read().decode())
+        return Done(code, *written)
 
 
-def _run(words: list[str]) -> NoReturn:
-    """What a forked process does: the command, and nothing of its parent's at its end."""
+@cache
+def _server() -> socket.socket:
+    """The connection to the server, which ends with this process."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.forked", str(theirs.fileno())],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+        pass_fds=[theirs.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours
+
+
+# --- in the server -------------------------------------------------------------------------------
+
+
+def _next(requests: socket.socket) -> tuple[Mapping[str, Any], list[int]] | None:
+    """In a forked process its request and streams; in the server None, after the last request."""
+    _import(IMPORTED)
+    while True:
+        data, streams, *_ = socket.recv_fds(requests, MOST, 3)
+        if not data:
+            return None
+        request = json.loads(data)
+        if request["words"] and request["words"][0] in {"plot", "report"}:
+            _import(DRAWING)
+        child = os.fork()
+        if not child:
+            requests.close()
+            return request, streams
+        for stream in streams:
+            os.close(stream)
+        requests.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def _import(modules: tuple[str, ...]) -> None:
+    if not all(module in sys.modules for module in modules):
+        for module in modules:
+            importlib.import_module(module)
+        gc.collect()
+        gc.freeze()
+
+
+def _take_over(request: Mapping[str, Any], streams: list[int]) -> None:
+    """Make this process what the request says, as if it had been begun so."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    program = sys.modules["ddlsim.__main__"]
+    sys.modules["__main__"] = program  # a worker process imports it as its own
+    sys.argv = [str(program.__file__), *request["words"]]
+    sys.path[0] = request["cwd"]
+    if request["room"] is not None:
+        sys.dont_write_bytecode = True  # bytecode that is cut off would be read by later processes
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["room"], request["room"]))
+
+
+def _main() -> int:
+    taken = _next(socket.socket(fileno=int(sys.argv[1])))
+    if taken is None:
+        return 0
+    _take_over(*taken)
     from ddlsim.cli import main
 
-    code = 1
-    try:
-        code = main(words)
-    finally:
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
-
-
-def _serve(folder: str) -> None:
-    from ddlsim.analysis.figures.catalog import PLOTS
-
-    figures = [f"ddlsim.analysis.plot_{name}" for name in PLOTS]
-    for module in (*figures, "ddlsim.api", "ddlsim.analysis.figures.report"):
-        importlib.import_module(module)
-    os.chdir(folder)
-    sys.stdout.write(json.dumps([_in_a_fork(words) for words in json.load(sys.stdin)]))
+    return main()
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    sys.exit(_main())

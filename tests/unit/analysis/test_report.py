@@ -191,14 +191,14 @@ def test_every_command_on_the_page_runs(tmp_path: Path) -> None:
     (folder / "scenario.toml").write_text(text.replace(table, 'file = "../t.sql"'), "utf-8")
     loading = ["--allow-outside", "--load", "two words/ours.py"]
     where = ["two words/sweep.toml", *loading, "--jobs", "1"]
-    made = forked(
-        [["sweep", *where, "--out", "two words/out"], ["report", "two words/out"]], tmp_path
-    )
-    assert [done.code for done in made] == [0, 0], made
+    for given in (["sweep", *where, "--out", "two words/out"], ["report", "two words/out"]):
+        made = forked(*given, cwd=tmp_path)
+        assert made.code == 0, made
     found = commands((folder / "out" / "report.html").read_text("utf-8"))
     assert {words[0] for words in found} == {"sweep", "plot", "run"}
     assert ["plot", "own_ddl", "two words/out"] in found  # the axis is known by its path
-    for words, done in zip(found, forked(found, tmp_path), strict=True):
+    for words in found:
+        done = forked(*words, cwd=tmp_path)
         assert done.code in (0, 1), (words, done.err)
         if words[0] == "run":
             for word in (*loading, "--time", "600s", "--memory", "2048MiB"):

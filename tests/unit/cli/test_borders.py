@@ -1,9 +1,6 @@
 """What comes in broken or goes out nowhere: one line with the place and a remedy, exit 2."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,17 +11,11 @@ from ddlsim import sealed
 from ddlsim.cli import folder, verb_tune
 from ddlsim.files import WriteError
 from ddlsim.history import codec
-from tests.support.command import ROOT, TINY, Done, ddlsim
+from tests.support.command import TINY, Done, ddlsim
+from tests.support.forked import forked
 from tests.unit.cli.test_tune import small_delays
 
 DEEP = 100_000
-LIMITED = """\
-import resource, sys
-from ddlsim.cli import main
-room = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-sys.exit(main(sys.argv[2:]))
-"""
 SMALL = 2_000
 """Bytes that a file may have where the disk is as good as full."""
 ONE_TABLE = 8_000
@@ -180,25 +171,10 @@ def test_a_history_with_names_that_act(history: Path, tmp_path: Path) -> None:
 
 def with_little_room(*words: str, stdout: str | None = None, room: int = SMALL) -> Done:
     """A command whose files may be no larger than `SMALL`, its stdout perhaps a file."""
-
-    def run(to: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", LIMITED, str(room), *words],
-            cwd=ROOT,
-            # a module compiled under the limit would be stored cut off, and be read by later runs
-            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-            stdout=to,  # type: ignore[call-overload]  # a file or PIPE
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-
     if stdout is None:
-        done = run(subprocess.PIPE)
-    else:
-        with open(stdout, "w", encoding="utf-8") as file:
-            done = run(file)
-    return Done(done.returncode, done.stdout or "", done.stderr)
+        return forked(*words, room=room)
+    with open(stdout, "w", encoding="utf-8") as file:
+        return forked(*words, room=room, stdout=file.fileno())
 
 
 def names(folder: Path) -> list[str]:
@@ -282,9 +258,7 @@ def test_an_output_that_is_full(words: tuple[str, ...]) -> None:
 def test_a_place_for_errors_that_is_full_changes_no_code() -> None:
     """Exit 1 would be the code of a violation."""
     with open("/dev/full", "w", encoding="utf-8") as full:
-        words = [sys.executable, "-m", "ddlsim", "run", "no_such_scenario"]
-        done = subprocess.run(words, cwd=ROOT, stderr=full, check=False)
-    assert done.returncode == 2
+        assert forked("run", "no_such_scenario", stderr=full.fileno()).code == 2
 
 
 MANY = "9" * 5_000

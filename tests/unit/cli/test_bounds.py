@@ -13,7 +13,8 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.campaign import Job, run_seeds
-from tests.support.command import TINY, ddlsim, process, tiny
+from tests.support.command import TINY, ddlsim, tiny
+from tests.support.forked import forked
 from tests.support.sweeps import SWEEP, sweep_file
 from tests.unit.cli.test_tune import small_delays
 
@@ -167,7 +168,7 @@ def test_a_run_that_takes_too_long_is_unknown(jobs: str, tmp_path: Path) -> None
 
 
 def test_a_run_that_needs_too_much_memory_is_unknown() -> None:
-    done = process("run", "realistic", "--memory", "4MiB")
+    done = forked("run", "realistic", "--memory", "4MiB")
     assert done.code == 6, done.err
     assert "the run, which needs more than 4 MiB, could not be judged" in done.out
 

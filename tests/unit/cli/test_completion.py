@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ddlsim.cli.arguments import COMPLETE, LISTS, SHELLS, VERBS
-from tests.support.command import ROOT, ddlsim, process
+from tests.support.command import ROOT, ddlsim
+from tests.support.forked import forked
 
 BASH = """
 compopt() { :; }  # bash's own, which works only while it completes
@@ -65,7 +66,7 @@ def test_other_shells_are_answered_in_their_own_form(shell: str, begun: str) -> 
     asked = {COMPLETE: f"{shell}_complete", "COMP_WORDS": "ddlsim list sc", "COMP_CWORD": begun}
     if shell == "zsh":
         asked["COMP_CWORD"] = "2"
-    done = process(**asked)
+    done = forked(**asked)
     assert done.code == 0
     assert "scenarios" in done.out
     assert "strategies" not in done.out
@@ -73,7 +74,7 @@ def test_other_shells_are_answered_in_their_own_form(shell: str, begun: str) -> 
 
 def test_verbs_and_lists_are_offered_in_full() -> None:
     asked = {COMPLETE: "zsh_complete", "COMP_CWORD": "1"}
-    told = process(**asked, COMP_WORDS="ddlsim ").out.split("\n")
+    told = forked(**asked, COMP_WORDS="ddlsim ").out.split("\n")
     assert set(VERBS) <= set(told)
-    told = process(COMP_WORDS="ddlsim list ", **{**asked, "COMP_CWORD": "2"}).out.split("\n")
+    told = forked(COMP_WORDS="ddlsim list ", **{**asked, "COMP_CWORD": "2"}).out.split("\n")
     assert set(LISTS) <= set(told)

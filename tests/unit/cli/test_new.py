@@ -12,6 +12,7 @@ import pytest
 from ddlsim.cli.arguments import NEW
 from ddlsim.cli.verb_new import KINDS, command, filled
 from tests.support.command import ROOT, Done, ddlsim
+from tests.support.forked import forked
 
 PAGE = ROOT / "docs/how-to/write-your-own.md"
 
@@ -29,11 +30,7 @@ READ = {
 
 def call(folder: Path, words: str) -> Done:
     """A command as its user gives it, in a folder of the user's."""
-    done = subprocess.run(
-        [sys.executable, "-m", "ddlsim", *shlex.split(words)],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return Done(done.returncode, done.stdout, done.stderr)
+    return forked(*shlex.split(words), cwd=folder)
 
 
 def new(folder: Path, kind: str) -> dict[str, str]:
@@ -67,13 +64,14 @@ def test_new_names_a_command_that_shows_what_may_stand_in_the_file(
     kind: str, tmp_path: Path
 ) -> None:
     words = shlex.split(new(tmp_path, kind)["read"])
-    interpreter = ["-m", "ddlsim"] if words[0] == "ddlsim" else []
-    done = subprocess.run(
-        [sys.executable, *interpreter, *words[1:]],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert READ[kind] in done.stdout
+    if words[0] == "ddlsim":
+        done = forked(*words[1:], cwd=tmp_path)
+    else:
+        asked = [sys.executable, *words[1:]]
+        ran = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = Done(ran.returncode, ran.stdout, ran.stderr)
+    assert done.code == 0, done.err
+    assert READ[kind] in done.out
 
 
 def test_a_new_checker_convicts_where_its_limit_is_small(tmp_path: Path) -> None:

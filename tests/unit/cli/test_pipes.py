@@ -9,6 +9,7 @@ import pytest
 
 from ddlsim.cli import arguments, main
 from tests.support.command import ROOT, tiny
+from tests.support.forked import forked
 from tests.support.sweeps import sweep_file
 from tests.unit.cli.test_tune import small_delays
 
@@ -53,35 +54,31 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def unread(
-    *words: str, stderr: bool = False, buffered: bool = True, cwd: Path = ROOT
+    *words: str, stderr: bool = False, unbuffered: bool = False, cwd: Path = ROOT
 ) -> tuple[int, str]:
     """The exit code of a command whose pipe nothing reads any more, and its stderr."""
     reader, writer = os.pipe()
     os.close(reader)
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    if not buffered:
-        variables["PYTHONUNBUFFERED"] = "1"
-    begun = subprocess.Popen(
-        [sys.executable, "-m", "ddlsim", *words],
-        cwd=cwd,
-        env=variables,
-        stdout=writer,
-        stderr=writer if stderr else subprocess.PIPE,
-        text=True,
-    )
-    os.close(writer)
-    told = begun.communicate()[1]
-    return begun.returncode, told or ""
+    with os.fdopen(writer, "wb", buffering=0):
+        if not unbuffered:
+            done = forked(*words, cwd=cwd, stdout=writer, stderr=writer if stderr else None)
+            return done.code, done.err
+        begun = subprocess.run(
+            [sys.executable, "-u", "-m", "ddlsim", *words],
+            cwd=cwd, stdout=writer, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+        return begun.returncode, begun.stderr
 
 
 def test_every_verb_is_looked_at() -> None:
     assert set(arguments.VERBS) <= set(WORDS)
 
 
-@pytest.mark.parametrize("verb", WORDS)
-def test_a_closed_pipe_is_no_verdict(verb: str, files: dict[str, str]) -> None:
+@pytest.mark.parametrize(("verb", "unbuffered"), [*((v, False) for v in WORDS), ("list", True)])
+def test_a_closed_pipe_is_no_verdict(verb: str, unbuffered: bool, files: dict[str, str]) -> None:
     words = [word.format(**files) for word in WORDS[verb]]
-    code, told = unread(*words, cwd=Path(files["folder"]) if verb == "new" else ROOT)
+    cwd = Path(files["folder"]) if verb == "new" else ROOT
+    code, told = unread(*words, unbuffered=unbuffered, cwd=cwd)
     assert code == 141
     assert all(line.startswith("ddlsim: ") for line in told.splitlines()), told
 
@@ -98,10 +95,10 @@ def test_a_reader_that_leaves_after_a_line_is_no_verdict(files: dict[str, str]) 
     assert begun.returncode == 141
 
 
-@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("unbuffered", [False, True])
 @pytest.mark.parametrize("words", [(), ("--help",), ("--version",), ("run", "--help")])
-def test_help_that_is_not_read_is_no_trouble(words: tuple[str, ...], buffered: bool) -> None:
-    assert unread(*words, buffered=buffered) in {(0, ""), (141, "")}
+def test_help_that_is_not_read_is_no_trouble(words: tuple[str, ...], unbuffered: bool) -> None:
+    assert unread(*words, unbuffered=unbuffered) in {(0, ""), (141, "")}
 
 
 def test_words_about_bad_input_may_go_unread() -> None:

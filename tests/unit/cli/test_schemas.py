@@ -18,7 +18,8 @@ from ddlsim.cli import documents, schemas
 from ddlsim.cli.arguments import LISTS
 from ddlsim.scenario.shipped import shipped
 from tests.golden.bad_scenarios import Case, cases
-from tests.support.command import ROOT, ddlsim, process, tiny
+from tests.support.command import ROOT, ddlsim, tiny
+from tests.support.forked import forked
 from tests.support.json_schemas import validator, wrong
 
 PUBLISHED = ROOT / "sim" / "schemas"
@@ -229,7 +230,7 @@ def test_a_schema_knows_plugins_that_were_loaded(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     skeleton = (ROOT / "sim/cli/skeletons/fault.py").read_text("utf-8")
     file.write_text(skeleton, "utf-8")
-    done = process("list", "schemas", "scenario", "--load", str(file))
+    done = forked("list", "schemas", "scenario", "--load", str(file))
     table = tomllib.loads(shipped()["smoke"].read_text("utf-8"))
     table["faults"] = [{"name": "my_fault", "node": "n3", "from_ms": 9}]
     assert Draft202012Validator(json.loads(done.out)).is_valid(table)
