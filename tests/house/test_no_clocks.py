@@ -1,6 +1,7 @@
 """No test of the default suite depends on how fast or how busy the machine is."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ import pytest
 from tests.house.tree import ROOT, parsed
 
 CLOCKS = frozenset({"time", "timeit", "datetime", "resource", "pytest_benchmark"})
+LIMITS = re.compile("setrlimit|RLIMIT_[A-Z]+")
+"""Of the module `resource` what sets a limit, and measures no time."""
 WAITING = "tests/support/waiting.py"
 """The one file that may look at a clock, to end a test that would never end."""
 
@@ -25,7 +28,8 @@ def clocks(root: Path) -> Iterator[str]:
             if isinstance(node, ast.Import):
                 found = [each.name for each in node.names]
             elif isinstance(node, ast.ImportFrom):
-                found = [node.module or ""]
+                limits = all(LIMITS.fullmatch(alias.name) for alias in node.names)
+                found = [] if node.module == "resource" and limits else [node.module or ""]
             else:
                 found = []
             for module in CLOCKS.intersection(found):
@@ -44,6 +48,8 @@ def test_no_test_looks_at_a_clock() -> None:
     [
         ("tests/unit/test_a.py", "import time\n", 1),
         ("tests/unit/test_a.py", "from time import process_time\n", 1),
+        ("tests/unit/test_a.py", "from resource import RLIMIT_AS, setrlimit\n", 0),
+        ("tests/unit/test_a.py", "from resource import getrusage, setrlimit\n", 1),
         ("tests/spark/test_a.py", "run(timeout=60)\n", 1),
         ("tests/spark/test_a.py", "run(timeout=PATIENCE_S)\n", 0),
         ("tests/bench/test_a.py", "import time\n", 0),

@@ -11,7 +11,6 @@ import gc
 import importlib
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from resource import RLIMIT_FSIZE, setrlimit
 from typing import Any, Final
 
 from tests.support.command import ROOT, Done, variables_of
@@ -134,7 +134,7 @@ def _take_over(request: Mapping[str, Any], streams: list[int]) -> None:
     sys.path[0] = request["cwd"]
     if request["room"] is not None:
         sys.dont_write_bytecode = True  # bytecode that is cut off would be read by later processes
-        resource.setrlimit(resource.RLIMIT_FSIZE, (request["room"], request["room"]))
+        setrlimit(RLIMIT_FSIZE, (request["room"], request["room"]))
 
 
 def _main() -> int:
