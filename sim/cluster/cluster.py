@@ -7,6 +7,7 @@ storage leader", "primary of t") for faults.
 from collections import Counter
 
 from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
+from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.history.world_events import ClockSet
 from ddlsim.kernel.clock import PhysicalClock
@@ -55,6 +56,7 @@ class Cluster:
         self._configure_links()
         for node in plan.nodes:
             self._add_host(node)
+        recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = {
             each.name: each.object_id for objects in self._schema for each in objects

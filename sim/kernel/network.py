@@ -288,8 +288,18 @@ class Override:
 # --- the network ----------------------------------------------------------------------------------
 
 
+class Schedule(Protocol):
+    """What chooses delays within the latencies of the links (`ddlsim.kernel.schedule`)."""
+
+    def settle(self, channel: Channel) -> None:
+        """Change a channel after it has adopted its profiles."""
+
+    def delay_us(self, channel: Channel, label: int) -> int:
+        """The delay of a message on a channel that is not plain and has no constant one."""
+
+
 class Network:
-    """All links, and the rules in force."""
+    """All links, and the rules in force; with a `schedule`, that chooses delays."""
 
     def __init__(self, loop: Loop, seed: int) -> None:
         self.loop = loop
@@ -299,6 +309,7 @@ class Network:
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
         self._profiles: list[Override] = []
+        self.schedule: Schedule | None = None
         self._calm = True  # no rule, and no trace is taken
         self._installed = self._serial = 0
         self._post = loop.post
@@ -382,7 +393,7 @@ class Network:
         in_order = not channel.happens(REORDERING, channel.reordering, label, occurrence)
         if not in_order:
             self._struck(channel, "reordering")
-        delay_us = pick(channel.table, mix(channel.key, label))
+        delay_us = self._delay_us(channel, label)
         self.route(envelope, self.loop.now_us + delay_us, in_order=in_order)
         if channel.happens(DUPLICATION, channel.duplication, label, occurrence):
             self._struck(channel, "duplication")
@@ -390,6 +401,13 @@ class Network:
             self.note("copy", copy)
             draw = mix(mix(channel.key ^ SECOND_DELAY, label), occurrence)
             self.route(copy, self.loop.now_us + pick(channel.table, draw), in_order=False)
+
+    def _delay_us(self, channel: Channel, label: int) -> int:
+        if channel.constant_us is not None:
+            return channel.constant_us
+        if self.schedule is not None:
+            return self.schedule.delay_us(channel, label)
+        return pick(channel.table, mix(channel.key, label))
 
     def route(self, envelope: Envelope, due_us: int, *, in_order: bool, after: int = 0) -> None:
         """Ask the rules installed later than `after`, then put the envelope on its way."""
@@ -468,6 +486,14 @@ class Network:
         channel.overrides = tuple(one for one in over if one.profile.misbehaves)
         where = f"{channel.sender} > {channel.to}, {channel.kind}"
         assert channel.table or channel.loopback, f"no latency is configured for {where}"
+        if self.schedule is not None:
+            self.schedule.settle(channel)
+
+    def settle_sender(self, sender: str) -> None:
+        """Settle the open channels of a sender anew: its schedule has changed."""
+        for channel in self._channels.values():
+            if channel.sender == sender:
+                self._settle(channel)
 
     # -- the rules -------------------------------------------------------------------------------
 

@@ -4,11 +4,12 @@ from itertools import permutations
 
 from ddlsim.kernel.rng import Spread, Streams, pick, quantiles
 from ddlsim.model.settings import complete
-from ddlsim.plan.records import LinkPlan, NodePlan
-from ddlsim.scenario.config import Empirical, Link
+from ddlsim.plan.records import BoundaryPlan, Demotion, LinkPlan, NodePlan, PctPlan
+from ddlsim.scenario.config import Boundary, Empirical, Link
 from ddlsim.scenario.samples import latency
 from ddlsim.scenario.scenario import Scenario
-from ddlsim.units import US_PER_MS, ms
+from ddlsim.units import US_PER_MS, Micros, ms
+from ddlsim.workload.base import Die
 
 
 def nodes(scenario: Scenario, streams: Streams) -> tuple[NodePlan, ...]:
@@ -100,3 +101,23 @@ def _link(entry: Link, sender: str, to: str, scenario: Scenario) -> LinkPlan:
         duplication=entry.duplication,
         reordering=entry.reordering,
     )
+
+
+SHORTEST, LONGEST = 100, 10
+"""A demotion lasts from a hundredth to a tenth of the load."""
+
+
+def schedule(
+    scenario: Scenario, streams: Streams, load_us: Micros
+) -> PctPlan | BoundaryPlan | None:
+    """How delays are chosen: PCT with its demotions drawn within the load, boundaries, or None."""
+    asked = scenario.table.network.schedule
+    if asked is None or isinstance(asked, Boundary):
+        return None if asked is None else BoundaryPlan(asked.share)
+    die = Die(streams.stream("network", "demotions"))
+    demotions = []
+    for _ in range(asked.depth - 1):
+        node, from_us = die.pick(scenario.nodes), die.between(0, load_us)
+        lasts_us = die.between(load_us // SHORTEST, load_us // LONGEST)
+        demotions.append(Demotion(node, Micros(from_us), Micros(from_us + lasts_us)))
+    return PctPlan(tuple(demotions))

@@ -67,6 +67,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         drain_us=drain_us,
         commit_wait_us=ms(scenario.numbers["commit_wait_ms"]),
         trace=trace,
+        schedule=plan_nodes.schedule(scenario, streams, load_us),
     )
 
 

@@ -46,6 +46,26 @@ class LinkPlan(Record, frozen=True):
     reordering: float | None = None
 
 
+class Demotion(Record, frozen=True):
+    """For a while the messages that a node sends take the largest latency of their links."""
+
+    node: str
+    from_us: Micros
+    until_us: Micros
+
+
+class PctPlan(Record, frozen=True, tag="pct"):
+    """One quantile of the latency for each link and kind of message, and demotions of nodes."""
+
+    demotions: tuple[Demotion, ...]
+
+
+class BoundaryPlan(Record, frozen=True, tag="boundary"):
+    """A share of the messages to nodes arrives next to an instant that matters to the protocol."""
+
+    share: float
+
+
 class HoldPlan(Record, frozen=True):
     """Hold messages of a link and kind from `from_us` until `until_us`, or until an event.
 
@@ -145,3 +165,4 @@ class Plan(Record, frozen=True):
     strict: bool = False
     all_claims: bool = False
     never_reaches: tuple[str, ...] = ()
+    schedule: PctPlan | BoundaryPlan | None = None

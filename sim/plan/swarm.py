@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 
 from ddlsim.model.records import Record
-from ddlsim.plan import swarm_faults, swarm_knobs, swarm_work
+from ddlsim.plan import swarm_delays, swarm_faults, swarm_knobs, swarm_work
 from ddlsim.plan.swarm_faults import Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.overrides import EMBEDDED
@@ -89,7 +89,7 @@ def _whole(knobs: Knobs) -> Table:
     nodes = tuple(f"n{number}" for number in range(1, cluster["nodes"] + 1))
     protocol = swarm_knobs.protocol(knobs, nodes)
     clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
-    network = swarm_knobs.network(knobs, nodes)
+    network = swarm_knobs.network(knobs, nodes) | swarm_delays.schedule(knobs)
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms)
     workloads = swarm_work.workloads(knobs, names, load_ms, planned=bool(migrations))
@@ -128,7 +128,7 @@ def _around(source: Source, knobs: Knobs) -> Table:
         data.pop(key, None)
     _embed(data, base)
     if knobs.die("network").chance(0.7):
-        data["network"] = swarm_knobs.network(knobs, base.nodes)
+        data["network"] = swarm_knobs.network(knobs, base.nodes) | swarm_delays.schedule(knobs)
     skew_ms = base.numbers["max_clock_skew_ms"]
     spare_ms = 0.0
     if knobs.die("clocks").chance(0.6):

@@ -116,14 +116,30 @@ class Link(TableRecord, frozen=True):
     reordering: Probability | None = None
 
 
+class Pct(TableRecord, frozen=True, tag_field="name", tag="pct"):
+    """`schedule = { name = "pct", depth = 3 }`: each link and kind of message has one quantile of
+    its latency; `depth` - 1 times a node is demoted to the largest."""
+
+    depth: Annotated[int, Meta(ge=1, le=100)] = 3
+
+
+class Boundary(TableRecord, frozen=True, tag_field="name", tag="boundary"):
+    """`schedule = { name = "boundary", share = 0.3 }`: that share of the messages to nodes arrives
+    next to a schema's activation, this plus or minus CSmax, or a lease's end, where the latency
+    allows it."""
+
+    share: Probability = 0.3
+
+
 class Network(TableRecord, frozen=True):
-    """`[network]`: latency, loss, duplication and reordering of messages."""
+    """`[network]`: latency, loss, duplication and reordering of messages, and their schedule."""
 
     latency_ms: Ms | Spread | Empirical = 0
     client_latency_ms: Ms | Spread | Empirical = 0
     loss: Probability = 0
     duplication: Probability = 0
     reordering: Probability = 0
+    schedule: Pct | Boundary | None = None
     links: list[Link] = field(default_factory=list)
 
 
