@@ -41,7 +41,7 @@ class Cluster:
     def __init__(self, plan: Plan, strategy: Strategy, parts: Parts, recorder: Recorder) -> None:
         self.plan = plan
         self.loop = Loop()
-        self.network = Network(self.loop, plan.seed)
+        self.network = Network(self.loop, plan.network_seed)
         self.recorder = recorder
         self.pauses = Pauses()
         self.hosts: dict[str, Host] = {}

@@ -92,6 +92,29 @@ class Executor(Generic[J, R]):
             watch(task.job, result)
         return [found[number] for number in sorted(found)]
 
+    def run_in_order(
+        self, jobs: Iterable[J], take: Callable[[J, R], bool], *, batch: int = 1
+    ) -> None:
+        """Call `take` with each job and its result in the order of the jobs, until it is true.
+
+        No job is begun after that; results of later jobs that were under way are dropped. So what
+        was taken does not depend on the number of processes. Raises what a job raises.
+        """
+        waiting: dict[int, tuple[J, R]] = {}
+        taken, ended = 0, False
+
+        def left() -> Iterator[_Task[J]]:
+            for number, job in enumerate(jobs):
+                if ended:
+                    return
+                yield _Task(number, job)
+
+        for task, result in self._results(left(), batch):
+            waiting[task.number] = (task.job, result)
+            while not ended and taken in waiting:
+                ended = take(*waiting.pop(taken))
+                taken += 1
+
     def _results(self, left: Iterator[_Task[J]], batch: int) -> Iterator[tuple[_Task[J], R]]:
         """Yield tasks as they are done, in any order."""
         until = time.monotonic() + self._alone_s

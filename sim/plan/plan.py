@@ -28,9 +28,13 @@ from ddlsim.units import ms
 
 def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
     """The plan of the run with this seed; raises `ScenarioError` where it cannot be made."""
-    streams = Streams(seed)
-    programs, steps = plan_work.work(scenario, streams)
-    faults = plan_work.faults(scenario, streams)
+    seeds = scenario.table.seeds
+    clients, fates, clocks, network = (
+        Streams(seed if own is None else own)
+        for own in (seeds.clients, seeds.faults, seeds.clocks, seeds.network)
+    )
+    programs, steps = plan_work.work(scenario, clients)
+    faults = plan_work.faults(scenario, fates)
     load_us, drain_us = plan_work.lengths(scenario, programs, steps, faults)
     table = scenario.table
     return Plan(
@@ -38,12 +42,13 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         scenario_text=scenario.text,
         overrides=scenario.overrides,
         seed=seed,
+        network_seed=network.seed,
         strategy=scenario.strategy,
         strategy_fields=scenario.strategy_fields,
         mutant=scenario.mutant,
         expect=scenario.expect,
         reaches=scenario.reaches,
-        nodes=plan_nodes.nodes(scenario, streams),
+        nodes=plan_nodes.nodes(scenario, clocks),
         cluster_settings=dict(scenario.numbers),
         meta_leader=scenario.leader,
         partitions=table.cluster.partitions,
@@ -67,7 +72,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         drain_us=drain_us,
         commit_wait_us=ms(scenario.numbers["commit_wait_ms"]),
         trace=trace,
-        schedule=plan_nodes.schedule(scenario, streams, load_us),
+        schedule=plan_nodes.schedule(scenario, network, load_us),
     )
 
 

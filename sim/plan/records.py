@@ -135,6 +135,7 @@ class Plan(Record, frozen=True):
     scenario_text: str
     overrides: dict[str, Any]
     seed: int
+    network_seed: int
     strategy: str
     strategy_fields: dict[str, Any]
     mutant: str | None

@@ -164,6 +164,22 @@ class Migration(TableRecord, frozen=True):
     every_ms: Ms | None = None
 
 
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Seeds(TableRecord, frozen=True):
+    """`[seeds]`: seeds of single parts of a run, in place of the seed of the run.
+
+    `clients`: their programs; `faults`: roles and instants; `clocks`: offsets and drifts;
+    `network`: the delays and fates of messages, the spread of timers, and demotions.
+    """
+
+    clients: Seed | None = None
+    faults: Seed | None = None
+    clocks: Seed | None = None
+    network: Seed | None = None
+
+
 class Run(TableRecord, frozen=True):
     """`[run]`: how long new work may begin, and how long it may then take to end."""
 

@@ -57,6 +57,7 @@ class ScenarioTable(TableRecord, frozen=True):
     network: config.Network = field(default_factory=config.Network)
     schema: config.Schema = field(default_factory=config.Schema)
     run: config.Run = field(default_factory=config.Run)
+    seeds: config.Seeds = field(default_factory=config.Seeds)
     migration: list[config.Migration] = field(default_factory=list)
     workload: list[dict[str, Any]] = field(default_factory=list)
     faults: list[dict[str, Any]] = field(default_factory=list)

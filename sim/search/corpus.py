@@ -1,0 +1,152 @@
+"""The corpus of a hunt: the worlds that reached something new, and the directory that keeps them.
+
+`hunt.json` holds the state of the hunt (`State`), each entry is an ordinary scenario file beside
+it. Files are written whole and renamed, the state last: a hunt that is killed goes on from its
+latest state, and entries that the state does not name are overwritten.
+"""
+
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+import msgspec
+from msgspec import field
+from msgspec.structs import replace
+
+from ddlsim import files
+from ddlsim.files import write_text
+from ddlsim.model.records import Record
+from ddlsim.problems import BadInputError
+from ddlsim.search.explore import Seen, Stored, Target
+
+STATE: Final = "hunt.json"
+WRITER: Final = "ddlsim hunt"
+FORMAT: Final = 1
+
+
+class CorpusError(BadInputError):
+    """A directory that holds no corpus, or a damaged one; the message says what to do."""
+
+
+class Entry(Record, frozen=True):
+    """A world of the corpus; `features` are those that it was the first to show.
+
+    `number` is its place among the worlds of the hunt; `file` its name in the directory, `crc` the
+    checksum of its text.
+    """
+
+    number: int
+    file: str
+    crc: int
+    world: Stored
+    features: tuple[str, ...]
+
+
+class Found(Record, frozen=True):
+    """A signature with a status: how often it was met, and the first world that showed it.
+
+    `cpu_s` is what the hunt had spent by then; `drawn` says that the world is the swarm's.
+    """
+
+    seen: Seen
+    count: int
+    number: int
+    cpu_s: float
+    world: Stored
+    drawn: bool
+
+
+class State(Record, frozen=True):
+    """A hunt as far as it is: what it searches, how far it got, and what it has found.
+
+    `number` is that of the next world. `hits` counts by feature the worlds that showed it; `rare` are the places of
+    the entries that were the first with a rare one when the present batch began.
+    """
+
+    target: Target
+    seed: int
+    batch: int
+    guided: bool
+    number: int = 0
+    entries: tuple[Entry, ...] = ()
+    stored: tuple[Stored, ...] = ()
+    hits: dict[str, int] = field(default_factory=dict)
+    rare: tuple[int, ...] = ()
+    found: tuple[Found, ...] = ()
+    transactions: int = 0
+    cpu_s: float = 0.0
+
+    def continues(self, other: "State") -> bool:
+        """Whether this is a later state of the same hunt as `other`."""
+        own = (self.target, self.seed, self.batch, self.guided)
+        return own == (other.target, other.seed, other.batch, other.guided)
+
+
+class _Kept(Record, frozen=True):
+    """The state as `hunt.json` holds it: entries without their texts, which are files."""
+
+    writer: str
+    format: int
+    state: State
+
+
+def entry_of(number: int, world: Stored, features: tuple[str, ...]) -> Entry:
+    """The entry of the world with this number."""
+    return Entry(number, f"world-{number}.toml", crc32(world.text.encode()), world, features)
+
+
+def claim(directory: str) -> None:
+    """Make the directory if there is none; raises `CorpusError` where it holds something else."""
+    path = Path(directory)
+    if path.exists() and not path.is_dir():
+        raise CorpusError(f"--corpus {directory}: it is a file; name a directory")
+    if path.is_dir() and not (path / STATE).exists():
+        names = sorted(entry.name for entry in path.iterdir())
+        if names:
+            what = f"holds {names[0]} and no {STATE}; name a new or empty directory"
+            raise CorpusError(f"--corpus {directory}: {what}")
+    files.make_folder(path)
+
+
+def load(directory: str) -> State | None:
+    """The state that a directory holds; None where it is new. Raises `CorpusError`."""
+    path = Path(directory, STATE)
+    if not path.exists():
+        return None
+    why = files.unfit(path, files.TEXT_MOST)
+    if why is not None:
+        raise CorpusError(f"{path}: {why}")
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        what = f"it is damaged ({error}); restore it, or name another directory"
+        raise CorpusError(f"{path}: {what}") from None
+    if (kept.writer, kept.format) != (WRITER, FORMAT):
+        what = f"{kept.writer} wrote it in format {kept.format}; name another directory"
+        raise CorpusError(f"{path}: {what}")
+    entries = tuple(_with_text(directory, one) for one in kept.state.entries)
+    return replace(kept.state, entries=entries)
+
+
+def _with_text(directory: str, entry: Entry) -> Entry:
+    path = Path(directory, entry.file)
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        what = f"{STATE} names this world, but {why}; restore it, or name another directory"
+        raise CorpusError(f"{path}: {what}") from None
+    if crc32(text.encode()) != entry.crc:
+        what = "it was changed since the hunt wrote it; restore it, or name another directory"
+        raise CorpusError(f"{path}: {what}")
+    return replace(entry, world=replace(entry.world, text=text))
+
+
+def save(directory: str, state: State, kept: int) -> int:
+    """Write the entries from number `kept` on, then the state; return how many there are now."""
+    for entry in state.entries[kept:]:
+        write_text(Path(directory, entry.file), entry.world.text)
+    bare = tuple(replace(one, world=replace(one.world, text="")) for one in state.entries)
+    whole = _Kept(WRITER, FORMAT, replace(state, entries=bare))
+    write_text(Path(directory, STATE), msgspec.json.encode(whole).decode() + "\n")
+    return len(state.entries)

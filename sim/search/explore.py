@@ -1,0 +1,227 @@
+"""One world of a hunt: drawn or varied, run, judged, and reduced to what the hunt keeps of it.
+
+The result is a function of the job and the settings, whichever process computes it.
+"""
+
+import time
+import tomllib
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from ddlsim.checkers.judge import Verdict, judge
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster.designs import BadDesignError
+from ddlsim.cluster.run import run
+from ddlsim.history.events import TxCommitted, UpdateLogged
+from ddlsim.history.history import History
+from ddlsim.history.world_events import LeaseBegan
+from ddlsim.kernel.rng import Streams
+from ddlsim.model.records import Record
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
+from ddlsim.registry import UnknownPluginError, load_file
+from ddlsim.scenario import findings
+from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.scenario import read
+from ddlsim.scenario.tomltext import toml_text
+from ddlsim.search.coverage import features
+from ddlsim.search.signature import signature_of
+from ddlsim.search.vary import NAME, World, varied
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
+from ddlsim.workload.base import Die
+
+MOST_INSTANTS: Final = 24
+BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
+GRAVE: Final = ("violation", "stuck")
+FINDING: Final = "finding:"
+CRASH: Final = "crash"
+STUCK: Final = "stuck"
+
+
+class Target(Record, frozen=True):
+    """What a hunt searches: settings over every world, plug-ins, and how runs are judged."""
+
+    overrides: dict[str, Any]
+    loads: tuple[str, ...] = ()
+    strict: bool = False
+    all_claims: bool = False
+
+
+class Stored(Record, frozen=True):
+    """A world as text, the seed of its run, and the instants (ms) that mattered in it."""
+
+    text: str
+    seed: int
+    instants_ms: tuple[float, ...] = ()
+
+
+class Job(Record, frozen=True):
+    """World number `number` of a hunt.
+
+    Drawn from the swarm's seed `draw`, unless `parent` is given: then that world, varied by parts
+    of `donor` (None: of the world drawn) as `draw` decides; or as it is, where `as_is`.
+    """
+
+    number: int
+    draw: int
+    parent: Stored | None = None
+    donor: Stored | None = None
+    as_is: bool = False
+
+
+class Seen(Record, frozen=True):
+    """A violation, a finding, a stuck run or a crash: its signature and what there is to tell."""
+
+    id: str
+    signature: str
+    status: str
+    invariant: str
+    checker: str
+    kind: str
+    summary: str
+
+
+class Explored(Record, frozen=True):
+    """What came of a world: its text and seed, its coverage, and what it showed.
+
+    `drawn`: it is the swarm's world of this seed. `cpu_s` is the only field that differs from run
+    to run.
+    """
+
+    world: Stored
+    drawn: bool
+    outcome: Outcome
+    features: tuple[str, ...]
+    transactions: int
+    seen: tuple[Seen, ...]
+    cpu_s: float
+    crash: str | None = None
+
+
+class Explorer:
+    """Runs the worlds of a hunt in this process."""
+
+    def __init__(self, target: Target) -> None:
+        for file in target.loads:
+            load_file(file)
+        self._target = target
+        self._findings = findings.known()
+
+    def explore(self, jobs: Sequence[Job]) -> list[Explored]:
+        """What came of each job."""
+        return [self._explored(job) for job in jobs]
+
+    def _explored(self, job: Job) -> Explored:
+        began_s = time.process_time()
+        world, drawn = self._world(job)
+        text = toml_text(world.data)
+        try:
+            scenario = read(text, NAME, overrides=self._target.overrides)
+            history = run(plan(scenario, world.seed))
+            target = self._target
+            verdict = judge(
+                history,
+                strict=target.strict,
+                all_claims=target.all_claims,
+                findings=self._findings,
+            )
+            found = features(history)
+        except BAD_INPUT:
+            raise
+        except Exception as error:
+            cpu_s = time.process_time() - began_s
+            return _crashed(Stored(text, world.seed), error, drawn=drawn, cpu_s=cpu_s)
+        return Explored(
+            world=Stored(text, world.seed, instants_ms(history)),
+            drawn=drawn,
+            outcome=verdict.outcome,
+            features=tuple(sorted(found)),
+            transactions=sum(type(event) is TxCommitted for event in history.events),
+            seen=tuple(_seen(verdict)),
+            cpu_s=time.process_time() - began_s,
+        )
+
+    def _world(self, job: Job) -> tuple[World, bool]:
+        """The world of a job, and whether it is the one that the swarm draws from its seed."""
+        if job.parent is not None and job.as_is:
+            return _loaded(job.parent), False
+        drawn = World(tomllib.loads(swarm.draw(swarm.Source(), job.draw).text), job.draw)
+        if job.parent is None:
+            return drawn, True
+        donor = drawn if job.donor is None else _loaded(job.donor)
+        die = Die(Streams(job.draw).stream("hunt", "vary"))
+        changed = varied(_loaded(job.parent), donor, die, self._target.overrides)
+        return (drawn, True) if changed is None else (changed, False)
+
+
+def _loaded(stored: Stored) -> World:
+    return World(tomllib.loads(stored.text), stored.seed, stored.instants_ms)
+
+
+def _seen(verdict: Verdict) -> Iterator[Seen]:
+    """What a verdict holds against the design, each signature and status once."""
+    met: dict[tuple[str, str], Seen] = {}
+    for one in verdict.violations:
+        if one.status in GRAVE or one.status.startswith(FINDING):
+            signature = signature_of(one)
+            seen = Seen(
+                signature.id,
+                signature.text,
+                one.status,
+                one.invariant,
+                one.checker,
+                one.kind,
+                one.summary,
+            )
+            met.setdefault((seen.id, seen.status), seen)
+    yield from met.values()
+    if verdict.stuck and not any(one.status == STUCK for one in met.values()):
+        what = f"{verdict.stuck[0].op} never completed: it waits for {verdict.stuck[0].waits_for}"
+        yield Seen(STUCK, STUCK, STUCK, "", "", "never-completed", what)
+
+
+def _crashed(world: Stored, error: Exception, *, drawn: bool, cpu_s: float) -> Explored:
+    """A run that raised: known by the kind of its error and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename.rpartition('/')[2]} {frames[-1].name}"
+    name = f"{type(error).__name__} in {place}"
+    what = str(error).partition("\n")[0]
+    seen = Seen(CRASH, f"{CRASH}: {name}", CRASH, "", "", type(error).__name__, what)
+    trace = "".join(traceback.format_exception(error))
+    return Explored(world, drawn, Outcome.CRASHED, (), 0, (seen,), cpu_s, trace)
+
+
+def instants_ms(history: History) -> tuple[float, ...]:
+    """Up to `MOST_INSTANTS` instants of a run, evenly chosen: DDL logged and active, lease ends."""
+    found: dict[float, None] = {}
+    for event in history.events:
+        match event:
+            case UpdateLogged() if event.op is not None:
+                found[event.at_us / US_PER_MS] = None
+                found[float(physical_ms(Timestamp(event.activation_ts)))] = None
+            case LeaseBegan():
+                found[float(physical_ms(Timestamp(event.expiration_ts)))] = None
+    every = sorted(at for at in found if at > 0)
+    step = max(-(-len(every) // MOST_INSTANTS), 1)
+    return tuple(every[::step])
+
+
+def explorer(target: Target) -> Callable[[Sequence[Job]], list[Explored]]:
+    """What a process runs: see `Executor`."""
+    return Explorer(target).explore
+
+
+def lost(job: Job, how: str) -> Explored:
+    """The result of a world that no process survives."""
+    stored = job.parent or Stored("", job.draw)
+    name = f"{CRASH}: {how}"
+    return Explored(
+        world=stored,
+        drawn=job.parent is None,
+        outcome=Outcome.CRASHED,
+        features=(),
+        transactions=0,
+        seen=(Seen(CRASH, name, CRASH, "", "", "lost", how),),
+        cpu_s=0.0,
+    )
