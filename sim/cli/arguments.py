@@ -1,7 +1,7 @@
 """The verbs, their flags, and what each takes; everything heavy is imported by the verb itself.
 
 `parse` turns the words of a command line into a verb and its options. What is wrong with them is
-an `InputError` in one line: click's exceptions say which flag and which value, `_told` says it.
+an `InputError` in one line: click's exceptions say which flag and which value (`slips.told`).
 """
 
 import os
@@ -18,7 +18,8 @@ from ddlsim import __version__
 from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import InputError, near, note
+from ddlsim.cli.problems import InputError, note
+from ddlsim.cli.slips import told
 from ddlsim.cli.values import Known
 from ddlsim.foreign.inputs import INPUTS
 from ddlsim.graph.models import MODELS
@@ -30,6 +31,7 @@ VERBS: Final = {
     "shrink": "the smallest scripted scenario that fails as a run did",
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
+    "hunt": "search for violations in drawn worlds, guided by coverage",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
     "tune": "recommend DD, H and CSmax for measured delays and clocks",
     "plot": "draw a figure of a sweep or of a run",
@@ -84,7 +86,7 @@ def parse(words: Sequence[str]) -> tuple[str, Options]:
             found: tuple[str, Options] = COMMAND.invoke(context)
             return found
     except click.UsageError as error:
-        raise InputError(_told(error)) from None
+        raise InputError(told(error)) from None
 
 
 def options(verb: str, given: Mapping[str, Any]) -> Options:
@@ -107,7 +109,7 @@ def options(verb: str, given: Mapping[str, Any]) -> Options:
             command.check(context)
             return Options(**context.params)
         except click.UsageError as error:
-            raise InputError(_told(error)) from None
+            raise InputError(told(error)) from None
 
 
 def _option(context: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -158,42 +160,6 @@ def note_unused_variables() -> None:
         found = get_close_matches(name, known, n=1, cutoff=0.85)
         if found:
             note(f"{name} is not used; did you mean {found[0]}?")
-
-
-def _told(error: click.UsageError) -> str:
-    """What is wrong, and what to do about it."""
-    context = error.ctx
-    verb = "" if context is None or context.parent is None else f"{context.info_name}: "
-    if isinstance(error, click.NoSuchCommand):
-        return f"no verb is called {error.command_name!r}; {near(error.command_name, list(VERBS))}"
-    if isinstance(error, click.NoSuchOption):
-        if context is None or not verb:
-            return f"{error.option_name}: the verb comes first; see ddlsim --help"
-        flags = [max(p.opts, key=len) for p in context.command.params if isinstance(p, Option)]
-        known = near(error.option_name, ["--help", *flags], cutoff=0.7)
-        return f"{verb}unknown flag {error.option_name}; {known}"
-    if isinstance(error, click.BadOptionUsage) and context is not None:
-        param = next(p for p in context.command.params if error.option_name in p.opts)
-        what = "takes no value" if is_switch(param) else "a value is missing"
-        return f"{verb}{error.option_name}: {what}"
-    if isinstance(error, click.BadParameter) and error.param is not None:
-        return _of_parameter(error, error.param, verb)
-    return f"{verb}{error.message}"
-
-
-def _of_parameter(error: click.BadParameter, param: click.Parameter, verb: str) -> str:
-    """What is wrong with a value, by the name under which it was given."""
-    name = param.human_readable_name if isinstance(param, Argument) else max(param.opts, key=len)
-    name = name.strip("[].")
-    if isinstance(error, click.MissingParameter):
-        known = f"; known: {', '.join(param.type.choices)}" if isinstance(param.type, Known) else ""
-        return f"{verb}{name} is missing{known}"
-    given = None if error.ctx is None else error.ctx.get_parameter_source(param.name)
-    if given is not ParameterSource.ENVIRONMENT:
-        return f"{verb}{name}: {error.message}"
-    if is_switch(param):
-        return f"{param.envvar}: expected 1 or 0, not {os.environ[str(param.envvar)]!r}"
-    return f"{param.envvar}: {error.message}"
 
 
 # --- the verbs -----------------------------------------------------------------------------------
@@ -279,8 +245,8 @@ def _command() -> Verbs:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
-    for verb in (_run(), _check(), _explain(), _shrink(), _compat(), _verify(), _sweep(), _tune(),
-                 _plot(), _report(), _list(), _new(), _completion()):  # fmt: skip
+    for verb in (_run(), _check(), _explain(), _shrink(), _compat(), _verify(), _hunt(), _sweep(),
+                 _tune(), _plot(), _report(), _list(), _new(), _completion()):  # fmt: skip
         command.add_command(verb)
     return command
 
@@ -384,6 +350,34 @@ def _verify() -> Verb:
         flag("--power", "also the power of the search: how many of a fixed sample of small faults "
              "in the protocol's source the swarm convicts (minutes)"),
         _outside(), _load(), _output(*OUTPUTS),
+    ])  # fmt: skip
+
+
+def _hunt() -> Verb:
+    return _verb("hunt", [
+        flag("--strategy", "the design", "S", shell_complete=complete.strategies),
+        flag("--mutant", "remove or break one rule of the design", "M",
+             shell_complete=complete.mutants),
+        repeated("--set", "set a key of every world (of [protocol]: ddlsim list settings)",
+                 "PATH=VALUE"),
+        *_judging(),
+        flag("--time", "end after 90s, 10m or 1h (default: at a violation)", "T",
+             type=values.duration),
+        flag("--worlds", "end after so many worlds", "N", type=values.positive),
+        flag("--seed", "the seed of the hunt", "N", type=values.seed, default="0"),
+        flag("--corpus", "keep worlds that reached something new there, and go on with what it "
+             "holds", "DIR", shell_complete=complete.folders),
+        flag("--out", "the directory of what is found (default: found in the corpus, else hunt)",
+             "DIR", shell_complete=complete.folders),
+        flag("--keep-going", "do not end at the first violation"),
+        flag("--findings", "end at what a known finding explains, too"),
+        flag("--unguided", "draw every world anew: the worlds of run --swarm"),
+        flag("--no-shrink", "leave what is found as it is"),
+        flag("--batch", "after so many worlds new parents are chosen; part of what makes a hunt "
+             "repeatable", "N", type=values.positive, default="64"),
+        flag("--master", "run worlds on Spark, a batch at a time (default: none)", "URL"),
+        flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
+        _load(), _output("text", "json"),
     ])  # fmt: skip
 
 

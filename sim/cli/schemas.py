@@ -15,7 +15,7 @@ import msgspec
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
-from ddlsim.cli import list_shapes, shapes, shapes_shrink
+from ddlsim.cli import list_shapes, shapes, shapes_hunt, shapes_shrink
 from ddlsim.lint import document as lint
 from ddlsim.model import probes
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
@@ -371,6 +371,9 @@ SCHEMAS: Final[dict[str, Published]] = {
     ),
     "sweep": Published(
         "what a sweep came to", "ddlsim sweep --output json", _document(shapes.Sweep)
+    ),
+    "hunt": Published(
+        "what a hunt came to and found", "ddlsim hunt --output json", _document(shapes_hunt.Hunt)
     ),
     "tune": Published(
         "the recommended settings; tune.json of `--out`",

@@ -59,8 +59,9 @@ class Found(Record, frozen=True):
 class State(Record, frozen=True):
     """A hunt as far as it is: what it searches, how far it got, and what it has found.
 
-    `number` is that of the next world. `hits` counts by feature the worlds that showed it; `rare` are the places of
-    the entries that were the first with a rare one when the present batch began.
+    `number` is that of the next world. `hits` counts by feature the worlds that showed it; `rare`
+    are the places of the entries that were the first with a rare feature when the present batch
+    began. `stored` are worlds of another hunt, which are run before anything is drawn.
     """
 
     target: Target

@@ -1,0 +1,94 @@
+"""What a hunt has found, as files: each world that showed a new signature, shrunk, and a picture.
+
+The names are those of the signature: `I3-1a2b3c4d.toml` is the world as it was run, and
+`I3-1a2b3c4d.shrunk.toml` and `.shrunk.html` are what is left of it, and the page about that.
+"""
+
+import shlex
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from ddlsim.cli import repeat, shrunk
+from ddlsim.cli.problems import note
+from ddlsim.files import make_folder, write_text
+from ddlsim.plan import swarm
+from ddlsim.scenario.overrides import repeat_options
+from ddlsim.scenario.scenario import read
+from ddlsim.search.corpus import Found, State
+from ddlsim.search.explore import CRASH, Target
+from ddlsim.search.hunt import is_known
+from ddlsim.shrink import failing
+from ddlsim.shrink.shrink import Budget
+from ddlsim.shrink.story import Story
+
+SENTENCES: Final = 3
+
+
+class Shrunk(NamedTuple):
+    """The files of a shrunk world, the command that repeats it, and what it shows in sentences."""
+
+    scenario: str
+    page: str
+    command: str
+    story: tuple[str, ...]
+
+
+def stem(found: Found) -> str:
+    """What the files of a signature are called."""
+    prefix = found.seen.invariant or found.seen.status
+    return f"{prefix}-{found.seen.id}" if found.seen.id != prefix else prefix
+
+
+def file_of(directory: str, found: Found) -> str:
+    """The file of the world that showed a signature first."""
+    return (Path(directory) / f"{stem(found)}.toml").as_posix()
+
+
+def write(directory: str, state: State) -> None:
+    """Write the world of each signature."""
+    for found in state.found:
+        make_folder(Path(directory))
+        text = f"# Run it with seed {found.world.seed}: {found.seen.signature}\n"
+        write_text(file_of(directory, found), text + found.world.text)
+
+
+def command_of(directory: str, found: Found, target: Target) -> str:
+    """The command that runs the world again: by the swarm's seed, or by its file."""
+    what = ["--swarm"] if found.drawn else [file_of(directory, found)]
+    words = ["ddlsim", "run", *what, "--seed", str(found.world.seed)]
+    given = dict(target.overrides)
+    for path, flag in repeat.DESIGN.items():
+        if path in given:
+            words += [flag, str(given.pop(path))]
+    words += ["--strict"] * target.strict + ["--all-claims"] * target.all_claims
+    words += repeat.also(target.loads, outside=False)
+    return shlex.join(words + repeat_options(given))
+
+
+def shrink_all(directory: str, state: State) -> dict[str, Shrunk]:
+    """Shrink the first world of each violation that no finding explains, by its signature's id."""
+    found = {}
+    for one in state.found:
+        if not is_known(one.seen) and one.seen.status != CRASH:
+            made = _shrink(directory, one, state.target)
+            if made is not None:
+                found[one.seen.id] = made
+    return found
+
+
+def _shrink(directory: str, found: Found, target: Target) -> Shrunk | None:
+    scenario = read(found.world.text, swarm.NAME, overrides=target.overrides)
+    seed, strict, all_claims = found.world.seed, target.strict, target.all_claims
+    try:
+        state = failing.begun(scenario, seed, Budget(), strict=strict, all_claims=all_claims)
+    except failing.NothingToShrinkError as error:
+        note(str(error))
+        return None
+    name = file_of(directory, found).removesuffix(".toml")
+    told = shrunk.told_of(state, f"{name}.shrunk.toml", target.loads)
+    write_text(f"{name}.shrunk.toml", told.text)
+    write_text(f"{name}.shrunk.html", shrunk.page_of(told))
+    note(shrunk.sentence(told))
+    story = Story(told.shrunk.best)
+    sentences = (story.verdict(), *story.why())[:SENTENCES]
+    return Shrunk(f"{name}.shrunk.toml", f"{name}.shrunk.html", told.command, tuple(sentences))
