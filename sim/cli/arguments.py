@@ -267,6 +267,7 @@ def _run() -> Verb:
         *_judging(),
         flag("--expect", "exit 0 if it ends as the scenario expects, else 1"),
         flag("--swarm", "draw what is around the scenario from the seed"),
+        flag("--until-violation", "end at the first seed that is violated, stuck or crashed"),
         flag("--no-shrink", "leave a violation as it is: the first unexpected one is shrunk, in "
              "text, on a terminal or with --out"),
         flag("--trace", "record messages too"),

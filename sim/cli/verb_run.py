@@ -23,7 +23,7 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
-from ddlsim.verify.campaign import Job, Runner, run_seeds, swarm_source
+from ddlsim.verify.campaign import Job, Runner, run_seeds, swarm_source, violates
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.row import RunRow
 
@@ -111,8 +111,9 @@ def judged(options: Options) -> tuple[Report, Job]:
         folder.claim(options.out)
     asked = job(options, requested, seeds)
     with Progress(len(seeds)) as progress:
-        rows = run_seeds(asked, seeds, jobs=options.jobs, watch=progress.watch)
-    return report(options, requested, seeds, settings, rows), asked
+        until = violates if options.until_violation else None
+        rows = run_seeds(asked, seeds, jobs=options.jobs, watch=progress.watch, until=until)
+    return report(options, requested, seeds[: len(rows)], settings, rows), asked
 
 
 def _check_stream(options: Options, runs: int) -> None:

@@ -60,6 +60,14 @@ class Job(Record, frozen=True):
     outside: bool = False
 
 
+FAILURES: Final = (Outcome.VIOLATED, Outcome.STUCK, Outcome.CRASHED)
+
+
+def violates(row: RunRow) -> bool:
+    """Whether a run is violated or stuck, or crashed."""
+    return row.outcome in FAILURES
+
+
 class Runner:
     """Runs the seeds of one job in this process."""
 
@@ -162,15 +170,27 @@ def run_seeds(
     jobs: int | None = None,
     watch: Callable[[RunRow], object] = lambda row: None,
     alone_s: float = ALONE_S,
+    until: Callable[[RunRow], bool] | None = None,
 ) -> list[RunRow]:
     """The row of every seed, in order; a seed that no process survives has a crashed row.
 
-    `watch` has each row as it comes in.
+    `watch` has each row as it comes in. With `until` the last row is the first, in the order of the
+    seeds, of which it is true; seeds behind it are not run.
     """
     lost = partial(_lost, job)
     with Executor(partial(_rows_of, job), lost, processes=jobs, alone_s=alone_s) as executor:
         size = min(max(len(seeds) // (executor.processes * CHUNKS_EACH), 1), CHUNK_MOST)
-        return executor.run(seeds, lambda seed, row: watch(row), batch=size)
+        if until is None:
+            return executor.run(seeds, lambda seed, row: watch(row), batch=size)
+        rows: list[RunRow] = []
+
+        def take(seed: int, row: RunRow) -> bool:
+            rows.append(row)
+            watch(row)
+            return until(row)
+
+        executor.run_in_order(seeds, take, batch=size)
+        return rows
 
 
 def _rows_of(job: Job) -> Callable[[Sequence[int]], list[RunRow]]:
