@@ -218,7 +218,7 @@ class _Coverage:
         if event.predicate:
             transaction.traits.add("scan")
         for row in event.rows:
-            trait = _trait_of_row(row)
+            trait = _trait_of_row(row, event.version)
             if trait is not None:
                 transaction.traits.add(trait)
 
@@ -344,10 +344,10 @@ def _phase(change: _Change, ts: int, skew: int) -> str:
     return "before" if ts >= tm - near else QUIET
 
 
-def _trait_of_row(row: RowRead) -> str | None:
-    """What is remarkable about a row that was read: a missing key, another schema version."""
+def _trait_of_row(row: RowRead, version: int) -> str | None:
+    """What is remarkable about a row read under a version: no row, or one of another version."""
     if row.writer is None:
         return "miss"
-    if row.row_version == row.decoded_version:
+    if row.row_version == version:
         return None
-    return "newer-row" if row.row_version > row.decoded_version else "older-row"
+    return "newer-row" if row.row_version > version else "older-row"

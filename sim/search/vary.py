@@ -63,7 +63,7 @@ def varied(world: World, donor: World, die: Die, overrides: dict[str, Any]) -> W
         changed = world
         for _ in range(die.pick(CHANGES)):
             changed = die.pick(choices).apply(changed, donor, die) or changed
-        if changed is world:
+        if changed == world:
             continue
         try:
             scenario_of(changed, overrides)

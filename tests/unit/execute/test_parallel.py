@@ -32,6 +32,50 @@ def test_results_come_in_the_order_of_jobs(processes: int, batch: int) -> None:
     assert again == ["49"]
 
 
+@pytest.mark.parametrize(("processes", "batch"), [(1, 1), (2, 1), (3, 4)])
+def test_run_in_order_takes_results_in_order_until_one_ends_it(processes: int, batch: int) -> None:
+    taken: list[tuple[int, str]] = []
+
+    def take(job: int, result: str) -> bool:
+        taken.append((job, result))
+        return job in (11, 14)
+
+    with Executor(squares, told, processes=processes, alone_s=0) as executor:
+        executor.run_in_order(iter(range(10_000)), take, batch=batch)
+        assert taken == [(job, str(job * job)) for job in range(12)]
+        executor.run_in_order(range(12, 14), take, batch=batch)
+    assert [job for job, _ in taken] == list(range(14))
+
+
+def slow_first() -> Callable[[Sequence[int]], list[str]]:
+    """Job 0 ends only when its file is removed, which job 3 does."""
+
+    def act(jobs: Sequence[int]) -> list[str]:
+        path = Path(os.environ["SLOW_FIRST"])
+        if 0 in jobs:
+            until(lambda: not path.exists(), "job 3")
+        elif 3 in jobs:
+            path.unlink()
+        return [str(job) for job in jobs]
+
+    return act
+
+
+def test_run_in_order_waits_for_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "slow"
+    path.touch()
+    monkeypatch.setenv("SLOW_FIRST", str(path))
+    taken: list[int] = []
+
+    def take(job: int, result: str) -> bool:
+        taken.append(job)
+        return False
+
+    with Executor(slow_first, told, processes=2, alone_s=0) as executor:
+        executor.run_in_order(range(6), take)
+    assert taken == list(range(6))
+
+
 def test_no_job_starts_no_process() -> None:
     with Executor(squares, told, processes=2, alone_s=0) as executor:
         assert executor.run([]) == []

@@ -21,7 +21,7 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.strategies.base import STRATEGIES, strategy
 from ddlsim.verify import campaign
-from ddlsim.verify.campaign import Job, Runner, run_seeds
+from ddlsim.verify.campaign import Job, Runner, run_seeds, violates
 from ddlsim.verify.row import RunRow, structure
 from tests.support.command import TINY
 from tests.support.waiting import until
@@ -168,6 +168,28 @@ def test_processes_give_the_rows_of_one_process_in_order() -> None:
     assert [row.seed for row in there] == list(range(9))
     assert there == here
     assert sorted(seen) == list(range(9))
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_until_ends_with_the_first_row_in_the_order_of_seeds(processes: int) -> None:
+    seen: list[int] = []
+    found = run_seeds(
+        job(), range(12), jobs=processes, alone_s=0, until=lambda row: row.seed in (5, 6, 9),
+        watch=lambda row: seen.append(row.seed),
+    )  # fmt: skip
+    assert found == run_seeds(job(), range(6), jobs=1)
+    assert seen == list(range(6))
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_violates_is_true_of_violated_stuck_and_crashed_runs(outcome: Outcome) -> None:
+    row = RunRow("s", "iep", None, 0, outcome)
+    assert violates(row) is (outcome.word in ("violated", "stuck", "crashed"))
+
+
+def test_until_that_is_never_true_runs_every_seed() -> None:
+    rows = run_seeds(job(), range(3), jobs=1, until=violates)
+    assert [row.seed for row in rows] == [0, 1, 2]
 
 
 def test_few_quick_seeds_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

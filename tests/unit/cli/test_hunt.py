@@ -1,0 +1,179 @@
+"""`ddlsim hunt`: what it prints and keeps, how it ends, and that it repeats."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import hunt_report, hunted
+from ddlsim.search.corpus import Found, State
+from ddlsim.search.explore import Explored, Explorer, Job, Seen, Stored, Target
+from ddlsim.search.hunt import Hunt, until_violation
+from tests.support.command import ROOT, Done, ddlsim, process
+from tests.support.json_schemas import wrong
+from tests.support.waiting import until
+
+SMALL = ("--set", "workload[0].operations=6", "--set", "workload[0].clients=2", "--batch", "4")
+CLOSED = ("--strategy", "iep_closed", *SMALL)
+BROKEN = (*CLOSED, "--mutant", "activates_with_message")
+
+
+def hunt(folder: Path, *words: str) -> Done:
+    return ddlsim("hunt", "--jobs", "1", *words, "--out", str(folder / "out"))
+
+
+def seen(identity: str, status: str) -> Seen:
+    return Seen(identity, identity, status, "I3", "serializability", "G1c", "summary")
+
+
+def document(done: Done) -> Any:
+    return json.loads(done.out)
+
+
+def timeless(text: str) -> Any:
+    """The document without what depends on the machine."""
+    found = json.loads(text)
+    for one in (found, *found["found"]):
+        del one["cpu_s"]
+    del found["per_cpu_hour"]
+    return found
+
+
+def test_a_hunt_that_finds_nothing_is_ok_and_says_what_it_covered(tmp_path: Path) -> None:
+    done = hunt(tmp_path, *CLOSED, "--worlds", "3", "--output", "json")
+    assert done.code == 0
+    found = document(done)
+    assert wrong("hunt", found) == []
+    assert (found["outcome"], found["ended"], found["worlds"]) == ("ok", "worlds", 3)
+    assert found["features"] == sum(found["coverage"].values()) > 50
+    rates = found["per_cpu_hour"]
+    assert rates["worlds"] == pytest.approx(3 * 3600 / found["cpu_s"], rel=0.01)
+    assert rates["transactions"] > rates["worlds"] > rates["signatures"] == 0
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_violation_ends_with_a_scenario_a_picture_and_sentences(tmp_path: Path) -> None:
+    done = hunt(tmp_path, *BROKEN, "--output", "json")
+    assert done.code == 1
+    found = document(done)
+    assert wrong("hunt", found) == []
+    assert (found["outcome"], found["ended"]) == ("violated", "violation")
+    first = found["found"][0]
+    assert first["status"] == "violation"
+    assert len(first["shrunk"]["story"]) == 3
+    assert "<html" in Path(first["shrunk"]["page"]).read_text("utf-8")
+    for command in (first["command"], first["shrunk"]["command"]):
+        program, *words = shlex.split(command)
+        assert program == "ddlsim"
+        repeated = json.loads(ddlsim(*words, "--output", "json").out)
+        assert first["kind"] in {one["kind"] for one in repeated["runs"][0]["violations"]}
+    text = hunt(tmp_path, *BROKEN, "--no-shrink").out
+    assert first["signature"] in text.replace("\n", " ")
+    assert f"repeat: {first['command']}" in text
+
+
+def test_a_world_that_the_swarm_did_not_draw_is_repeated_by_its_file(tmp_path: Path) -> None:
+    target = Target({"strategy.mutant": "activates_with_message", "workload[0].operations": 6})
+    world = Explorer(target).explore([Job(0, 1)])[0].world
+    found = Found(seen("a1b2", "violation"), 1, 0, 0.5, world, drawn=False)
+    hunted.write(str(tmp_path), State(target, 0, 4, True, found=(found,)))
+    program, *words = shlex.split(hunted.command_of(str(tmp_path), found, target))
+    assert program == "ddlsim"
+    assert words[1] == str(tmp_path / "I3-a1b2.toml")
+    again = json.loads(ddlsim(*words, "--output", "json").out)
+    assert again["mutant"] == "activates_with_message"
+    assert (
+        again["runs"][0]["outcome"]
+        == Explorer(target).explore([Job(0, 1, parent=world, as_is=True)])[0].outcome.word
+    )
+
+
+def test_keep_going_counts_what_comes_after_the_first(tmp_path: Path) -> None:
+    words = (*BROKEN, "--worlds", "8", "--keep-going", "--no-shrink", "--output", "json")
+    done = hunt(tmp_path, *words)
+    assert done.code == 1
+    found = document(done)
+    assert (found["ended"], found["worlds"]) == ("worlds", 8)
+    assert len({(one["id"], one["status"]) for one in found["found"]}) == len(found["found"])
+    assert max(one["worlds"] for one in found["found"]) > 1
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "4711"])
+def test_a_hunt_is_the_same_in_another_process(hash_seed: str, tmp_path: Path) -> None:
+    words = ("hunt", *BROKEN, "--worlds", "6", "--keep-going", "--no-shrink", "--output", "json")
+    out = ("--out", str(tmp_path))
+    here = ddlsim(*words, *out, "--jobs", "1").out
+    there = process(*words, *out, "--jobs", "2", PYTHONHASHSEED=hash_seed)
+    assert there.code == 1
+    assert timeless(there.out) == timeless(here)
+
+
+def test_a_killed_hunt_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    words = ("hunt", *CLOSED, "--jobs", "1", "--output", "json")
+    whole = ddlsim(*words, "--worlds", "12", "--corpus", str(tmp_path / "whole"))
+    cut = tmp_path / "cut"
+    command = [sys.executable, "-m", "ddlsim", *words, "--corpus", str(cut)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as running:
+        until((cut / "hunt.json").exists, "the first batch")
+        running.send_signal(signal.SIGKILL)
+    done = ddlsim(*words, "--worlds", "12", "--corpus", str(cut))
+    after, before = timeless(done.out), timeless(whole.out)
+    assert after.pop("command") != before.pop("command")
+    assert after == before
+
+
+def test_an_interrupted_hunt_keeps_its_corpus_and_prints_what_it_has(tmp_path: Path) -> None:
+    words = ("hunt", *CLOSED, "--jobs", "1", "--corpus", str(tmp_path), "--output", "json")
+    command = [sys.executable, "-m", "ddlsim", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        until((tmp_path / "hunt.json").exists, "the first batch")
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate()
+    assert running.returncode == 130
+    found = json.loads(out)
+    assert found["ended"] == "interrupted"
+    assert found["worlds"] >= 4
+    kept = json.loads((tmp_path / "hunt.json").read_text("utf-8"))
+    assert kept["state"]["number"] == found["worlds"]
+
+
+def test_time_ends_a_hunt(tmp_path: Path) -> None:
+    done = hunt(tmp_path, *CLOSED, "--time", "1s", "--output", "json")
+    assert document(done)["ended"] == "time"
+    assert done.code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--strategy", "iepp"), "did you mean iep"),
+        (("--mutant", "none_such"), "none_such"),
+        (("--set", "cluster.nodes=zero"), "cluster.nodes"),
+        (("--master", "local[1]", "--jobs", "2"), "keep one of them"),
+        (("--batch", "0"), "from 1 up"),
+        (("--corpus", __file__), "it is a file"),
+        (("SCENARIO",), "unexpected argument"),
+    ],
+)
+def test_a_wrong_request_is_refused_before_anything_runs(words: tuple[str, ...], what: str) -> None:
+    done = ddlsim("hunt", *words)
+    assert done.code == 2
+    assert what in done.err
+    assert done.out == ""
+
+
+def test_a_known_finding_is_reported_and_ends_a_hunt_only_on_request() -> None:
+    """Of a result that was not run: a world that shows one may need long to be found."""
+    known = seen("a", "finding:F-1")
+    for findings, stopped in ((False, False), (True, True)):
+        hunt = Hunt(State(Target({}), 0, 4, True), until_violation(findings=findings))
+        world = Stored("", 1)
+        hunt.take(hunt.jobs()[0], Explored(world, True, Outcome.OK, (), 1, (known,), 1.0))
+        assert hunt.stopped is stopped
+        assert hunt_report.outcome(hunt.state) is Outcome.OK

@@ -1,0 +1,292 @@
+"""A hunt is a function of its seed and corpus: any number of processes, killed and resumed."""
+
+from collections.abc import Iterable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from msgspec.structs import replace
+
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.execute.parallel import Executor
+from ddlsim.plan import swarm
+from ddlsim.search import corpus
+from ddlsim.search.corpus import CorpusError, State
+from ddlsim.search.explore import (
+    CRASH,
+    Explored,
+    Explorer,
+    Job,
+    Seen,
+    Stored,
+    Target,
+    explorer,
+    lost,
+)
+from ddlsim.search.hunt import SWARM_SEEDS, Hunt, Stop, begun, never, until_violation
+
+SMALL = {"workload[0].operations": 6, "workload[0].clients": 2}
+"""Set over every world, so that it takes less time."""
+TARGET = Target({"strategy.name": "iep_closed", **SMALL})
+WORLDS = 20
+
+
+def state(*, guided: bool = True, target: Target = TARGET, seed: int = 3) -> State:
+    return State(target, seed, 8, guided)
+
+
+def hunted(first: State, worlds: int = WORLDS, *, processes: int = 1, stop: Stop = never) -> Hunt:
+    """A hunt up to so many worlds, or until it stops."""
+    hunt = Hunt(first, stop)
+    make = partial(explorer, first.target)
+    with Executor(make, lost, processes=processes, alone_s=0) as executor:
+        while hunt.number < worlds and not hunt.stopped:
+            jobs = [job for job in hunt.jobs() if job.number < worlds]
+            executor.run_in_order(jobs, hunt.take)
+    return hunt
+
+
+def timeless(state: State) -> State:
+    """The state without what depends on the machine."""
+    found = tuple(replace(one, cpu_s=0.0) for one in state.found)
+    return replace(state, cpu_s=0.0, found=found)
+
+
+@cache
+def whole() -> State:
+    return timeless(hunted(state()).state)
+
+
+def test_a_hunt_keeps_what_is_new_and_varies_it() -> None:
+    found = whole()
+    assert found.number == WORLDS
+    assert set(found.hits) == {one for entry in found.entries for one in entry.features}
+    assert sum(len(entry.features) for entry in found.entries) == len(found.hits)
+    seeds = {entry.world.seed - 3 * SWARM_SEEDS for entry in found.entries}
+    assert any(0 <= seed < WORLDS for seed in seeds)
+    assert any(not 0 <= seed < WORLDS for seed in seeds), "no varied world is kept"
+
+
+def test_the_number_of_processes_changes_nothing() -> None:
+    assert timeless(hunted(state(), processes=3).state) == whole()
+
+
+def test_results_in_the_order_of_arrival_would_change_it() -> None:
+    """The planted fault: parents are chosen from what has arrived, not from whole batches."""
+
+    class Hasty(Hunt):
+        def jobs(self) -> list[Job]:
+            return super().jobs()[:3]
+
+    with patch(f"{__name__}.Hunt", Hasty):
+        assert timeless(hunted(state()).state) == whole(), "the rest of a batch is as it was"
+
+    class Greedy(Hunt):
+        def _job(self, number: int, parents: list[int], rare: list[int]) -> Job:
+            return super()._job(number, list(range(len(self.entries))), rare)
+
+        def jobs(self) -> list[Job]:
+            return super().jobs()[:1]
+
+    with patch(f"{__name__}.Hunt", Greedy):
+        assert timeless(hunted(state()).state) != whole()
+
+
+@pytest.mark.parametrize("cut", [3, 8, 13])
+def test_a_hunt_that_was_cut_goes_on_as_if_it_had_not(cut: int, tmp_path: Path) -> None:
+    first = hunted(state(), cut)
+    corpus.save(str(tmp_path), first.state, 0)
+    kept = corpus.load(str(tmp_path))
+    assert kept is not None
+    assert kept.number == cut
+    assert timeless(hunted(begun(state(), kept)).state) == whole()
+
+
+def test_a_resumed_hunt_that_forgot_its_rare_features_would_differ() -> None:
+    """The planted fault: rarity reckoned anew in the middle of a batch."""
+    first = hunted(state(), 13).state
+    assert first.rare
+    with patch.object(Hunt, "_rare", lambda self, parents: parents[:1]):
+        assert timeless(hunted(state()).state) != whole()
+
+
+def test_worlds_of_another_hunt_are_run_first() -> None:
+    kept = hunted(state(seed=4), 4).state
+    first = begun(state(), kept)
+    assert first.stored == tuple(entry.world for entry in kept.entries)
+    jobs = Hunt(first, never).jobs()
+    count = len(kept.entries)
+    assert [job.as_is for job in jobs] == [True] * count + [False] * (len(jobs) - count)
+    explored = Explorer(TARGET).explore(jobs[:1])[0]
+    assert explored.world == kept.entries[0].world
+    assert set(kept.entries[0].features) <= set(explored.features)
+
+
+def test_an_unguided_hunt_runs_the_worlds_of_the_swarm() -> None:
+    jobs = Hunt(replace(state(guided=False), number=0), never).jobs()
+    assert [job.draw for job in jobs] == [3 * SWARM_SEEDS + number for number in range(8)]
+    explored = Explorer(TARGET).explore(jobs[:1])[0]
+    drawn = swarm.draw(swarm.Source(), jobs[0].draw)
+    assert explored.drawn
+    assert drawn.text.endswith(explored.world.text)
+
+
+# --- what it finds -------------------------------------------------------------------------------
+
+BROKEN = Target({"strategy.name": "iep_closed", "strategy.mutant": "activates_with_message"})
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_hunt_ends_at_the_first_violation_in_the_order_of_worlds(processes: int) -> None:
+    stop = until_violation(findings=False)
+    hunt = hunted(state(target=BROKEN), 64, processes=processes, stop=stop)
+    assert hunt.stopped
+    violated = [
+        number
+        for number in range(hunt.number + 1)
+        if Explorer(BROKEN).explore([Job(number, 3 * SWARM_SEEDS + number)])[0].outcome.word
+        == "violated"
+    ]
+    assert hunt.number - 1 == violated[0] < 8, "the first batch is drawn"
+
+
+def seen(identity: str, status: str = "violation") -> Seen:
+    return Seen(identity, f"I3 {identity}", status, "I3", "serializability", "G1c", "summary")
+
+
+def explored(*found: Seen, features: Iterable[str] = ()) -> Explored:
+    text = "text"
+    return Explored(Stored(text, 1), True, Outcome.OK, tuple(features), 5, found, 0.25)
+
+
+def after(*results: Explored, stop: Stop = never) -> Hunt:
+    hunt = Hunt(state(), stop)
+    for job, result in zip(hunt.jobs(), results, strict=False):
+        if hunt.take(job, result):
+            break
+    return hunt
+
+
+def test_violations_of_one_signature_are_counted_once() -> None:
+    hunt = after(
+        explored(seen("a")),
+        explored(),
+        explored(seen("a"), seen("b")),
+        explored(seen("a", "finding:F-1")),
+    )
+    found = [
+        (one.seen.id, one.seen.status, one.count, one.number, one.cpu_s) for one in hunt.state.found
+    ]
+    assert found == [
+        ("a", "violation", 2, 0, 0.25),
+        ("b", "violation", 1, 2, 0.75),
+        ("a", "finding:F-1", 1, 3, 1.0),
+    ]
+    assert (hunt.number, hunt.transactions, hunt.cpu_s) == (4, 20, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("findings", "statuses", "worlds"),
+    [
+        (False, ["finding:F-1", "violation"], 2),
+        (True, ["finding:F-1", "violation"], 1),
+        (False, ["finding:F-1", "finding:F-2"], 2),
+        (False, ["stuck", "violation"], 1),
+        (False, [CRASH, "violation"], 1),
+    ],
+)
+def test_what_ends_a_hunt(findings: bool, statuses: list[str], worlds: int) -> None:
+    results = [explored(seen("a", status)) for status in statuses]
+    assert after(*results, stop=until_violation(findings=findings)).number == worlds
+
+
+def test_only_worlds_with_a_new_feature_are_kept() -> None:
+    hunt = after(explored(features="ab"), explored(features="ab"), explored(features="abc"))
+    assert [entry.features for entry in hunt.state.entries] == [("a", "b"), ("c",)]
+    assert hunt.state.hits == {"a": 3, "b": 3, "c": 1}
+
+
+def test_a_crash_is_found_by_its_error_and_place() -> None:
+    def broken(*words: Any, **more: Any) -> None:
+        raise RuntimeError("no such thing")
+
+    with patch("ddlsim.search.explore.judge", broken):
+        result = Explorer(TARGET).explore([Job(0, 1)])[0]
+    assert result.outcome is Outcome.CRASHED
+    assert [one.signature for one in result.seen] == ["crash: RuntimeError in test_hunt.py broken"]
+    assert result.crash is not None
+    assert "no such thing" in result.crash
+
+
+# --- damaged corpora -----------------------------------------------------------------------------
+
+
+def kept(folder: Path) -> State:
+    found = hunted(state(), 2).state
+    corpus.save(str(folder), found, 0)
+    return found
+
+
+def test_load_gives_what_save_was_given(tmp_path: Path) -> None:
+    assert corpus.load(str(tmp_path)) is None
+    assert corpus.load(str(tmp_path)) is None
+    found = kept(tmp_path)
+    assert corpus.load(str(tmp_path)) == found
+
+
+DAMAGES = {
+    "cut": ("hunt.json", lambda text: text[: len(text) // 2], "it is damaged"),
+    "no JSON": ("hunt.json", lambda text: "hello", "it is damaged"),
+    "another type": (
+        "hunt.json",
+        lambda text: text.replace('"number":2', '"number":"x"'),
+        "damaged",
+    ),
+    "another format": (
+        "hunt.json",
+        lambda text: text.replace('"format":1', '"format":9'),
+        "format 9",
+    ),
+    "a world changed": ("world-0.toml", lambda text: text + "# more\n", "was changed"),
+    "a world gone": ("world-0.toml", None, "No such file"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_corpus_is_refused_with_its_file(damage: str, tmp_path: Path) -> None:
+    kept(tmp_path)
+    name, change, what = DAMAGES[damage]
+    path = tmp_path / name
+    if change is None:
+        path.unlink()
+    else:
+        path.write_text(change(path.read_text("utf-8")), "utf-8")
+    with pytest.raises(CorpusError, match=what) as raised:
+        corpus.load(str(tmp_path))
+    assert name in str(raised.value)
+
+
+def test_a_world_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    kept(tmp_path)
+    (tmp_path / "world-0.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(CorpusError, match="no UTF-8"):
+        corpus.load(str(tmp_path))
+
+
+def test_claim_refuses_what_is_no_corpus(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("mine", "utf-8")
+    with pytest.raises(CorpusError, match=r"holds notes and no hunt\.json"):
+        corpus.claim(str(tmp_path))
+    with pytest.raises(CorpusError, match="it is a file"):
+        corpus.claim(str(tmp_path / "notes"))
+    corpus.claim(str(tmp_path / "new"))
+    assert (tmp_path / "new").is_dir()
+
+
+def test_save_writes_only_entries_that_are_new(tmp_path: Path) -> None:
+    found = kept(tmp_path)
+    (tmp_path / "world-0.toml").unlink()
+    assert corpus.save(str(tmp_path), found, len(found.entries)) == len(found.entries)
+    assert not (tmp_path / "world-0.toml").exists()
