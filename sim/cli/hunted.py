@@ -6,9 +6,12 @@ The names are those of the signature: `I3-1a2b3c4d.toml` is the world as it was 
 
 import shlex
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from ddlsim.checkers.argument import argue
+from ddlsim.checkers.case.case import Case
 from ddlsim.cli import repeat, shrunk
+from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.problems import note
 from ddlsim.files import make_folder, write_text
 from ddlsim.plan import swarm
@@ -19,9 +22,6 @@ from ddlsim.search.explore import CRASH, Target
 from ddlsim.search.hunt import is_known
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget
-from ddlsim.shrink.story import Story
-
-SENTENCES: Final = 3
 
 
 class Shrunk(NamedTuple):
@@ -66,10 +66,15 @@ def command_of(directory: str, found: Found, target: Target) -> str:
 
 
 def shrink_all(directory: str, state: State) -> dict[str, Shrunk]:
-    """Shrink the first world of each violation that no finding explains, by its signature's id."""
+    """Shrink each world that was the first with violations that no finding explains.
+
+    By the id of the first of its signatures; the gravest violation is what it is shrunk for.
+    """
     found = {}
+    worlds: set[int] = set()
     for one in state.found:
-        if not is_known(one.seen) and one.seen.status != CRASH:
+        if one.number not in worlds and not is_known(one.seen) and one.seen.status != CRASH:
+            worlds.add(one.number)
             made = _shrink(directory, one, state.target)
             if made is not None:
                 found[one.seen.id] = made
@@ -89,6 +94,7 @@ def _shrink(directory: str, found: Found, target: Target) -> Shrunk | None:
     write_text(f"{name}.shrunk.toml", told.text)
     write_text(f"{name}.shrunk.html", shrunk.page_of(told))
     note(shrunk.sentence(told))
-    story = Story(told.shrunk.best)
-    sentences = (story.verdict(), *story.why())[:SENTENCES]
-    return Shrunk(f"{name}.shrunk.toml", f"{name}.shrunk.html", told.command, tuple(sentences))
+    best = told.shrunk.best
+    case = Case(best.history)
+    story = three_sentences(case, best.violation, argue(case, best.violation))
+    return Shrunk(f"{name}.shrunk.toml", f"{name}.shrunk.html", told.command, story)

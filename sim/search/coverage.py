@@ -47,7 +47,7 @@ from ddlsim.units import LOGICAL_BITS
 
 Features = frozenset[str]
 BUCKETS: Final = (1, 2, 3, 4, 8, 16, 32, 128)
-"""Counts are told apart by the largest of these that they reach."""
+"""A count is known by the largest of these that it reaches."""
 QUIET: Final = "quiet"
 """The phase of a table without a schema change near."""
 Operation = ReadExecuted | WriteExecuted | MetadataRead | Enlisted
@@ -288,7 +288,7 @@ class _Coverage:
     def _lease_state(self, transaction: _Transaction, group: str, ts: int | None) -> str:
         """`none`, `held`, `ending` (within CSmax), `over`, or `moved` since its transaction began.
 
-        Without a timestamp, as of an abort, only `moved` is told from `held`.
+        Without a timestamp, as of an abort, it is `moved` or `held`.
         """
         lease = self._leases.get(group)
         if lease is None:
