@@ -10,10 +10,11 @@ from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.history.world_events import ClockSet
+from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import LinkProfile, Network
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.ops import Get, Scan

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted, SettingChanged
-from ddlsim.kernel.network import Block, LinkProfile, Override, Rule, Slow
+from ddlsim.kernel.channel import LinkProfile
+from ddlsim.kernel.network import Block, Override, Rule, Slow
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.roles import COORDINATOR, LEADER, META, PLACE_LEADER, PRIMARY, place_of
 from ddlsim.protocol.raft import RaftLog

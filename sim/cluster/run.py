@@ -29,7 +29,7 @@ from ddlsim.history.world_events import (
     NeverCompleted,
     NothingMatched,
 )
-from ddlsim.kernel.network import TracedEnvelope
+from ddlsim.kernel.channel import TracedEnvelope
 from ddlsim.kernel.rng import quantiles
 from ddlsim.nemesis.base import FAULTS, Fault, affected_nodes
 from ddlsim.nemesis.roles import VacantRoleError

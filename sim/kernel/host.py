@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from inspect import iscoroutinefunction
 from typing import Any, Final, TypeVar
 
+from ddlsim.kernel.channel import Channel, Envelope
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.deadlines import Deadlines
 from ddlsim.kernel.engine import (
@@ -27,7 +28,7 @@ from ddlsim.kernel.engine import (
     Timer,
     crash_of,
 )
-from ddlsim.kernel.network import Channel, Envelope, Network
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import mix, name_id
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.units import Micros

@@ -12,8 +12,9 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from typing import Final
 
+from ddlsim.kernel.channel import Channel
 from ddlsim.kernel.clock import PhysicalClock
-from ddlsim.kernel.network import Channel, Network
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import TABLE_SHIFT, mix, name_id, pick, threshold
 from ddlsim.units import US_PER_MS
 

@@ -132,6 +132,9 @@ def load(directory: str) -> State | None:
 def _with_text(directory: str, entry: Entry) -> Entry:
     path = Path(directory, entry.file)
     try:
+        why = files.unfit(path, files.TEXT_MOST)
+        if why is not None:
+            raise CorpusError(f"{path}: {why}")
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"

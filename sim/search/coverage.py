@@ -145,10 +145,9 @@ class _Coverage:
 
     def _add_change(self, update: UpdateLogged) -> None:
         for each in update.objects:
-            tags = sorted({change.__struct_config__.tag for change in each.changes})  # type: ignore[type-var]
-            change = _Change(
-                "+".join(map(str, tags)), each.version, update.message_ts, update.activation_ts
-            )
+            tags = {str(change.__struct_config__.tag) for change in each.changes}
+            label = "+".join(sorted(tags))
+            change = _Change(label, each.version, update.message_ts, update.activation_ts)
             self._changes.setdefault(each.object_id, []).append(change)
 
     def _add_pairs(self) -> None:

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.run import run
 from ddlsim.history.events import TxCommitted
+from ddlsim.kernel.channel import Channel
 from ddlsim.kernel.engine import Timer
-from ddlsim.kernel.network import Channel, Network
+from ddlsim.kernel.network import Network
 from ddlsim.model.ops import Get, Put
 from ddlsim.model.programs import Program, TransactionItem
 from ddlsim.plan.plan import plan

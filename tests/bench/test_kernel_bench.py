@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 import simpy
 
+from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import LinkProfile, Network
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Lognormal, quantiles
 from tests.bench.engine_price import PublicLoop
 from tests.bench.figures import show

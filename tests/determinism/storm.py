@@ -4,10 +4,11 @@ import hashlib
 import sys
 from typing import NamedTuple
 
+from ddlsim.kernel.channel import LinkProfile, TracedEnvelope
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import Block, LinkProfile, Network, Slow, TracedEnvelope
+from ddlsim.kernel.network import Block, Network, Slow
 from ddlsim.kernel.rng import Exponential, Lognormal, Streams, mix, quantiles
 
 NAMES = ("n1", "n2", "n3", "n4")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.kernel.network import Hold, LinkProfile, Slow
+from ddlsim.kernel.channel import LinkProfile
+from ddlsim.kernel.network import Hold, Slow
 from ddlsim.kernel.rng import (
     TABLE_SIZE,
     Distribution,

@@ -2,10 +2,11 @@
 
 from typing import Any, NamedTuple
 
+from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import LinkProfile, Network, Rule
+from ddlsim.kernel.network import Network, Rule
 from ddlsim.kernel.rng import Constant, Distribution, quantiles
 
 

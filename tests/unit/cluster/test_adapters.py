@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from ddlsim.cluster.adapters import ClockWaiters, NodePort, Pauses, Recorder
+from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Future, Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import LinkProfile, Network
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.physical import PhysicalTimestamps

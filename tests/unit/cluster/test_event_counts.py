@@ -11,8 +11,9 @@ import pytest
 
 from ddlsim.cluster.run import run
 from ddlsim.history.events import TxCommitted
+from ddlsim.kernel.channel import Channel
 from ddlsim.kernel.engine import Loop
-from ddlsim.kernel.network import Channel, Network
+from ddlsim.kernel.network import Network
 from tests.bench import test_cluster_bench as idle
 from tests.bench import test_transaction_bench as transactions
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
+from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.engine import Ended, SimulationCrashed
 from ddlsim.kernel.host import Host, kind_of
-from ddlsim.kernel.network import LinkProfile
 from ddlsim.model.ports import NO_REPLY
 from tests.support.engine import Answer, Ask, Note, Small
 

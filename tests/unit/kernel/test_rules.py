@@ -2,7 +2,8 @@
 
 import pytest
 
-from ddlsim.kernel.network import Block, Delay, Envelope, Rule, Slow, Verdict
+from ddlsim.kernel.channel import Envelope
+from ddlsim.kernel.network import Block, Delay, Rule, Slow, Verdict
 from tests.support.engine import Ask, Note, Small
 
 

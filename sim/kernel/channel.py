@@ -1,0 +1,130 @@
+"""What goes over a link: the messages of one kind on it, what may happen to them, and a message.
+
+`LinkProfile` says what links do to messages; a `Channel` adopts the profiles that concern it. An
+`Envelope` is a message on its way.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol
+
+import msgspec
+
+from ddlsim.kernel.deadlines import Asked
+from ddlsim.kernel.engine import MAIL, SLIM
+from ddlsim.kernel.rng import Quantiles, mix, name_id, threshold
+
+LOSS, DUPLICATION, REORDERING, SECOND_DELAY = (name_id(word) for word in (
+    "loss", "duplication", "reordering", "delay of the copy"
+))  # fmt: skip
+NO_TABLE: Final[Quantiles] = ()
+
+
+class Endpoint(Protocol):
+    """What a message can be delivered to."""
+
+    @property
+    def alive(self) -> bool: ...
+
+    def receive(self, envelope: "Envelope") -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkProfile:
+    """What a link does to messages; what is None is left to earlier profiles."""
+
+    latency: Quantiles | None = None
+    loss: float | None = None
+    duplication: float | None = None
+    reordering: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.latency is not None and self.latency[0] < 0:
+            raise ValueError(f"a latency must not be negative: {self.latency[0]} us")
+        for name in ("loss", "duplication", "reordering"):
+            threshold(getattr(self, name) or 0.0)
+
+    @property
+    def misbehaves(self) -> bool:
+        """Whether it says of anything but latency how likely it is."""
+        return (self.loss, self.duplication, self.reordering) != (None, None, None)
+
+
+class Channel:
+    """The messages of one kind on one link."""
+
+    __slots__ = (
+        "constant_us", "count", "deliver", "duplication", "endpoint", "key", "kind", "last_due_us",
+        "loopback", "loss", "overrides", "plain", "reordering", "replies", "seen", "sender",
+        "table", "to",
+    )  # fmt: skip
+
+    def __init__(self, seed: int, sender: str, to: str, kind: str, endpoint: Endpoint) -> None:
+        self.sender, self.to, self.kind, self.endpoint = sender, to, kind, endpoint
+        self.deliver = endpoint.receive
+        self.key = mix(mix(seed, name_id(f"{sender} > {to}")), name_id(kind))
+        self.count = 0
+        self.last_due_us = 0
+        self.seen: dict[int, int] = {}
+        self.replies: dict[type, Channel] = {}  # the way back, by the type of the reply
+        self.loopback = sender == to
+        self.overrides: tuple[Any, ...] = ()  # the overrides that say what may happen to a message
+        self.reset()
+
+    def reset(self) -> None:
+        """No profile at all."""
+        self.table = NO_TABLE
+        self.constant_us: int | None = None  # where the table has but one value
+        self.loss = self.duplication = self.reordering = 0
+        self.plain = not self.loopback
+
+    def adopt(self, profile: LinkProfile) -> None:
+        """Take over what this entry says."""
+        if profile.latency is not None:
+            self.table = profile.latency
+            least, most = self.table[0], self.table[-1]
+            self.constant_us = least if least == most else None
+        for name in ("loss", "duplication", "reordering"):
+            probability = getattr(profile, name)
+            if probability is not None:
+                setattr(self, name, threshold(probability))
+        self.plain = not (self.loss or self.duplication or self.reordering or self.loopback)
+
+    def happens(self, what: int, limit: int, label: int, occurrence: int) -> bool:
+        """Whether this fate, of the probability `limit`, meets the n-th message of this label."""
+        return bool(limit) and mix(mix(self.key ^ what, label), occurrence) < limit
+
+    def occurrence(self, label: int) -> int:
+        """How often this label has been sent: a repeated message must not share its fate."""
+        self.seen[label] = seen = self.seen.get(label, 0) + 1
+        return seen
+
+
+class Envelope(msgspec.Struct, eq=False):
+    """A message on its way: the event that delivers it.
+
+    A request `asks`, a reply `answers` what was asked; what goes one way does neither.
+    """
+
+    channel: Channel
+    label: int
+    payload: Any
+    asks: Asked | None
+    answers: Asked | None
+    callbacks: ClassVar = MAIL
+
+    def fire(self) -> None:
+        self.channel.deliver(self)
+
+
+class TracedEnvelope(Envelope, eq=False, kw_only=True):
+    """The same for a run that is traced."""
+
+    sent_us: int
+    serial: int
+    note: Callable[[str, Envelope], None]
+    callbacks: ClassVar = SLIM
+
+    def fire(self) -> None:
+        self.note("deliver" if self.channel.endpoint.alive else "vanish", self)
+        self.channel.endpoint.receive(self)
