@@ -27,6 +27,7 @@ from ddlsim.cli.picture_words import sentence, three_sentences
 from ddlsim.cli.repeat import of_header
 from ddlsim.escape import escaped
 from ddlsim.files import write_text
+from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import History
 from ddlsim.scenario import findings
 from ddlsim.verify.row import RunRow, row_of
@@ -111,8 +112,7 @@ def html(case: Case, title: str, argued: Sequence[ArguedViolation], command: str
         case = Case(traced)
     violation, argument = argued[0] if argued else (None, _whole_run(case))
     drawn = space(case, violation, argument)
-    updates = [name for _, name in drawn.colours]
-    sentences = () if violation is None else three_sentences(case, violation, argument, updates)
+    sentences = () if violation is None else three_sentences(case, violation, argument)
     return (
         pages.environment("ddlsim.cli")
         .get_template("explain.html.j2")
@@ -122,7 +122,7 @@ def html(case: Case, title: str, argued: Sequence[ArguedViolation], command: str
             arguments=[_section(*one) for one in argued[:MOST_ARGUMENTS]],
             left_out=max(len(argued) - MOST_ARGUMENTS, 0),
             space=drawn,
-            stepping=_stepping(case, drawn),
+            stepping=_stepping(case, drawn, () if violation is None else violation.witness),
             command=command,
         )
     )
@@ -148,7 +148,7 @@ def _section(violation: Violation, argument: Argument) -> _Section:
     )
 
 
-def _stepping(case: Case, drawn: Space) -> _Stepping:
+def _stepping(case: Case, drawn: Space, witness: Sequence[AnyEvent]) -> _Stepping:
     """The steps with their words, and the states around them."""
     rows = [row for row in drawn.layout.rows if row.number is not None]
     nodes = [lane.name for lane in drawn.layout.lanes if lane.is_node]
@@ -160,7 +160,7 @@ def _stepping(case: Case, drawn: Space) -> _Stepping:
         rows, states(case, drawn.steps, steps, nodes, drawn.tables), strict=True
     ):
         step = row.shown.step
-        words = sentence(case, drawn.acts[step.number], drawn.steps.events_of(step))
+        words = sentence(case, drawn.acts[step.number], drawn.steps.events_of(step), witness)
         texts.append(_StepText(row, words, "; ".join(_changes(before, after))))
         data.append((_differing(last, before, nodes), _differing(before, after, nodes)))
         last = after

@@ -62,6 +62,11 @@ class Subject(NamedTuple):
             return event.catalog_version in self.versions
         return getattr(event, "tx", None) in self.txs or getattr(event, "op", None) in self.ops
 
+    def updates(self, case: Case) -> list[UpdateLogged]:
+        """Its schema updates, in the order of the log; the initial schema is none."""
+        logged = (one for _, one in case.schemas.updates if one.op is not None)
+        return [one for one in logged if one.catalog_version in self.versions]
+
     def disturbs(self, event: AnyEvent) -> bool:
         """Whether an event changes the world in which they run."""
         if isinstance(event, LeaderElected | LeaderSteppedDown | SnapshotInstalled | EntryLost):

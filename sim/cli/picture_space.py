@@ -121,7 +121,7 @@ class _Drawing:
         offending = [at for at, event in placed if id(event) in self._witness]
         self._cut = cut(self._steps, self._subject, [at for at, _ in placed], offending)
         self._nodes = [name for name in sorted(case.header.settings) if name]
-        self._updates = list(self._own_updates())[:MOST_UPDATES]
+        self._updates = self._subject.updates(case)[:MOST_UPDATES]
         self._colours = {one.catalog_version: at for at, one in enumerate(self._updates, start=1)}
         self._layout = layout(self._cut.shown, self._nodes, list(self._named()))
         self._acts = {
@@ -154,11 +154,6 @@ class _Drawing:
         return own or events
 
     # --- schema updates ---------------------------------------------------------------------------
-
-    def _own_updates(self) -> Iterator[UpdateLogged]:
-        for _, update in self._case.schemas.updates:
-            if update.op is not None and update.catalog_version in self._subject.versions:
-                yield update
 
     @cached_property
     def _window(self) -> tuple[int, int]:

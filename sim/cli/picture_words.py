@@ -9,6 +9,7 @@ from ddlsim.checkers.argument import Argument, Party, party_of
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.explain import describe
 from ddlsim.checkers.judge import Violation
+from ddlsim.cli.picture_cut import subject_of
 from ddlsim.history.events import (
     AnyEvent,
     DdlDecided,
@@ -60,9 +61,17 @@ OF_LANE = (Invoked, Ok, Failed, Unknown, UpdateApplied, SchemaResolved, NodeCras
 """Events whose words have the node or client as their subject."""
 
 
-def sentence(case: Case, own: Sequence[AnyEvent], events: Sequence[AnyEvent]) -> str:
-    """What a step with these events did, in one line: its `own` ones, or its messages."""
-    parts = list(_words_of(case, own))
+def sentence(
+    case: Case,
+    own: Sequence[AnyEvent],
+    events: Sequence[AnyEvent],
+    witness: Sequence[AnyEvent] = (),
+) -> str:
+    """What a step with these events did, in one line: its `own` ones, or its messages.
+
+    What the judge names as `witness` is left out in no case.
+    """
+    parts = list(_words_of(case, own, {id(event) for event in witness}))
     if not parts:
         sent = [event for event in events if isinstance(event, MessageSent)]
         parts = [f"sends {one.kind} to {one.to}" for one in sent]
@@ -71,13 +80,14 @@ def sentence(case: Case, own: Sequence[AnyEvent], events: Sequence[AnyEvent]) ->
     return "; ".join(dict.fromkeys(parts)) or "; ".join(describe(event, case) for event in events)
 
 
-def _words_of(case: Case, events: Sequence[AnyEvent]) -> Iterator[str]:
+def _words_of(case: Case, events: Sequence[AnyEvent], witness: set[int]) -> Iterator[str]:
     """The events that say something, each in some words."""
     used = any(isinstance(one, ReadExecuted | WriteExecuted | Enlisted) for one in events)
     for event in events:
-        if isinstance(event, (*SILENT, MessageSent)):
-            continue
-        if isinstance(event, SchemaResolved) and used and not event.waited_us:
+        silent = isinstance(event, (*SILENT, MessageSent))
+        if isinstance(event, SchemaResolved):
+            silent = used and not event.waited_us
+        if silent and id(event) not in witness:
             continue
         yield event_words(case, event)
 
@@ -217,13 +227,8 @@ def _at_commit(case: Case, object_id: int, initial: int, at_commit: int) -> str:
 # --- a violation in three sentences --------------------------------------------------------------
 
 
-def three_sentences(
-    case: Case, violation: Violation, argument: Argument, updates: Sequence[str] = ()
-) -> tuple[str, str, str]:
-    """What is broken, the events that show it in their order, and why it counts.
-
-    `updates` are the names of the schema updates that the picture shows.
-    """
+def three_sentences(case: Case, violation: Violation, argument: Argument) -> tuple[str, str, str]:
+    """What is broken, the events that show it in their order, and why it counts."""
     if violation.steps:
         parties = _listed([_party(one) for one in argument.parties])
         what = f"no serial order holds {parties}"
@@ -234,7 +239,7 @@ def three_sentences(
         how = f"{'; '.join(ways)}."
     else:
         what = _bare(violation.summary)
-        how = _witnesses(case, violation, argument, updates)
+        how = _witnesses(case, violation, argument)
     broken = f"{violation.invariant} {violation.checker} is broken ({violation.kind}): {what}."
     return broken, _capital(how), _counts(case, violation)
 
@@ -247,7 +252,9 @@ def _party(party: Party) -> str:
     return f"{party.name} ({', '.join(parts)})" if parts else party.name
 
 
-def _witnesses(case: Case, violation: Violation, argument: Argument, updates: Sequence[str]) -> str:
+def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
+    subject = subject_of(case, argument.parties, violation.witness)
+    updates = [f"D{one.catalog_version}" for one in subject.updates(case)]
     events = [
         event
         for event in sorted(violation.witness, key=lambda one: one.at_us)

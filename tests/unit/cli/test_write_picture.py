@@ -7,8 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ddlsim.checkers.argument import argue
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import judge
 from ddlsim.cli import picture, picture_cut
 from ddlsim.cli.picture_layout import NODE
+from ddlsim.history.events import SchemaResolved
 from tests.unit.cli.test_space import SKEWED, STORIES, history_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -118,3 +122,15 @@ def test_no_words_of_a_picture_lie_on_others(name: str, tmp_path: Path) -> None:
         if one.meets(other)
     ]
     assert on_others == []
+
+
+def test_what_the_judge_names_is_told_beside_its_step(tmp_path: Path) -> None:
+    """A look-up at the arrival of an operation is told where it is what the violation rests on."""
+    history = history_of("negative/no_completeness_wait", trace=True)
+    wrong = next(one for one in judge(history).violations if one.kind == "wrong-version")
+    case = Case(history)
+    argued = picture.ArguedViolation(wrong, argue(case, wrong))
+    text = picture.html(case, "title", [argued], "command")
+    [looked] = [one for one in wrong.witness if isinstance(one, SchemaResolved)]
+    steps = re.findall(r'<li id="step-\d+"[^>]*class="offending.*?</li>', text, re.DOTALL)
+    assert any(f"({looked.purpose} of {looked.tx})" in step for step in steps)
