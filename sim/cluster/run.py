@@ -30,6 +30,7 @@ from ddlsim.history.world_events import (
     NothingMatched,
 )
 from ddlsim.kernel.channel import TracedEnvelope
+from ddlsim.kernel.engine import FOREVER
 from ddlsim.kernel.rng import quantiles
 from ddlsim.nemesis.base import FAULTS, Fault, affected_nodes
 from ddlsim.nemesis.roles import VacantRoleError
@@ -42,9 +43,12 @@ SLICE_US: Final = 50_000
 """Simulated time between two looks of the drain whether everything has ended."""
 
 
-def run(plan: Plan) -> History:
-    """Run a plan; return the history of everything that happened."""
-    return Run(plan).carry_out()
+def run(plan: Plan, *, events_max: int = FOREVER) -> History:
+    """Run a plan; return the history of everything that happened.
+
+    Raises `SimulationCrashed` after more than `events_max` events of the loop.
+    """
+    return Run(plan, events_max=events_max).carry_out()
 
 
 def run_to(plan: Plan, path: str | Path) -> History:
@@ -85,8 +89,11 @@ class Run:
 
     client_class: type[ClientHost] = ClientHost
 
-    def __init__(self, plan: Plan, stream: Stream | None = None) -> None:
+    def __init__(
+        self, plan: Plan, stream: Stream | None = None, *, events_max: int = FOREVER
+    ) -> None:
         self.plan = plan
+        self._events_max = events_max
         chosen, parts, _ = design(plan)
         self.history = History(self._header())
         self._stream = stream
@@ -117,7 +124,7 @@ class Run:
 
     def _carried_out(self) -> History:
         self._set_up()
-        self.loop.run(self.plan.load_until_us)
+        self.loop.run(self.plan.load_until_us, self._events_max)
         self._heal_all()
         self._drain()
         self._steps.settle(self._so_far())
@@ -220,7 +227,7 @@ class Run:
         for number in range(len(self._faults)):
             self._healed[number] = None
         if lasting:
-            self.loop.run(now_us + SLICE_US)
+            self.loop.run(now_us + SLICE_US, self._events_max)
 
     def _record_unmatched(self) -> None:
         """Record the holds, pauses and faults that had nothing to act on, for a warning."""
@@ -241,7 +248,7 @@ class Run:
         """Run until all work has ended or the drain is over; record what never completed."""
         deadline_us = self.plan.load_until_us + self.plan.drain_us
         while self.loop.now_us < deadline_us and not self._at_rest():
-            self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us))
+            self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us), self._events_max)
         for client in self._clients.values():
             for op, (do, node) in client.open.items():
                 waits_for = f"an answer to {do.__struct_config__.tag} from {node}"

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
-from ddlsim.history.history import Header
+from ddlsim.history.history import Header, History
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
@@ -18,6 +18,10 @@ from ddlsim.shrink.data import Data
 from ddlsim.shrink.script import scripted, settled
 from ddlsim.shrink.shrink import Budget, Shrinking
 from ddlsim.shrink.trial import Failure, Target, shown, target_of
+
+TIMES_EVENTS: Final = 3
+MORE_EVENTS: Final = 50_000
+"""A candidate may take so many times the events of the run that is shrunk, and so many more."""
 
 
 class NothingToShrinkError(BadInputError):
@@ -45,12 +49,14 @@ def begun(
     violation, the scenario itself. Raises `NothingToShrinkError`.
     """
     extra = {key: True for key, on in (("strict", strict), ("all_claims", all_claims)) if on}
-    target = _target(scenario, seed, strict=strict, all_claims=all_claims)
+    history = run(plan(scenario, seed))
+    target = _target(scenario, history, strict=strict, all_claims=all_claims)
+    events_max = TIMES_EVENTS * history.executed_events + MORE_EVENTS
     files = {key: value for key, value in scenario.overrides.items() if key.startswith(EMBEDDED)}
     for written in (True, False):
         data: Data = {**(scripted(scenario, seed) if written else settled(scenario)), **extra}
         for one in (target, replace(target, in_turn=False)):
-            failure = Failure(scenario.name, data, seed, files)
+            failure = Failure(scenario.name, data, seed, files, events_max)
             first = shown(failure, data, one)
             if first is not None:
                 return Shrinking(failure, first, one, budget, clock)
@@ -58,14 +64,15 @@ def begun(
     raise NothingToShrinkError(f"{scenario.name}, seed {seed}: {what}")
 
 
-def _target(scenario: Scenario, seed: int, *, strict: bool, all_claims: bool) -> Target:
+def _target(scenario: Scenario, history: History, *, strict: bool, all_claims: bool) -> Target:
     """The violation that the run is shrunk for: what the scenario expects, else the gravest."""
-    history = run(plan(scenario, seed))
     verdict = judge(history, strict=strict, all_claims=all_claims, findings=findings.known())
     target = target_of(history, verdict, _expected(scenario.expect))
     if target is None:
         what = f"it is {verdict.outcome.word}, and nothing is violated"
-        raise NothingToShrinkError(f"{scenario.name}, seed {seed}: {what}; name a run that fails")
+        raise NothingToShrinkError(
+            f"{scenario.name}, seed {history.header.seed}: {what}; name a run that fails"
+        )
     return target
 
 

@@ -10,6 +10,7 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Failed, Invoked, Ok, Unknown
 from ddlsim.history.history import History
+from ddlsim.kernel.engine import FOREVER
 from ddlsim.model.records import Record
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
@@ -37,12 +38,17 @@ class Target(Record, frozen=True):
 
 
 class Failure(Record, frozen=True):
-    """A failing run: its scenario as data, its seed, and the files that the scenario names."""
+    """A failing run: its scenario as data, its seed, and the files that the scenario names.
+
+    A candidate whose run takes more than `events_max` events does not fail as this one did: without
+    latency nodes may answer each other for ever at one instant.
+    """
 
     name: str
     data: Data
     seed: int
     files: dict[str, Any] = field(default_factory=dict)
+    events_max: int = FOREVER
 
 
 class Shown:
@@ -72,7 +78,7 @@ def judged(failure: Failure, data: Data) -> tuple[History, Verdict] | None:
         planned = plan(scenario_of(failure, data), failure.seed)
     except BadInputError:
         return None
-    history = run(planned)
+    history = run(planned, events_max=failure.events_max)
     return history, judge(history, findings=findings.known())
 
 
