@@ -6,22 +6,26 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ddlsim.checkers.judge import judge
+from ddlsim.checkers.judge import Verdict, judge
 from ddlsim.cluster.run import run
 from ddlsim.history.history import Header, History
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
 from ddlsim.scenario.overrides import EMBEDDED
-from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override, read
+from ddlsim.search.signature import signature_of
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.script import scripted, settled
 from ddlsim.shrink.shrink import Budget, Shrinking
-from ddlsim.shrink.trial import Failure, Target, shown, target_of
+from ddlsim.shrink.trial import GRAVE, Failure, Target, shown, target_of
 
 TIMES_EVENTS: Final = 3
 MORE_EVENTS: Final = 50_000
 """A candidate may take so many times the events of the run that is shrunk, and so many more."""
+
+
+WITHOUT_MUTANT: Final = {"strategy.mutant": NO_MUTANT}
 
 
 class NothingToShrinkError(BadInputError):
@@ -65,15 +69,32 @@ def begun(
 
 
 def _target(scenario: Scenario, history: History, *, strict: bool, all_claims: bool) -> Target:
-    """The violation that the run is shrunk for: what the scenario expects, else the gravest."""
-    verdict = judge(history, strict=strict, all_claims=all_claims, findings=findings.known())
-    target = target_of(history, verdict, _expected(scenario.expect))
+    """The violation that the run is shrunk for: what the scenario expects, else the gravest.
+
+    Of a mutant's run it is one that the design without the mutant does not show, if there is any.
+    """
+
+    def verdict_on(one: History) -> Verdict:
+        return judge(one, strict=strict, all_claims=all_claims, findings=findings.known())
+
+    verdict = verdict_on(history)
+    own = verdict
+    if scenario.mutant is not None:
+        control = run(plan(override(scenario, WITHOUT_MUTANT), history.header.seed))
+        own = beyond(verdict, verdict_on(control))
+    expected = _expected(scenario.expect)
+    target = target_of(history, own, expected) or target_of(history, verdict, expected)
     if target is None:
-        what = f"it is {verdict.outcome.word}, and nothing is violated"
-        raise NothingToShrinkError(
-            f"{scenario.name}, seed {history.header.seed}: {what}; name a run that fails"
-        )
+        what = f"it is {verdict.outcome.word}, and nothing is violated; name a run that fails"
+        raise NothingToShrinkError(f"{scenario.name}, seed {history.header.seed}: {what}")
     return target
+
+
+def beyond(verdict: Verdict, control: Verdict) -> Verdict:
+    """A verdict without the violations whose signature a control run is convicted of as well."""
+    shared = {signature_of(one) for one in control.violations if one.status in GRAVE}
+    left = [one for one in verdict.violations if signature_of(one) not in shared]
+    return replace(verdict, violations=tuple(left))
 
 
 def _expected(expect: Any) -> Sequence[str]:

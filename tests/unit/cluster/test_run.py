@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.cluster.designs import BadDesignError, declared, design, rules_of, with_fields
+from ddlsim.cluster.run import run
 from ddlsim.history.events import Ok, RowFinal, SafeTimeAdvanced, TxCommitted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
@@ -18,6 +19,7 @@ from ddlsim.history.world_events import (
     MessageSent,
     NeverCompleted,
 )
+from ddlsim.kernel.engine import SimulationCrashed
 from ddlsim.model.ops import Delete, Get, Put
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.plan.records import ClockStep, FaultPlan, HoldPlan, TickPlan
@@ -303,3 +305,11 @@ def test_every_rule_of_every_design_has_a_name_of_the_protocol() -> None:
             if not rule.isdigit():
                 named = with_fields(IEP, {field: rule})
                 assert getattr(named, field) is getattr(chosen, field), (name, field)
+
+
+def test_a_run_of_too_many_events_ends() -> None:
+    plan = planned(programs=(program(LATE),), load_until_us=ms(1_000))
+    events = run(plan).executed_events
+    assert run(plan, events_max=events).executed_events == events
+    with pytest.raises(SimulationCrashed, match=f"more than {events // 2} events"):
+        run(plan, events_max=events // 2)

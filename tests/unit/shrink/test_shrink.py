@@ -6,11 +6,16 @@ import sys
 import pytest
 from msgspec.structs import replace
 
+from ddlsim.checkers.judge import judge
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster.run import run
+from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
+from ddlsim.scenario.scenario import override
 from ddlsim.search.signature import signature_of
 from ddlsim.shrink.candidates import Candidates
 from ddlsim.shrink.data import Data, edited, key_of, steps_of, with_list
-from ddlsim.shrink.failing import NothingToShrinkError, begun
+from ddlsim.shrink.failing import NothingToShrinkError, begun, beyond
 from ddlsim.shrink.passes import LAST, Pass
 from ddlsim.shrink.shrink import Budget, Shrinking, shrink
 from ddlsim.shrink.size import counts_of, size_of
@@ -40,6 +45,25 @@ def test_what_a_scenario_expects_is_what_it_is_shrunk_for() -> None:
     state = of_scenario("negative/no_completeness_wait", 1)
     assert state.target.signature.checker == "atomicity"
     assert of_scenario("findings/F-1", 0).target.status == "finding:F-1"
+
+
+def test_what_the_design_violates_too_is_no_violation_of_its_mutant() -> None:
+    mutant = load("negative/no_completeness_wait")
+    verdict = judge(run(plan(mutant, 1)))
+    plain = judge(run(plan(override(mutant, {"strategy.mutant": "none"}), 1)))
+    assert beyond(verdict, plain).violations == verdict.violations
+    part = replace(verdict, violations=verdict.violations[:1])
+    left = {signature_of(one) for one in beyond(verdict, part).violations}
+    assert signature_of(verdict.violations[0]) not in left
+    assert len(left) == len({signature_of(one) for one in verdict.violations}) - 1
+
+
+def test_a_stuck_run_is_shrunk_to_a_stuck_one() -> None:
+    state = of_scenario("negative/ticks_in_old_term", 0)
+    assert state.target.status == "stuck"
+    best = shrink(state).best
+    assert best.verdict.outcome is Outcome.STUCK
+    assert best.size < size_of(state.failure.data)
 
 
 def test_shrinking_is_repeatable() -> None:
@@ -181,6 +205,14 @@ def test_no_candidate_is_run_twice() -> None:
     broken = with_list(state.best.data, "step", [])
     assert (state.consider(candidate), state.consider(broken), state.runs) == (True, False, 2)
     assert (state.consider(candidate), state.consider(broken), state.runs) == (False, False, 2)
+
+
+def test_a_candidate_that_spins_at_one_instant_ends() -> None:
+    state = of_scenario("findings/F-1", 0)
+    few = replace(state.failure, events_max=state.best.history.executed_events // 2)
+    assert shown(state.failure, state.best.data, state.target) is not None
+    assert shown(few, state.best.data, state.target) is None
+    assert state.failure.events_max < 60_000
 
 
 # --- what cannot be shrunk -----------------------------------------------------------------------
