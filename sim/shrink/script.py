@@ -92,6 +92,11 @@ def in_ms(us: int) -> float | int:
     return us / US_PER_MS if rest else whole
 
 
+def neat(value: Any) -> Any:
+    """A whole number as an integer; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 # --- machines and faults -------------------------------------------------------------------------
 
 
@@ -112,7 +117,7 @@ def _clocks(nodes: tuple[NodePlan, ...]) -> Table:
 def _fault(fault: FaultPlan) -> Table:
     """A fault with its fields and instants as they were drawn."""
     fields = {
-        name: list(value) if isinstance(value, tuple) else value
+        name: list(value) if isinstance(value, tuple) else neat(value)
         for name, value in fault.fields.items()
         if value is not None and value != ()
     }

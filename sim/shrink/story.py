@@ -170,20 +170,17 @@ class Story:
         return ""
 
     def _data(self, step: Table, events: Sequence[Any]) -> str:
-        """Under which version an operation ran, on which node, and whose rows it found."""
-        seen: dict[str, None] = {}
-        for event in events:
-            if isinstance(event, ReadExecuted | WriteExecuted):
-                seen[
-                    f" under version {event.version} (op_ts {show(event.op_ts)} on {event.node})"
-                ] = None
-            if isinstance(event, ReadExecuted):
-                found = [
-                    f"{row.key!r} of {row.writer}" for row in event.rows if row.row is not None
-                ]
-                if found or step.get("do", [""])[0] == "get":
-                    seen[f", finds {', '.join(found) or 'no row'}"] = None
-        return "".join(seen)
+        """Under which versions an operation ran, when and where, and whose rows it found."""
+        ran = [one for one in events if isinstance(one, ReadExecuted | WriteExecuted)]
+        if not ran:
+            return ""
+        versions = ", ".join(str(one) for one in dict.fromkeys(one.version for one in ran))
+        stamps = [show(one.op_ts) for one in (ran[0], *ran[1:][-1:])]
+        nodes = ", ".join(dict.fromkeys(one.node for one in ran))
+        told = f" under version {versions} (op_ts {' to '.join(stamps)} on {nodes})"
+        reads = [one for one in ran if isinstance(one, ReadExecuted)]
+        found = [f"{row.key!r} of {row.writer}" for one in reads for row in one.rows if row.row]
+        return f"{told}, finds {', '.join(found) or 'no row'}" if reads else told
 
     def _outcome(self, step: Table) -> Iterator[str]:
         """What became of the transaction, where the step ends it or is one of its own."""
@@ -258,7 +255,11 @@ def _does(step: Table) -> str:
         return f"asks {step['node']} for {step['ddl']}" if "node" in step else step["ddl"]
     do = step["do"]
     if isinstance(do, str):
-        return do if " " in do else {"commit": "commits", "rollback": "rolls back"}.get(do, do)
+        return (
+            f"runs {do}"
+            if " " in do
+            else {"commit": "commits", "rollback": "rolls back"}.get(do, do)
+        )
     verb = {"get": "reads", "scan": "scans", "put": "writes"}.get(do[0], f"{do[0]}s")
     return " ".join([verb, *map(str, do[1:3])])
 
