@@ -23,6 +23,7 @@ from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
+from ddlsim.scenario.unenforced import unenforced
 from ddlsim.verify.campaign import Job, Runner, run_seeds, swarm_source, violates
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.row import RunRow
@@ -107,6 +108,8 @@ def judged(options: Options) -> tuple[Report, Job]:
     found, unjudged = requested.scenario.estimate, options.unjudged
     bounds.check_run(requested.scenario.name, found, options.memory, unjudged=unjudged)
     settings = checked(requested.scenario, seeds[0])
+    for text in unenforced(requested.scenario):
+        note(f"kept as text and not enforced on rows: {text}")
     if options.out is not None:
         folder.claim(options.out)
     asked = job(options, requested, seeds)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.clauses.story import SPLIT, Story, answers, differs
+from tests.clauses.story import SCHEMA, SPLIT, Story, answers, differs
 
 UNIQUE = "CREATE TABLE t (id INT PRIMARY KEY, v INT UNIQUE)"
 TWO = "[cluster]\nnodes = 3\nvoters = 1\npartitions = 2\n"
@@ -64,6 +64,21 @@ def test_a_write_on_its_way_through_the_log_holds_its_value() -> None:
     )
     assert story.tell().breaches == set()
     assert story.tell("values_stay_unlocked").breaches == {"I7"}
+
+
+def test_an_intent_of_the_older_schema_blocks_an_older_transaction_of_the_newer_one() -> None:
+    """T2 has no lock on its value and is younger; T1 is refused with ground [110.ours.unique]."""
+    story = Story(
+        """50   T1@n1: r = get u 1
+           60   T2@n2: w = put t 1 { v = 1 }
+           70   a@n3: d = CREATE UNIQUE INDEX tv ON t (v)
+           d.ok T1: w1 = put t 3 { v = 1 }""",
+        schema=f"{SCHEMA}; CREATE TABLE u (id INT PRIMARY KEY)",
+        on_activated="leave_unmarked",
+    )
+    told = story.tell()
+    assert told["w1"] == "LOCK_CONFLICT"
+    assert told.breaches == set()
 
 
 def test_a_row_obeys_the_checks_of_the_version_that_it_is_written_under() -> None:

@@ -186,22 +186,29 @@ class Grounds:
     def may_meet_intent(self, refused: LockWaited) -> bool:
         """Whether an intent may be there without its lock: its lease moved, or its node was faulty.
 
-        Then it does not matter which of the two transactions is older.
+        Or it was written under a version that lacks a unique index, whose values are refused. Then
+        it does not matter which of the two transactions is older.
         """
         group = f"{refused.object_id}/"
         moved = any(
             len(starts) > 1 for name, starts in self._moved.items() if name.startswith(group)
         )
-        if not moved and not self.disturbed(refused.at_us):
-            return False
+        anyhow = moved or self.disturbed(refused.at_us)
         key = _hashable(refused.key)
         return any(
             write.object_id == refused.object_id
             and write.tx != refused.tx
             and write.at_us <= refused.at_us
             and key in (None, _hashable(write.key))
+            and (anyhow or (key is None and self._locks_no_values(write)))
             for _, write in self.case.of(WriteExecuted)
         )
+
+    def _locks_no_values(self, write: WriteExecuted) -> bool:
+        """Whether a later version of the table has a unique index that the write's one has not."""
+        steps = self.case.schemas.steps(write.object_id, write.version - 1, MAX_TIMESTAMP)
+        found = [uniques(one.definition) for one in steps if isinstance(one.definition, Table)]
+        return any(unique not in found[0] for later in found[1:] for unique in later)
 
     def _is_older(self, other: str, name: str) -> bool:
         one, mine = self.case.began.get(other), self.case.began.get(name)

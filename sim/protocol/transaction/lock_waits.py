@@ -106,9 +106,13 @@ class LockWaits:
             self._probe_coordinator(other)
         self._arm_probe(timers, tx, resource, mode)
 
-    def refused(self, request: Operate, began: Micros) -> None:
-        """Record that an intent without a lock blocks the operation and its outcome is unknown."""
-        resource: Resource = (request.table_id, request.partition, request.key)
+    def refused(self, request: Operate, began: Micros, *, by_value: bool) -> None:
+        """Record that an intent without a lock blocks the operation and its outcome is unknown.
+
+        `by_value`: it is not on the operation's key but has its values in a unique index.
+        """
+        key = None if by_value else request.key
+        resource: Resource = (request.table_id, request.partition, key)
         self._record(request, resource, began, granted=False)
 
     def _record(

@@ -237,7 +237,7 @@ class Replica:
         self, request: Operate, local: LocalReplica, current: int
     ) -> Table | Reason | None:
         """The table to execute under; None after a wait: check again; or the reason to refuse."""
-        intent = self._foreign(request, local)
+        intent, by_value = self._foreign(request, local), False
         if intent is None:
             table = self._run_table(request, current)
             if table is None:  # only under a design that does not wait for complete metadata
@@ -245,10 +245,10 @@ class Replica:
             wanted = self.constraints.locks_wanted(request, local, table)
             if wanted:
                 return await self.waits.locked(request, wanted)
-            intent = self.constraints.blocking_intent(request, local, table)
+            intent, by_value = self.constraints.blocking_intent(request, local, table), True
             if intent is None:
                 return table
-        resolved = await self._resolved(request, local, *intent)
+        resolved = await self._resolved(request, local, *intent, by_value=by_value)
         return None if resolved else Reason.LOCK_CONFLICT
 
     async def _checked(self, request: Operate, op_ts: Timestamp, purpose: str) -> Checked:
@@ -373,7 +373,13 @@ class Replica:
         return None
 
     async def _resolved(
-        self, request: Operate, local: LocalReplica, other: TxId, commit_place: PartitionId
+        self,
+        request: Operate,
+        local: LocalReplica,
+        other: TxId,
+        commit_place: PartitionId,
+        *,
+        by_value: bool,
     ) -> bool:
         """Clean up the other transaction's intents here if it has ended; False: it has not."""
         assert other != request.tx, f"{other.label} would wait for itself"
@@ -381,7 +387,7 @@ class Replica:
         self.node.probe("intent-resolved")
         outcome = await self.participant.resolved(other, commit_place)
         if outcome is None:
-            self.waits.refused(request, began)
+            self.waits.refused(request, began, by_value=by_value)
             return False
         await self.participant.clean_here(other, outcome.commit_ts, (local.place,))
         return True

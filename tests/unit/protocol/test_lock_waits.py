@@ -118,13 +118,14 @@ def test_younger_transaction_is_refused_and_retries() -> None:
 
 
 def test_blocking_intent_is_recorded_as_refusal() -> None:
-    """Of the row, or for a scan of the partition, though no lock is in the way."""
+    """Of the row; for a scan of the partition, or a value, without a key. No lock is there."""
     waits = Waits()
     waits.until(8)
     for action in ("put", "scan"):
-        waits.waits.refused(operate(YOUNG, action), Micros(5_000))
+        waits.waits.refused(operate(YOUNG, action), Micros(5_000), by_value=False)
+    waits.waits.refused(operate(YOUNG), Micros(5_000), by_value=True)
     found = [(one.key, one.waited_us, one.granted) for one in waits.node.of(LockWaited)]
-    assert found == [(7, 3_000, False), (None, 3_000, False)]
+    assert found == [(7, 3_000, False), (None, 3_000, False), (None, 3_000, False)]
 
 
 def test_a_lock_that_is_free_by_the_next_try_is_got() -> None:
