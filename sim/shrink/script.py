@@ -6,6 +6,7 @@ issued becomes a step; a retry is a step of its own. Faults, clocks and the ends
 are those of the plan. Latencies stay distributions: `ddlsim.shrink.latencies` writes them down.
 """
 
+from itertools import starmap
 from typing import Any, Final, NamedTuple
 
 from ddlsim.cluster.clients import ClientHost, Outcome
@@ -65,7 +66,7 @@ def scripted(scenario: Scenario, seed: int) -> Data:
         "clocks": _clocks(plan.nodes),
         "schema": {"sql": schema} if schema else {},
         "step": [*steps, *_steps(plan, {step["id"] for step in steps})],
-        "faults": [_fault(each) for each in plan.faults],
+        "faults": list(starmap(_fault, zip(plan.faults, data.get("faults", []), strict=True))),
     }
     kept = {key: value for key, value in data.items() if key not in DRAWN}
     return {**kept, **{name: table for name, table in tables.items() if table}}
@@ -114,8 +115,11 @@ def _clocks(nodes: tuple[NodePlan, ...]) -> Table:
     return {"nodes": own} if own else {}
 
 
-def _fault(fault: FaultPlan) -> Table:
-    """A fault with its fields and instants as they were drawn."""
+def _fault(fault: FaultPlan, own: Table) -> Table:
+    """A fault with its fields and instants as they were drawn; `own` is its table in the scenario.
+
+    What else that says, such as the moment at which it begins, stays as it is.
+    """
     fields = {
         name: list(value) if isinstance(value, tuple) else neat(value)
         for name, value in fault.fields.items()
@@ -124,7 +128,7 @@ def _fault(fault: FaultPlan) -> Table:
     times: Table = {"from_ms": in_ms(fault.from_us)}
     if fault.until_us is not None:
         times["for_ms"] = in_ms(fault.until_us - fault.from_us)
-    return {"name": fault.name, **fields, **times}
+    return {**own, **fields, **times}
 
 
 # --- steps ---------------------------------------------------------------------------------------

@@ -219,7 +219,9 @@ class Story:
 
     def _fault(self, table: Table) -> str:
         """A fault in the words of its kind, with what it struck."""
-        begins = f"{table.get('from_ms', 0)} ms"
+        begins = f"From {table.get('from_ms', 0)} ms"
+        if "when" in table:
+            begins = f"At the moment {toml_value(table['when'])}"
         lasts = table.get("for_ms")
         ends = "until the load ends" if lasts is None else f"for {lasts} ms"
         crashes = [
@@ -228,7 +230,7 @@ class Story:
             for event in self._best.history.of(NodeCrashed, NodeRestarted)
         ]
         seen = f" ({', '.join(crashes)})" if crashes and "crash" in table["name"] else ""
-        return f"From {begins} {ends}: {FAULTS.get(table['name']).summary}{seen}."
+        return f"{begins} {ends}: {FAULTS.get(table['name']).summary}{seen}."
 
 
 def _hold(table: Table) -> str:
