@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 
 from ddlsim.analysis.sweep.chunks import ChunkId, Round, Tally, Work, parts, run_chunk, tally_of
-from ddlsim.execute.parallel import ATTEMPTS, Executor
+from ddlsim.execute.parallel import ALONE_S, ATTEMPTS, Executor
 from ddlsim.execute.workers import cores
 from ddlsim.problems import BadInputError
 
@@ -90,7 +90,7 @@ class Workers:
     ) -> str:
         """Run chunks of so many seconds of work and write their files; return what ran them."""
         if not self._is_for_spark(work_s):
-            processes = self._jobs or cores()
+            processes = self._jobs or (cores() if work_s > ALONE_S else 1)
             run_on_processes(work, whole, chunks, processes, watch)
             return f"{min(processes, len(chunks))} processes"
         spark = self.session()

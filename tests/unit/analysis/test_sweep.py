@@ -14,8 +14,9 @@ import pytest
 from msgspec import structs
 
 from ddlsim import sealed
+from ddlsim.analysis.spark import spread
 from ddlsim.analysis.sweep import provenance, store
-from ddlsim.analysis.sweep.chunks import DamagedPartError, Round, read_table
+from ddlsim.analysis.sweep.chunks import DamagedPartError, Round, Work, read_table
 from ddlsim.analysis.sweep.rows import SCHEMA, Job, run_job, table
 from tests.support.command import Done, ddlsim
 from tests.support.json_schemas import wrong
@@ -277,7 +278,7 @@ def test_a_damaged_table_is_refused(whole: tuple[str, Path], tmp_path: Path) -> 
 
 
 def test_sweep_lists_failures_with_their_histories(tmp_path: Path) -> None:
-    file = sweep_file(tmp_path, 2, more='mutants = ["none", "no_completeness_wait"]')
+    file = sweep_file(tmp_path, 1, more='mutants = ["none", "no_completeness_wait"]')
     Path(file).write_text(
         Path(file).read_text().replace("tiny.toml", "negative/no_completeness_wait"), "utf-8"
     )
@@ -298,6 +299,18 @@ def test_sweep_lists_failures_with_their_histories(tmp_path: Path) -> None:
     shown = sweep(file, tmp_path / "out", "--resume")
     assert "violation" in shown.out
     assert shown.code == 0
+
+
+def test_workers_use_one_process_for_short_work_unless_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used: list[int] = []
+    monkeypatch.setattr(spread, "cores", lambda: 4)
+    monkeypatch.setattr(spread, "run_on_processes", lambda *given: used.append(given[3]))
+    for jobs, work_s in ((None, 0.5), (None, 5.0), (3, 0.5)):
+        with spread.Workers(None, jobs) as workers:
+            workers.run(Work("", (), {}), Round((), 0, 0, 1), [], work_s, lambda tally: None)
+    assert used == [1, 4, 3]
 
 
 def test_sweep_refuses_bad_arguments_before_any_run(tmp_path: Path) -> None:
