@@ -81,7 +81,7 @@ def fine_grid(advisor: Advisor, around: tuple[int, int]) -> tuple[int, int, list
 def test_search_agrees_with_a_fine_grid_at_a_tenth_of_its_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cells, "LOOKS_EACH", 4)  # half as long as in life
+    monkeypatch.setattr(cells, "LOOKS_EACH", 2)  # half as long as in life
     request = request_of_the_sample(seeds=4)
     with Runs(request.seeds, jobs=1) as runs:
         advisor = Advisor(request, runs)
