@@ -24,6 +24,7 @@ settings.load_profile("ci")
 # With several workers a long file that is begun last keeps all but one of them waiting.
 LONG_FIRST = (
     *("tests/spark/", "tests/unit/analysis/", "tests/unit/cli/", "tests/scenarios/"),
+    "tests/house/",
     *("tests/property/", "tests/unit/verify/", "tests/fuzz/", "tests/unit/docs/"),
 )
 
@@ -44,20 +45,22 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+TOOLS = "tests/house/test_tools.py"
 SHIPPED_LIST = "tests/scenarios/test_shipped_list.py"
 
 
 class SharedFiles(LoadFileScheduling):
     """A file is one worker's work; so are tests of several files that share what is costly.
 
-    All files that need Spark share a JVM. The lines of the shipped list are compared where the runs
-    are: those of negative scenarios beside the mutants, the others beside `test_scenarios`.
+    All files that need Spark share a JVM, and those of the house rules, but the tools, the syntax
+    trees of all files. The lines of the shipped list are compared where the runs are: those of
+    negative scenarios beside the mutants, the others beside `test_scenarios`.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
-        if scope.startswith("tests/spark/"):
-            return "tests/spark"
+        if scope.startswith(("tests/spark/", "tests/house/")) and scope != TOOLS:
+            return scope.rpartition("/")[0]
         if scope == SHIPPED_LIST:
             runs = "mutants" if "[negative/" in nodeid else "scenarios"
             return f"tests/scenarios/test_{runs}.py"

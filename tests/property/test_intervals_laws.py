@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from ddlsim.analysis.stats.intervals import (
     bootstrap_pooled_quantile,
@@ -31,6 +30,8 @@ def binomial(n: int, k: int, p: float) -> float:
 
 @given(st.integers(1, 2_000), st.data(), LEVELS)
 def test_wilson_is_scipys_and_encloses_the_share(n: int, data: st.DataObject, level: float) -> None:
+    from scipy import stats  # takes long, and is needed here alone
+
     k = data.draw(st.integers(0, n))
     low, high = wilson(k, n, level)
     known = stats.binomtest(k, n).proportion_ci(confidence_level=level, method="wilson")

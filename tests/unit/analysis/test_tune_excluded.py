@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scipy import stats
 
 from ddlsim.analysis.sweep.rows import Cell
 from ddlsim.analysis.tune.advise import Advice, Advisor
@@ -42,6 +41,8 @@ class Played(Runs):
 
 def missed(dd: int, looks: int) -> bool:
     """Whether p99 <= 1 ms is refuted at 95 %, by the share of waits above 1 ms."""
+    from scipy import stats  # takes long, and is needed here alone
+
     above = max(NEEDED_MS - LIMIT_MS - dd, 0) * looks * 2
     share = stats.binomtest(above, NEEDED_MS * looks * 2).proportion_ci(0.95, "exact")
     return bool(share.low > TAIL)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.rows import Cell
@@ -56,6 +55,8 @@ def figures(waits: list[dict[int, int]], *, commands: int, **more: int) -> Figur
 
 
 def test_effective_share_is_clopper_and_pearsons() -> None:
+    from scipy import stats  # takes long, and is needed here alone
+
     for k, n in ((3, 40), (39, 40), (40, 40)):
         exact = stats.binomtest(k, n).proportion_ci(0.95, "exact")
         low, high = intervals.effective_share(k / n, n)
