@@ -96,7 +96,6 @@ class Explored(Record, frozen=True):
     transactions: int
     seen: tuple[Seen, ...]
     cpu_s: float
-    crash: str | None = None
 
 
 class Explorer:
@@ -188,8 +187,7 @@ def _crashed(world: Stored, error: Exception, *, drawn: bool, cpu_s: float) -> E
     name = f"{type(error).__name__} in {place}"
     what = str(error).partition("\n")[0]
     seen = Seen(CRASH, f"{CRASH}: {name}", CRASH, "", "", type(error).__name__, what)
-    trace = "".join(traceback.format_exception(error))
-    return Explored(world, drawn, Outcome.CRASHED, (), 0, (seen,), cpu_s, trace)
+    return Explored(world, drawn, Outcome.CRASHED, (), 0, (seen,), cpu_s)
 
 
 def instants_ms(history: History) -> tuple[float, ...]:

@@ -22,7 +22,6 @@ from ddlsim.search.explore import FINDING, Explored, Job, Seen
 from ddlsim.search.vary import SEEDS
 from ddlsim.workload.base import Die
 
-BATCH: Final = 64
 SWARM_SEEDS: Final = 1_000_000
 """The swarm's seeds of hunt N begin at N times this."""
 FRESH: Final = 0.5

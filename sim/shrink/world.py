@@ -11,7 +11,7 @@ from ddlsim.sql import parse
 
 PRESETS: Final = ("ignite3_tests", "ignite3_defaults")
 COUNTS: Final = ("voters", "partitions", "replicas")
-OPTIONAL: Final = ("protocol", "cluster", "clocks", "network", "run")
+OPTIONAL: Final = ("protocol", "cluster", "clocks", "network", "run", "seeds")
 """Tables of which every key may be left out."""
 NEEDED: Final = {
     "faults": ("name",),
