@@ -22,7 +22,11 @@ from ddlsim.scenario.tomltext import toml_text
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
-LOADS_MS: Final = (1_500, 2_000, 2_000, 3_000)
+LOADS: Final = (10, 15, 20)
+"""How many DDs a load lasts."""
+LEAST_LOAD_MS: Final = 100
+LOAD_MS: Final = 2_000
+"""The load of a scenario around which a swarm is drawn, where it does not say."""
 DRAIN_MS: Final = 60_000
 PATIENCE_MS: Final = 1_000
 """Time limit for clients of a scenario without one of its own."""
@@ -84,20 +88,24 @@ def draw(source: Source, seed: int) -> Drawn:
 
 
 def _whole(knobs: Knobs) -> Table:
-    load_ms = knobs.pick("load_ms", LOADS_MS)
     cluster = swarm_knobs.cluster(knobs)
     nodes = tuple(f"n{number}" for number in range(1, cluster["nodes"] + 1))
     protocol = swarm_knobs.protocol(knobs, nodes)
+    delay_ms = protocol["delay_duration_ms"]
+    load_ms = max(delay_ms * knobs.die("load_ms").pick(LOADS), LEAST_LOAD_MS)
+    knobs.tell("load_ms", load_ms)
     clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
-    network = swarm_knobs.network(knobs, nodes) | swarm_delays.schedule(knobs)
+    network = swarm_knobs.network(knobs, nodes, delay_ms) | swarm_delays.schedule(knobs)
     names, sql = swarm_work.schema(knobs, len(nodes))
-    migrations = swarm_work.migrations(knobs, names, nodes, load_ms)
-    workloads = swarm_work.workloads(knobs, names, load_ms, planned=bool(migrations))
+    migrations = swarm_work.migrations(knobs, names, nodes, load_ms, delay_ms)
+    workloads = swarm_work.workloads(
+        knobs, names, load_ms, delay_ms, planned=bool(migrations)
+    )
     around = Surroundings(
         tables=tuple(names),
         client="mixed-1",
         load_ms=load_ms,
-        delay_duration_ms=protocol["delay_duration_ms"],
+        delay_duration_ms=delay_ms,
         max_clock_skew_ms=protocol["max_clock_skew_ms"],
         spare_skew_ms=swarm_knobs.spare_skew_ms(clocks, protocol["max_clock_skew_ms"]),
     )
@@ -128,11 +136,12 @@ def _around(source: Source, knobs: Knobs) -> Table:
         data.pop(key, None)
     _embed(data, base)
     if knobs.die("network").chance(0.7):
-        data["network"] = swarm_knobs.network(knobs, base.nodes) | swarm_delays.schedule(knobs)
+        network = swarm_knobs.network(knobs, base.nodes, base.largest_delay_ms)
+        data["network"] = network | swarm_delays.schedule(knobs)
     skew_ms = base.numbers["max_clock_skew_ms"]
     spare_ms = 0.0
     if knobs.die("clocks").chance(0.6):
-        load_ms = base.table.run.load_ms or LOADS_MS[-1]
+        load_ms = base.table.run.load_ms or LOAD_MS
         lasts_ms = round(load_ms + data.get("run", {}).get("drain_ms", DRAIN_MS))
         data["clocks"] = swarm_knobs.clocks(knobs, skew_ms, lasts_ms)
         spare_ms = swarm_knobs.spare_skew_ms(data["clocks"], skew_ms)
@@ -162,7 +171,7 @@ def _surroundings(base: Scenario, spare_skew_ms: float) -> Surroundings:
     return Surroundings(
         tables=tuple(tables_at_start(base.schema)),
         client=next(iter([*clients, *(step.client for step in base.steps)]), None),
-        load_ms=LOADS_MS[1] if load_ms is None else max(int(load_ms), 40),
+        load_ms=LOAD_MS if load_ms is None else max(int(load_ms), 40),
         delay_duration_ms=base.largest_delay_ms,
         max_clock_skew_ms=base.numbers["max_clock_skew_ms"],
         spare_skew_ms=spare_skew_ms,

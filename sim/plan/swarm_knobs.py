@@ -61,46 +61,90 @@ def cluster(knobs: Knobs) -> Table:
 
 # --- the protocol --------------------------------------------------------------------------------
 
-DELAYS_MS: Final = (20, 50, 60, 100, 100, 200, 500)
-SKEWS_MS: Final = (7, 7, 7, 20, 50, 100, 500)
-INTERVALS_MS: Final = (10, 50, 50, 100, 250)
-TIMEOUTS_MS: Final = (500, 800, 1_200, 2_000)
-DDL_MARGIN_MS: Final = 400
-"""The time limit of DDL is at least this much above DD + CSmax, so that some are acknowledged."""
+DELAYS_MS: Final[dict[str, tuple[int, ...]]] = {
+    "quick": (5, 10, 20, 20, 40),
+    "real": (50, 100, 200, 500),
+}
+"""DD by the scale of time; other durations are multiples of DD, latencies go by the scale."""
+SCALES: Final = ("quick", "quick", "quick", "quick", "quick", "real")
+
+
+def scale_of(delay_ms: float) -> str:
+    """The scale of time of a DD."""
+    return "quick" if delay_ms < min(DELAYS_MS["real"]) else "real"
+
+
+def _times(knobs: Knobs, knob: str, of_ms: int, factors: Sequence[float], least: int = 1) -> int:
+    """A whole number of milliseconds: one of the factors times `of_ms`, at least `least`."""
+    die = knobs.die(knob)
+    value = max(round(of_ms * die.pick(factors)), least)
+    knobs.tell(knob, value)
+    return value
 
 
 def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
-    """The table `[protocol]`: DD, CSmax, H and time limits; now and then one node's own DD."""
-    delay_ms = knobs.pick("delay_duration_ms", DELAYS_MS)
-    skew_ms = knobs.pick("max_clock_skew_ms", SKEWS_MS)
-    least_ms = delay_ms + skew_ms + DDL_MARGIN_MS
-    timeout_ms = max(knobs.die("operation_timeout_ms").pick(TIMEOUTS_MS), least_ms)
+    """The table `[protocol]`: DD, CSmax, H, time limits, leases; now and then one node's own DD."""
+    delay_ms = knobs.die("delay_duration_ms").pick(DELAYS_MS[knobs.pick("scale", SCALES)])
+    knobs.tell("delay_duration_ms", delay_ms)
+    skew_ms = _times(knobs, "max_clock_skew_ms", delay_ms, (0.1, 0.1, 0.2, 0.3, 0.5, 1, 2))
+    timeout_ms = _times(knobs, "operation_timeout_ms", delay_ms, (4, 6, 10, 20), least=40)
+    timeout_ms = max(timeout_ms, delay_ms + skew_ms + 2 * delay_ms)
     knobs.tell("operation_timeout_ms", timeout_ms)
     table: Table = {
         "delay_duration_ms": delay_ms,
         "max_clock_skew_ms": skew_ms,
-        "safe_time_interval_ms": knobs.pick("safe_time_interval_ms", INTERVALS_MS),
         "operation_timeout_ms": timeout_ms,
-        "commit_wait_ms": 1_000,
-        "resend_ms": knobs.pick("resend_ms", (50, 100, 200)),
+        "commit_wait_ms": timeout_ms,
     }
-    for key, choices in QUICK.items():
+    for key, (factors, least) in MULTIPLES.items():
+        table[key] = _times(knobs, key, delay_ms, factors, least)
+    for key, choices in COUNTS.items():
         table[key] = knobs.pick(key, choices)
+    for key, share, factors in SOMETIMES:
+        if knobs.die(f"{key} at all").chance(share):
+            table[key] = _times(knobs, key, delay_ms, factors)
+        else:
+            knobs.tell(key, OFF)
     own = knobs.perhaps("a node's own DD", 0.2, (delay_ms // 2, delay_ms // 4))
-    if own is not None:
+    if own:
         node = knobs.die("whose own DD").pick(nodes)
         knobs.tell("a node's own DD", f"{own} on {node}")
         table["nodes"] = {node: {"delay_duration_ms": own}}
     return table
 
 
-QUICK: Final[dict[str, tuple[int, ...]]] = {
-    "election_timeout_ms": (150, 300, 600),
-    "lease_duration_ms": (500, 1_000, 2_000),
-    "lease_check_ms": (50, 100, 250),
-    "snapshot_entries": (10, 50, 1_000),
+MULTIPLES: Final[dict[str, tuple[tuple[float, ...], int]]] = {
+    "safe_time_interval_ms": ((0.2, 0.25, 0.5, 0.5, 1, 2), 2),
+    "resend_ms": ((0.2, 0.5, 1), 3),
+    "election_timeout_ms": ((1, 2, 5), 15),
+    "lease_duration_ms": ((2, 4, 8), 30),
+    "lease_check_ms": ((0.25, 0.5, 1), 5),
+    "partition_idle_ms": ((0.5, 1, 4, 20), 3),
+    "orphan_check_ms": ((1, 2, 10), 10),
 }
-"""Short enough that elections, lost leases and snapshots happen in a few simulated seconds."""
+"""Durations as multiples of DD, and the least of them in ms: short enough that elections, lost
+leases and recoveries happen within a load."""
+COUNTS: Final[dict[str, tuple[int, ...]]] = {
+    "snapshot_entries": (5, 20, 200),
+    "lock_retries": (0, 3, 3, 10),
+    "lock_retry_ms": (0, 1, 5),
+    "ddl_attempts": (1, 3, 10, 10),
+}
+SOMETIMES: Final[tuple[tuple[str, float, tuple[float, ...]], ...]] = (
+    ("tx_timeout_ms", 0.3, (2, 5, 20)),
+    ("lease_renewal_ms", 0.15, (0.5, 1, 2)),
+    ("lease_grant_ms", 0.15, (0.5, 1, 4)),
+    ("metadata_wait_ms", 0.2, (0.25, 0.5, 1, 2)),
+    ("metadata_hope_ms", 0.2, (0.1, 0.5, 1)),
+    ("read_resend_ms", 0.2, (0.5, 1, 4)),
+    ("laggard_ms", 0.3, (0.5, 1, 2)),
+    ("barrier_wait_ms", 0.5, (0.5, 1, 4)),
+    ("retry_ms", 0.2, (0.05, 0.2, 0.5)),
+    ("orphan_answer_ms", 0.2, (0.5, 2)),
+    ("orphan_sweep_ms", 0.2, (1, 5)),
+    ("heartbeat_ms", 0.1, (0.1, 0.2)),
+)
+"""Settings that follow from others unless they are drawn: share of worlds, multiples of DD."""
 
 
 # --- clocks and links ----------------------------------------------------------------------------
@@ -147,33 +191,52 @@ def _exponential(least: float, mean: float) -> Table:
     return {"distribution": "exponential", "min": least, "mean": mean}
 
 
-LATENCIES: Final[dict[str, float | Table]] = {
-    "0.2": 0.2,
-    "1": 1,
-    "lognormal 1, 8": _lognormal(1, 8),
-    "lognormal 3, 120": _lognormal(3, 120),
-    "exponential 0.2, 4": _exponential(0.2, 4),
-    "exponential 1, 15": _exponential(1, 15),
-    "uniform 0 to 5": {"distribution": "uniform", "low": 0, "high": 5},
+LATENCIES: Final[dict[str, dict[str, float | Table]]] = {
+    "quick": {
+        "0.05": 0.05,
+        "0.2": 0.2,
+        "lognormal 0.1, 1": _lognormal(0.1, 1),
+        "lognormal 0.3, 10": _lognormal(0.3, 10),
+        "exponential 0.05, 0.3": _exponential(0.05, 0.3),
+        "exponential 0.1, 1": _exponential(0.1, 1),
+        "uniform 0 to 0.5": {"distribution": "uniform", "low": 0, "high": 0.5},
+    },
+    "real": {
+        "0.2": 0.2,
+        "1": 1,
+        "lognormal 1, 8": _lognormal(1, 8),
+        "lognormal 3, 120": _lognormal(3, 120),
+        "exponential 0.2, 4": _exponential(0.2, 4),
+        "exponential 1, 15": _exponential(1, 15),
+        "uniform 0 to 5": {"distribution": "uniform", "low": 0, "high": 5},
+    },
 }
-"""By the name that reports show. Only a few, because each is tabulated once per process."""
+"""By scale and by the name that reports show. Few: each is tabulated once per process."""
+OF_CLIENTS: Final = {
+    "quick": ("0.05", "0.2", "exponential 0.05, 0.3"),
+    "real": ("0.2", "1", "exponential 0.2, 4"),
+}
+OF_SLOW_LINKS: Final = {
+    "quick": ("exponential 0.1, 1", "lognormal 0.3, 10"),
+    "real": ("exponential 1, 15", "lognormal 3, 120"),
+}
 
 
-def network(knobs: Knobs, nodes: Sequence[str]) -> Table:
-    """The table `[network]`: latency, loss, duplication, reordering."""
+def network(knobs: Knobs, nodes: Sequence[str], delay_ms: float) -> Table:
+    """The table `[network]`: latency by the scale of DD, loss, duplication, reordering."""
+    scale = scale_of(delay_ms)
+    latencies = LATENCIES[scale]
     table: Table = {
-        "latency_ms": LATENCIES[knobs.pick("latency_ms", list(LATENCIES))],
-        "client_latency_ms": LATENCIES[
-            knobs.pick("client_latency_ms", ("0.2", "1", "exponential 0.2, 4"))
-        ],
+        "latency_ms": latencies[knobs.pick("latency_ms", list(latencies))],
+        "client_latency_ms": latencies[knobs.pick("client_latency_ms", OF_CLIENTS[scale])],
     }
-    for key, share in (("loss", 0.25), ("duplication", 0.25), ("reordering", 0.3)):
-        probability = knobs.perhaps(key, share, (0.002, 0.01, 0.05))
+    for key, share in (("loss", 0.2), ("duplication", 0.25), ("reordering", 0.3)):
+        probability = knobs.perhaps(key, share, (0.001, 0.003, 0.01))
         if probability is not None:
             table[key] = probability
-    slow = knobs.perhaps("slow link", 0.2, ("exponential 1, 15", "lognormal 3, 120"))
+    slow = knobs.perhaps("slow link", 0.2, OF_SLOW_LINKS[scale])
     if slow is not None and len(nodes) > 1:
         ends = knobs.die("slow link ends").some(nodes, 2)
         knobs.tell("slow link", f"{ends[0]} to {ends[1]}, {slow}")
-        table["links"] = [{"from": ends[0], "to": ends[1], "latency_ms": LATENCIES[slow]}]
+        table["links"] = [{"from": ends[0], "to": ends[1], "latency_ms": latencies[slow]}]
     return table

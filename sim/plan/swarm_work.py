@@ -65,7 +65,9 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
     return names, "".join(f"{statement};\n" for statement in statements)
 
 
-def migrations(knobs: Knobs, names: list[str], nodes: tuple[str, ...], load_ms: int) -> list[Table]:
+def migrations(
+    knobs: Knobs, names: list[str], nodes: tuple[str, ...], load_ms: int, delay_ms: int
+) -> list[Table]:
     """In some scenarios, planned statements on a table that clients use."""
     die = knobs.die("migration")
     if not die.chance(0.5):
@@ -74,7 +76,7 @@ def migrations(knobs: Knobs, names: list[str], nodes: tuple[str, ...], load_ms: 
     name = die.pick(names)
     statements = _statements(name, die.pick(CHANGES[name]))[: die.between(1, 3)]
     knobs.tell("migration", f"{len(statements)} on {name}")
-    pace: Table = {"every_ms": die.pick((5, 20, 150, 400))} if die.chance(0.8) else {}
+    pace: Table = {"every_ms": max(round(die.pick((0.2, 0.5, 2, 4)) * delay_ms), 1)} if die.chance(0.8) else {}
     return [
         {
             "at_ms": die.between(load_ms // 10, load_ms // 2),
@@ -88,9 +90,11 @@ def migrations(knobs: Knobs, names: list[str], nodes: tuple[str, ...], load_ms: 
 # --- clients -------------------------------------------------------------------------------------
 
 
-def workloads(knobs: Knobs, names: list[str], load_ms: int, *, planned: bool) -> list[Table]:
+def workloads(
+    knobs: Knobs, names: list[str], load_ms: int, delay_ms: int, *, planned: bool
+) -> list[Table]:
     """Clients with transactions of every shape, and with DDL."""
-    made = [_mixed(knobs, load_ms)]
+    made = [_mixed(knobs, load_ms, delay_ms)]
     if knobs.die("ddl storm").chance(0.9):
         made.append(_storm(knobs, load_ms))
     else:
@@ -121,12 +125,12 @@ SHAPES: Final = {
 """Weights of operations, by the name that reports show."""
 
 
-def _mixed(knobs: Knobs, load_ms: int) -> Table:
-    clients = knobs.pick("clients", (2, 3, 3, 4))
-    transactions = knobs.pick("transactions of each", (10, 14, 20, 25))
-    most = knobs.pick("operations of a transaction", (1, 3, 4, 6))
+def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
+    clients = knobs.pick("clients", (4, 6, 8))
+    transactions = knobs.pick("transactions of each", (40, 60, 80))
+    most = knobs.pick("operations of a transaction", (1, 2, 3, 4))
     die = knobs.die("pauses")
-    pace_ms = load_ms // transactions
+    pace_ms = load_ms / transactions
     idle = die.chance(0.2)
     knobs.tell("idle phases", "on" if idle else OFF)
     keys = knobs.pick("keys", (3, 6, 12, 40))
@@ -136,8 +140,8 @@ def _mixed(knobs: Knobs, load_ms: int) -> Table:
         "operations": transactions * (1 + most) // 2,
         "transaction_operations": [1, most],
         "transaction_tables": [1, 2],
-        "pause_ms": [0, 4 * pace_ms] if idle else [0, pace_ms],
-        "gap_ms": [0, knobs.pick("gap_ms", (0, 5, 12, 60, 150, 300))],
+        "pause_ms": [0, 4 * pace_ms] if idle else [0, pace_ms / 4],
+        "gap_ms": [0, delay_ms * knobs.pick("gap of DD", (0, 0, 0.02, 0.1))],
         **SHAPES[knobs.pick("shape", list(SHAPES))],
         "keys": keys,
         "hot_keys": min(2, keys) if die.chance(0.4) else 0,
