@@ -368,7 +368,7 @@ class Replica:
                 return None
             return intent.tx, intent.commit_place
         for intent in intents.values():
-            if intent.tx != tx and not self.locks.holds_any(intent.tx):
+            if intent.tx != tx and not self.locks.holds_at(intent.tx, local.place):
                 return intent.tx, intent.commit_place
         return None
 
