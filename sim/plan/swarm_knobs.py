@@ -121,6 +121,7 @@ MULTIPLES: Final[dict[str, tuple[tuple[float, ...], int]]] = {
     "lease_check_ms": ((0.25, 0.5, 1), 5),
     "partition_idle_ms": ((0.5, 1, 4, 20), 3),
     "orphan_check_ms": ((1, 2, 10), 10),
+    "tx_timeout_ms": ((5, 10, 20, 40), 50),
 }
 """Durations as multiples of DD, and the least of them in ms: short enough that elections, lost
 leases and recoveries happen within a load."""
@@ -131,7 +132,6 @@ COUNTS: Final[dict[str, tuple[int, ...]]] = {
     "ddl_attempts": (1, 3, 10, 10),
 }
 SOMETIMES: Final[tuple[tuple[str, float, tuple[float, ...]], ...]] = (
-    ("tx_timeout_ms", 0.3, (2, 5, 20)),
     ("lease_renewal_ms", 0.15, (0.5, 1, 2)),
     ("lease_grant_ms", 0.15, (0.5, 1, 4)),
     ("metadata_wait_ms", 0.2, (0.25, 0.5, 1, 2)),

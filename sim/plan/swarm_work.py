@@ -126,14 +126,14 @@ SHAPES: Final = {
 
 
 def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
-    clients = knobs.pick("clients", (4, 6, 8))
-    transactions = knobs.pick("transactions of each", (40, 60, 80))
-    most = knobs.pick("operations of a transaction", (1, 2, 3, 4))
+    clients = knobs.pick("clients", (5, 7, 9))
+    transactions = knobs.pick("transactions of each", (60, 90, 120))
+    most = knobs.pick("operations of a transaction", (1, 2, 2, 4))
     die = knobs.die("pauses")
     pace_ms = load_ms / transactions
     idle = die.chance(0.2)
     knobs.tell("idle phases", "on" if idle else OFF)
-    keys = knobs.pick("keys", (3, 6, 12, 40))
+    keys = knobs.pick("keys", (4, 8, 16, 40))
     table: Table = {
         "name": "mixed",
         "clients": clients,
