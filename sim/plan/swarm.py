@@ -22,7 +22,7 @@ from ddlsim.scenario.tomltext import toml_text
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
-LOADS: Final = (15, 20, 30)
+LOADS: Final = (12, 16, 24)
 """How many DDs a load lasts."""
 LEAST_LOAD_MS: Final = 100
 LOAD_MS: Final = 2_000
@@ -98,9 +98,7 @@ def _whole(knobs: Knobs) -> Table:
     network = swarm_knobs.network(knobs, nodes, delay_ms) | swarm_delays.schedule(knobs)
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms, delay_ms)
-    workloads = swarm_work.workloads(
-        knobs, names, load_ms, delay_ms, planned=bool(migrations)
-    )
+    workloads = swarm_work.workloads(knobs, names, load_ms, delay_ms, planned=bool(migrations))
     around = Surroundings(
         tables=tuple(names),
         client="mixed-1",

@@ -55,7 +55,7 @@ def cluster(knobs: Knobs) -> Table:
         "nodes": nodes,
         "voters": knobs.pick("voters", (3, 5) if nodes >= 5 else (3,)),
         "partitions": knobs.pick("partitions", (1, 1, 2, 3)),
-        "replicas": knobs.pick("replicas", (1, 1, 3)),
+        "replicas": knobs.pick("replicas", (1, 1, 1, 3)),
     }
 
 
@@ -82,19 +82,22 @@ def _times(knobs: Knobs, knob: str, of_ms: int, factors: Sequence[float], least:
     return value
 
 
+LEAST_COMMIT_WAIT_MS: Final = 20
+
+
 def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
     """The table `[protocol]`: DD, CSmax, H, time limits, leases; now and then one node's own DD."""
     delay_ms = knobs.die("delay_duration_ms").pick(DELAYS_MS[knobs.pick("scale", SCALES)])
     knobs.tell("delay_duration_ms", delay_ms)
     skew_ms = _times(knobs, "max_clock_skew_ms", delay_ms, (0.1, 0.1, 0.2, 0.3, 0.5, 1, 2))
-    timeout_ms = _times(knobs, "operation_timeout_ms", delay_ms, (4, 6, 10, 20), least=40)
+    timeout_ms = _times(knobs, "operation_timeout_ms", delay_ms, (4, 5, 6, 10), least=40)
     timeout_ms = max(timeout_ms, delay_ms + skew_ms + 2 * delay_ms)
     knobs.tell("operation_timeout_ms", timeout_ms)
     table: Table = {
         "delay_duration_ms": delay_ms,
         "max_clock_skew_ms": skew_ms,
         "operation_timeout_ms": timeout_ms,
-        "commit_wait_ms": timeout_ms,
+        "commit_wait_ms": max(delay_ms, LEAST_COMMIT_WAIT_MS),
     }
     for key, (factors, least) in MULTIPLES.items():
         table[key] = _times(knobs, key, delay_ms, factors, least)
@@ -114,7 +117,7 @@ def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
 
 
 MULTIPLES: Final[dict[str, tuple[tuple[float, ...], int]]] = {
-    "safe_time_interval_ms": ((0.2, 0.25, 0.5, 0.5, 1, 2), 2),
+    "safe_time_interval_ms": ((0.2, 0.3, 0.5, 0.5, 0.8, 1.5), 2),
     "resend_ms": ((0.2, 0.5, 1), 3),
     "election_timeout_ms": ((1, 2, 5), 15),
     "lease_duration_ms": ((2, 4, 8), 30),

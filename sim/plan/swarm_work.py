@@ -76,7 +76,11 @@ def migrations(
     name = die.pick(names)
     statements = _statements(name, die.pick(CHANGES[name]))[: die.between(1, 3)]
     knobs.tell("migration", f"{len(statements)} on {name}")
-    pace: Table = {"every_ms": max(round(die.pick((0.2, 0.5, 2, 4)) * delay_ms), 1)} if die.chance(0.8) else {}
+    pace: Table = (
+        {"every_ms": max(round(die.pick((0.2, 0.5, 2, 4)) * delay_ms), 1)}
+        if die.chance(0.8)
+        else {}
+    )
     return [
         {
             "at_ms": die.between(load_ms // 10, load_ms // 2),
@@ -126,26 +130,26 @@ SHAPES: Final = {
 
 
 def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
-    clients = knobs.pick("clients", (5, 7, 9))
-    transactions = knobs.pick("transactions of each", (60, 90, 120))
-    most = knobs.pick("operations of a transaction", (1, 2, 2, 4))
+    clients = knobs.pick("clients", (10, 14, 18))
+    transactions = knobs.pick("transactions of each", (12, 16, 20))
+    most = knobs.pick("operations of a transaction", (1, 1, 1, 2, 4))
     die = knobs.die("pauses")
     pace_ms = load_ms / transactions
     idle = die.chance(0.2)
     knobs.tell("idle phases", "on" if idle else OFF)
-    keys = knobs.pick("keys", (4, 8, 16, 40))
+    keys = knobs.pick("keys", (5, 15, 30, 60))
     table: Table = {
         "name": "mixed",
         "clients": clients,
         "operations": transactions * (1 + most) // 2,
         "transaction_operations": [1, most],
         "transaction_tables": [1, 2],
-        "pause_ms": [0, 4 * pace_ms] if idle else [0, pace_ms / 4],
+        "pause_ms": [0, 2 * pace_ms] if idle else [0, pace_ms / 2],
         "gap_ms": [0, delay_ms * knobs.pick("gap of DD", (0, 0, 0.02, 0.1))],
         **SHAPES[knobs.pick("shape", list(SHAPES))],
         "keys": keys,
         "hot_keys": min(2, keys) if die.chance(0.4) else 0,
-        "implicit": knobs.pick("implicit", (0.0, 0.2, 0.6)),
+        "implicit": knobs.pick("implicit", (0.2, 0.5, 0.8)),
         "fresh": knobs.pick("fresh", (0.0, 0.1, 0.5)),
         "session": knobs.pick("session", (0.0, 0.25, 1.0)),
         "retries": knobs.pick("retries", (0, 2, 3)),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -104,11 +105,12 @@ def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
     raise origin.field_error(*(misfit(data, inspect.type_info(kind), prefix) or (prefix, said)))
 
 
-def fields_of(kind: Any) -> list[str]:
+@cache
+def fields_of(kind: Any) -> tuple[str, ...]:
     """The keys of a record as a file writes them."""
     record = inspect.type_info(kind)
     assert isinstance(record, inspect.StructType | inspect.DataclassType), kind
-    return [field.encode_name for field in record.fields]
+    return tuple(field.encode_name for field in record.fields)
 
 
 # --- where data does not fit a type --------------------------------------------------------------

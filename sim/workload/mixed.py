@@ -100,6 +100,7 @@ class Mixed(Workload):
         past = Die(dice.stream(client, "read only"))
         names = Die(dice.stream(client, "named"))
         tables = world.chosen(self.tables)
+        kinds = list(accumulate(self._weights))
         session = shape.chance(self.session)
         items: list[TransactionItem] = []
         left = self.operations
@@ -107,7 +108,9 @@ class Mixed(Workload):
             implicit = shape.chance(self.implicit)
             count = 1 if implicit else min(left, shape.count(self.transaction_operations))
             few = shape.some(tables, shape.count(self.transaction_tables))
-            operations = [self._operation(rows.pick(few), chooser, rows) for _ in range(count)]
+            operations = [
+                _operation(rows.pick(few), kinds, chooser, rows, self.values) for _ in range(count)
+            ]
             left -= count
             read_only = past.chance(self.read_only)
             if read_only:
@@ -132,16 +135,18 @@ class Mixed(Workload):
             )
         return Program(client, tuple(items), session)
 
-    def _operation(self, table: CreateTable, chooser: KeyChooser, rows: Die) -> Operation:
-        kind = weighted(list(accumulate(self._weights)), rows)
-        key = key_of(table, chooser.choose(rows))
-        return (
-            Get(table.name, key),
-            Put(table.name, key, spread=self.values),
-            Delete(table.name, key),
-            Scan(table.name),
-            Scan(table.name, metadata=True),
-        )[kind]
+
+def _operation(
+    table: CreateTable, kinds: list[int], chooser: KeyChooser, rows: Die, values: int
+) -> Operation:
+    """An operation on a table; `kinds` are the weights, added up."""
+    kind = weighted(kinds, rows)
+    key = key_of(table, chooser.choose(rows))
+    if kind == 0:
+        return Get(table.name, key)
+    if kind == 1:
+        return Put(table.name, key, spread=values)
+    return Delete(table.name, key) if kind == 2 else Scan(table.name, metadata=kind == 4)
 
 
 def _reading(do: Operation) -> Operation:

@@ -270,3 +270,21 @@ def test_probe_coordinator_ignores_unknown_transactions() -> None:
     assert len(left.asked_for) == 1
     assert left.ran("n1", intent(YOUNGER, key=7)) is None
     assert type(left.finish()) is Finished
+
+
+# --- intents without a lock -----------------------------------------------------------------------
+
+
+def test_a_scan_resolves_an_intent_whose_transaction_holds_a_lock_of_another_partition_only() -> (
+    None
+):
+    """The lock of the other partition does not hide the intent: its lease was lost here."""
+    trio = Trio(partitions=2)
+    trio["n3"].node.handlers[TxStateRequest] = lambda *_: TxState(Timestamp(0), Fate.PENDING)
+    trio.ran("n1", intent(LOST))
+    trio.send(LOST, "put", 2, (2, 6), partition=1)
+    trio.later(20)
+    assert trio["n1"].replica.locks.holds_at(LOST, (1, 1))
+    scan = trio.send(YOUNGER, "scan", None)
+    trio.later(60)
+    assert scan.value.reason is Reason.LOCK_CONFLICT
