@@ -199,7 +199,7 @@ LATENCIES: Final[dict[str, dict[str, float | Table]]] = {
         "0.05": 0.05,
         "0.2": 0.2,
         "lognormal 0.1, 1": _lognormal(0.1, 1),
-        "lognormal 0.3, 10": _lognormal(0.3, 10),
+        "lognormal 0.3, 4": _lognormal(0.3, 4),
         "exponential 0.05, 0.3": _exponential(0.05, 0.3),
         "exponential 0.1, 1": _exponential(0.1, 1),
         "uniform 0 to 0.5": {"distribution": "uniform", "low": 0, "high": 0.5},
@@ -208,7 +208,7 @@ LATENCIES: Final[dict[str, dict[str, float | Table]]] = {
         "0.2": 0.2,
         "1": 1,
         "lognormal 1, 8": _lognormal(1, 8),
-        "lognormal 3, 120": _lognormal(3, 120),
+        "lognormal 3, 40": _lognormal(3, 40),
         "exponential 0.2, 4": _exponential(0.2, 4),
         "exponential 1, 15": _exponential(1, 15),
         "uniform 0 to 5": {"distribution": "uniform", "low": 0, "high": 5},
@@ -220,8 +220,8 @@ OF_CLIENTS: Final = {
     "real": ("0.2", "1", "exponential 0.2, 4"),
 }
 OF_SLOW_LINKS: Final = {
-    "quick": ("exponential 0.1, 1", "lognormal 0.3, 10"),
-    "real": ("exponential 1, 15", "lognormal 3, 120"),
+    "quick": ("exponential 0.1, 1", "lognormal 0.3, 4"),
+    "real": ("exponential 1, 15", "lognormal 3, 40"),
 }
 
 

@@ -99,7 +99,11 @@ def workloads(
 ) -> list[Table]:
     """Clients with transactions of every shape, and with DDL."""
     made = [_mixed(knobs, load_ms, delay_ms)]
-    if knobs.die("ddl storm").chance(0.9):
+    if knobs.die("ddl mix").chance(0.8):
+        made.append(_ddl_mix(knobs, delay_ms))
+    else:
+        knobs.tell("ddl mix", OFF)
+    if knobs.die("ddl storm").chance(0.3):
         made.append(_storm(knobs, load_ms))
     else:
         knobs.tell("ddl storm", OFF)
@@ -167,7 +171,27 @@ KINDS: Final = {
     "tables": {"add": 2, "create": 6, "drop_table": 4, "rename_table": 4},
     "pointless": {"add": 2, "noop": 4, "refused": 4},
 }
-"""Weights of DDL statements, by the name that reports show."""
+"""Weights of statements of a storm, by the name that reports show."""
+
+
+MIXES: Final = {
+    "every kind": {},
+    "columns": {"create": 0, "drop_table": 0, "rename_table": 0, "compound": 8},
+    "in use": {"drop_table": 0, "rename_table": 0, "drop": 1, "index": 4, "constraint": 4},
+    "strict": {"constraint": 6, "unique": 4, "require": 4, "narrow": 4},
+    "objects": {"view": 6, "rename_view": 4, "zone": 4, "alter_zone": 4, "rename_zone": 3},
+    "tables": {"create": 8, "drop_table": 5, "rename_table": 5, "mandatory": 5},
+}
+"""Weights of statements, by the name that reports show."""
+
+
+def _ddl_mix(knobs: Knobs, delay_ms: int) -> Table:
+    die: Die = knobs.die("statements")
+    clients, statements = die.between(1, 3), die.between(4, 8)
+    kinds = die.pick(list(MIXES))
+    knobs.tell("ddl mix", f"{clients} x {statements}, {kinds}")
+    mix: Table = {"name": "ddl_mix", "clients": clients, "operations": statements}
+    return {**mix, "pause_ms": [0, delay_ms], **MIXES[kinds]}
 
 
 def _storm(knobs: Knobs, load_ms: int) -> Table:

@@ -1,0 +1,346 @@
+"""DDL statements of every kind, each made for the schema that is assumed so far.
+
+A *maker* returns the SQL of its kind and changes the assumed schema as the statement will; it
+returns "" where the schema has nothing for it. `ACTIONS` are the actions of an ALTER TABLE.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from ddlsim.workload.assumed import TYPES, Column, Schema, Table, definition, first
+from ddlsim.workload.base import Die, quoted
+
+Action = Callable[[Table, Schema, Die], str]
+Maker = Callable[[Schema, Die], str]
+
+
+# --- actions of an ALTER TABLE -------------------------------------------------------------------
+
+
+def _add(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    column = Column(table.free_column(), die.pick(TYPES), filled=False)
+    text = f"ADD COLUMN {column.name} {column.type}"
+    if die.chance(0.4):
+        column.defaulted, column.filled, column.nullable = True, True, die.chance(0.5)
+        text += f"{'' if column.nullable else ' NOT NULL'} DEFAULT {column.default(die)}"
+    table.columns.append(column)
+    return text
+
+
+def _mandatory(table: Table, schema: Schema, die: Die) -> str:
+    """A mandatory column: refused, or pending until the table was seen empty [110.later.2]."""
+    del schema, die
+    return f"ADD COLUMN {table.free_column()} INT NOT NULL"
+
+
+def _drop(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    if len(table.columns) < 2:
+        return ""
+    return f"DROP COLUMN {table.columns.pop(die.below(len(table.columns))).name}"
+
+
+def _rename(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    if not table.columns:
+        return ""
+    column = die.pick(table.columns)
+    old, column.name = column.name, table.free_column()
+    return f"RENAME COLUMN {old} TO {column.name}"
+
+
+def _retype(table: Table, die: Die, step: int) -> str:
+    able = [column for column in table.columns if column.neighbours(step) and not column.defaulted]
+    if not able:
+        return ""
+    column = die.pick(able)
+    column.type = die.pick(column.neighbours(step))
+    return f"ALTER COLUMN {column.name} SET DATA TYPE {column.type}"
+
+
+def _widen(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    return _retype(table, die, 1)
+
+
+def _narrow(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    return _retype(table, die, -1)
+
+
+def _relax(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    return _nullability(table, die, nullable=True)
+
+
+def _require(table: Table, schema: Schema, die: Die) -> str:
+    """SET NOT NULL where every row has a value: no rule of the documents looks at the rows."""
+    del schema
+    return _nullability(table, die, nullable=False)
+
+
+def _nullability(table: Table, die: Die, *, nullable: bool) -> str:
+    able = [one for one in table.columns if one.nullable != nullable and one.filled]
+    if not able:
+        return ""
+    column = die.pick(able)
+    column.nullable = nullable
+    return f"ALTER COLUMN {column.name} {'DROP' if nullable else 'SET'} NOT NULL"
+
+
+def _default(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    if not table.columns:
+        return ""
+    column = die.pick(table.columns)
+    column.defaulted = not (column.defaulted and die.chance(0.5))
+    change = f"SET DEFAULT {column.default(die)}" if column.defaulted else "DROP DEFAULT"
+    return f"ALTER COLUMN {column.name} {change}"
+
+
+def _computed(table: Table, schema: Schema, die: Die) -> str:
+    """A computed default, which is refused but in a key."""
+    del schema
+    column = die.pick(table.columns) if table.columns else None
+    return "" if column is None else f"ALTER COLUMN {column.name} SET DEFAULT rand_uuid"
+
+
+def _mixed(table: Table, schema: Schema, die: Die) -> str:
+    """Type, nullability and default at once [110.mixed]."""
+    text = _widen(table, schema, die)
+    if not text:
+        return ""
+    column = next(column for column in table.columns if f" {column.name} " in text)
+    column.nullable, column.defaulted = not column.filled or die.chance(0.7), True
+    null = "DROP NOT NULL" if column.nullable else "SET NOT NULL"
+    return f"{text} {null} SET DEFAULT {column.default(die)}"
+
+
+def _constraint(table: Table, schema: Schema, die: Die) -> str:
+    numbers = [column for column in table.columns if column.type in ("INT", "BIGINT")]
+    if not numbers:
+        return ""
+    column, name = die.pick(numbers), schema.free_of_tables("k")
+    table.constraints.append(name)
+    rule = f"UNIQUE ({column.name})" if die.chance(0.5) else f"CHECK ({column.name} > 0)"
+    return f"ADD CONSTRAINT {name} {rule}"
+
+
+def _drop_constraint(table: Table, schema: Schema, die: Die) -> str:
+    del schema
+    if not table.constraints:
+        return ""
+    return f"DROP CONSTRAINT {table.constraints.pop(die.below(len(table.constraints)))}"
+
+
+ACTIONS: Final[dict[str, Action]] = {
+    "add": _add,
+    "drop": _drop,
+    "rename": _rename,
+    "widen": _widen,
+    "narrow": _narrow,
+    "relax": _relax,
+    "require": _require,
+    "default": _default,
+    "computed": _computed,
+    "mixed": _mixed,
+    "constraint": _constraint,
+    "drop_constraint": _drop_constraint,
+    "mandatory": _mandatory,
+}
+"""The actions of an ALTER TABLE by the names of their weights."""
+
+
+def altered(action: Action, schema: Schema, die: Die) -> str:
+    """An ALTER TABLE with one action."""
+    table = die.pick(schema.tables)
+    text = action(table, schema, die)
+    return f"ALTER TABLE {quoted(table.name)} {text}" if text else ""
+
+
+def _compound(schema: Schema, die: Die) -> str:
+    """An ALTER TABLE with two or three actions, in order [110.compat.compound]."""
+    table = die.pick(schema.tables)
+    kinds = die.some([_add, _drop, _rename, _widen, _relax, _default], die.between(2, 3))
+    texts = [text for kind in kinds if (text := kind(table, schema, die))]
+    return f"ALTER TABLE {quoted(table.name)} {', '.join(texts)}" if texts else ""
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _create(schema: Schema, die: Die) -> str:
+    """A new table, or one of the clients that was dropped, as it was at the start."""
+    zone = die.pick(schema.zones) if schema.zones and die.chance(0.5) else ""
+    if schema.gone:
+        spec = schema.gone.pop()
+        schema.tables.append(first(spec))
+        return f"CREATE TABLE {quoted(spec.name)} {definition(spec)}{zone and f' ZONE {zone}'}"
+    name = schema.free_table()
+    schema.tables.append(Table(name, ("id",), [Column("v", "INT")]))
+    return f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT){zone and f' ZONE {zone}'}"
+
+
+def _drop_table(schema: Schema, die: Die) -> str:
+    """Drop a table that no view reads; the next CREATE TABLE brings one of the clients back."""
+    able = [table for table in schema.tables if table.name not in schema.views.values()]
+    if len(schema.tables) < 2 or not able:
+        return ""
+    table = die.pick(able)
+    schema.tables.remove(table)
+    if table.spec is not None:
+        schema.gone.append(table.spec)
+    return f"DROP TABLE {quoted(table.name)}"
+
+
+def _rename_table(schema: Schema, die: Die) -> str:
+    """Rename a table, a table of the clients back to its first name where it has another."""
+    table = die.pick(schema.tables)
+    old, names = table.name, [one.name for one in schema.tables]
+    table.name = table.home if table.home and table.home not in names else schema.free_table()
+    for view, base in list(schema.views.items()):
+        schema.views[view] = table.name if base == old else base
+    return f"ALTER TABLE {quoted(old)} RENAME TO {quoted(table.name)}"
+
+
+# --- indexes, views, zones -----------------------------------------------------------------------
+
+
+def _indexed(schema: Schema, die: Die, *, unique: bool) -> str:
+    able = [table for table in schema.tables if table.columns]
+    if not able:
+        return ""
+    table, name = die.pick(able), schema.free_of_tables("i")
+    columns = die.some([column.name for column in table.columns], die.between(1, 2))
+    table.indexes.append(name)
+    kind = "UNIQUE INDEX" if unique else "INDEX"
+    return f"CREATE {kind} {name} ON {quoted(table.name)} ({', '.join(columns)})"
+
+
+def _index(schema: Schema, die: Die) -> str:
+    return _indexed(schema, die, unique=False)
+
+
+def _unique(schema: Schema, die: Die) -> str:
+    return _indexed(schema, die, unique=True)
+
+
+def _drop_index(schema: Schema, die: Die) -> str:
+    able = [table for table in schema.tables if table.indexes]
+    if not able:
+        return ""
+    table = die.pick(able)
+    return f"DROP INDEX {table.indexes.pop(die.below(len(table.indexes)))}"
+
+
+def _view(schema: Schema, die: Die) -> str:
+    name, table = schema.free_view(), die.pick(schema.tables)
+    schema.views[name] = table.name
+    return f"CREATE VIEW {name} AS SELECT * FROM {quoted(table.name)}"
+
+
+def _rename_view(schema: Schema, die: Die) -> str:
+    if not schema.views:
+        return ""
+    old, new = die.pick(list(schema.views)), schema.free_view()
+    schema.views[new] = schema.views.pop(old)
+    return f"ALTER VIEW {old} RENAME TO {new}"
+
+
+def _drop_view(schema: Schema, die: Die) -> str:
+    if not schema.views:
+        return ""
+    name = die.pick(list(schema.views))
+    del schema.views[name]
+    return f"DROP VIEW {name}"
+
+
+def _zone(schema: Schema, die: Die) -> str:
+    name = schema.free_zone()
+    schema.zones.append(name)
+    return f"CREATE ZONE {name} WITH (PARTITIONS = {die.between(1, 2)}, REPLICAS = 1)"
+
+
+def _alter_zone(schema: Schema, die: Die) -> str:
+    if not schema.zones:
+        return ""
+    zone = die.pick(schema.zones)
+    if die.chance(0.4):
+        schema.default_zone = zone
+        return f"ALTER ZONE {zone} SET DEFAULT"
+    changed = die.pick(("REPLICAS = 2", "REPLICAS = 1", "PARTITIONS = 3"))
+    return f"ALTER ZONE {zone} SET ({changed})"
+
+
+def _rename_zone(schema: Schema, die: Die) -> str:
+    if not schema.zones:
+        return ""
+    old, new = schema.zones.pop(die.below(len(schema.zones))), schema.free_zone()
+    schema.zones.append(new)
+    schema.default_zone = new if schema.default_zone == old else schema.default_zone
+    return f"ALTER ZONE {old} RENAME TO {new}"
+
+
+def _drop_zone(schema: Schema, die: Die) -> str:
+    able = [zone for zone in schema.zones if zone != schema.default_zone]
+    if not able:
+        return ""
+    zone = die.pick(able)
+    schema.zones.remove(zone)
+    return f"DROP ZONE {zone}"
+
+
+# --- statements without effect --------------------------------------------------------------------
+
+
+def _noop(schema: Schema, die: Die) -> str:
+    table = die.pick(schema.tables)
+    name, key = quoted(table.name), quoted(table.key[0])
+    return die.pick(
+        (
+            f"CREATE TABLE IF NOT EXISTS {name} (id INT PRIMARY KEY)",
+            f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {key} INT",
+            f"ALTER TABLE {name} DROP COLUMN IF EXISTS never",
+            "DROP TABLE IF EXISTS never",
+            "DROP INDEX IF EXISTS never",
+            "DROP VIEW IF EXISTS never",
+            "DROP ZONE IF EXISTS never",
+        )
+    )
+
+
+def _refused(schema: Schema, die: Die) -> str:
+    table = die.pick(schema.tables)
+    name, key = quoted(table.name), quoted(table.key[0])
+    return die.pick(
+        (
+            f"CREATE TABLE {name} (id INT PRIMARY KEY)",
+            f"ALTER TABLE {name} ADD COLUMN {key} INT",
+            f"ALTER TABLE {name} DROP COLUMN {key}",
+            "ALTER TABLE never ADD COLUMN v INT",
+            "DROP TABLE never",
+            "DROP VIEW never",
+        )
+    )
+
+
+MAKERS: Final[dict[str, Maker]] = {
+    "compound": _compound,
+    "create": _create,
+    "drop_table": _drop_table,
+    "rename_table": _rename_table,
+    "index": _index,
+    "unique": _unique,
+    "drop_index": _drop_index,
+    "view": _view,
+    "rename_view": _rename_view,
+    "drop_view": _drop_view,
+    "zone": _zone,
+    "alter_zone": _alter_zone,
+    "rename_zone": _rename_zone,
+    "drop_zone": _drop_zone,
+    "noop": _noop,
+    "refused": _refused,
+}
+"""Every other statement by the name of its weight."""
