@@ -160,6 +160,7 @@ def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
     }
     knobs.tell("hot keys", table["hot_keys"])
     table["named"] = knobs.pick("named columns", (0.0, 0.0, 0.3))
+    table["values"] = knobs.pick("values of a column", (0, 0, 3, 12))
     table["read_only"] = knobs.pick("read only", (0.0, 0.1, 0.4))
     return table
 
@@ -187,7 +188,7 @@ MIXES: Final = {
 
 def _ddl_mix(knobs: Knobs, delay_ms: int) -> Table:
     die: Die = knobs.die("statements")
-    clients, statements = die.between(1, 3), die.between(4, 8)
+    clients, statements = die.pick((1, 1, 1, 2)), die.between(5, 12)
     kinds = die.pick(list(MIXES))
     knobs.tell("ddl mix", f"{clients} x {statements}, {kinds}")
     mix: Table = {"name": "ddl_mix", "clients": clients, "operations": statements}

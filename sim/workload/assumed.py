@@ -64,53 +64,52 @@ class Table:
         """The name that the clients use; "" where they do not know the table."""
         return "" if self.spec is None else self.spec.name
 
-    def free_column(self) -> str:
-        """The first of `m1`, `m2`, … that the table does not have: names come back."""
-        return _free("m", [column.name for column in self.columns])
-
 
 @dataclass
 class Schema:
-    """Tables, views by the table that they read, zones; `gone` are dropped ones of the start."""
+    """Tables, views by the table that they read, zones; `gone` are dropped ones of the start.
+
+    New names end with `suffix`, so that two clients never give the same.
+    """
 
     tables: list[Table]
     gone: list[CreateTable] = field(default_factory=list)
+    suffix: str = ""
     views: dict[str, str] = field(default_factory=dict)
     zones: list[str] = field(default_factory=list)
     default_zone: str = "Default"
 
+    def free_column(self, table: Table) -> str:
+        """The first of `m1`, `m2`, … that the table does not have: names come back."""
+        return self._free("m", [column.name for column in table.columns])
+
     def free_table(self) -> str:
         """A name that no table has."""
-        return _free("t", [table.name for table in self.tables])
+        return self._free("t", [table.name for table in self.tables])
 
     def free_view(self) -> str:
         """A name that no view has."""
-        return _free("w", list(self.views))
+        return self._free("w", list(self.views))
 
     def free_zone(self) -> str:
         """A name that no zone has."""
-        return _free("y", self.zones)
+        return self._free("y", self.zones)
 
     def free_of_tables(self, letter: str) -> str:
         """A name that no index (`i`) and no constraint (`k`) of a table has."""
         taken = [name for table in self.tables for name in (*table.indexes, *table.constraints)]
-        return _free(letter, taken)
+        return self._free(letter, taken)
 
-    def base(self, name: str) -> Table:
-        """The table of this name."""
-        return next(table for table in self.tables if table.name == name)
-
-
-def _free(letter: str, taken: list[str]) -> str:
-    number = 1
-    while f"{letter}{number}" in taken:
-        number += 1
-    return f"{letter}{number}"
+    def _free(self, letter: str, taken: list[str]) -> str:
+        number = 1
+        while f"{letter}{number}{self.suffix}" in taken:
+            number += 1
+        return f"{letter}{number}{self.suffix}"
 
 
-def at_start(tables: tuple[CreateTable, ...]) -> Schema:
+def at_start(tables: tuple[CreateTable, ...], suffix: str = "") -> Schema:
     """The schema with which a run begins."""
-    return Schema([first(table) for table in tables])
+    return Schema([first(table) for table in tables], suffix=suffix)
 
 
 def first(spec: CreateTable) -> Table:

@@ -26,13 +26,13 @@ TRIES: Final = 20
 @workload
 @dataclass(frozen=True, kw_only=True)
 class DdlMix(Workload):
-    """All clients together run `operations` statements each on one schema, tables in use first.
+    """Each client runs `operations` statements, made for the schema that its earlier ones leave.
 
-    Statements are made one after the other for the schema that the earlier ones leave, and dealt to
-    the clients in turn. The other fields are weights: actions of an ALTER TABLE alone, `compound`
-    ones, and statements about tables, indexes, views and zones; `require` is SET NOT NULL, `mixed`
-    changes type, nullability and default at once, `mandatory` adds a column that is NOT NULL
-    without a default. `noop` has IF [NOT] EXISTS, `refused` is refused.
+    New names are each client's own; what another client renames or drops meanwhile is refused. The
+    other fields are weights: actions of an ALTER TABLE alone, `compound` ones, and statements about
+    tables, indexes, views and zones; `require` is SET NOT NULL, `mixed` changes type, nullability
+    and default at once, `mandatory` adds a column that is NOT NULL without a default. `noop` has
+    IF [NOT] EXISTS, `refused` is refused.
     """
 
     name: ClassVar[str] = "ddl_mix"
@@ -83,17 +83,24 @@ class DdlMix(Workload):
         return [getattr(self, name) for name in KINDS]
 
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
-        clients = world.clients(self.clients)
-        die = Die(dice.stream(world.label, "statements"))
-        schema = at_start(world.chosen(self.tables))
+        return [
+            self._program(client, number, world, dice)
+            for number, client in enumerate(world.clients(self.clients), 1)
+        ]
+
+    def _program(self, client: str, number: int, world: WorkloadWorld, dice: Dice) -> Program:
+        die = Die(dice.stream(client, "statements"))
+        schema = at_start(world.chosen(self.tables), "" if number == 1 else f"_{number}")
         cumulated = list(accumulate(self._weights))
-        items: dict[str, list[DdlItem]] = {client: [] for client in clients}
-        for _ in range(self.operations):
-            for client in clients:
-                sql = _statement(cumulated, schema, die)
-                pause_us = die.duration_us(self.pause_ms)
-                items[client].append(DdlItem(die.pick(world.nodes), sql, pause_us))
-        return [Program(client, tuple(made)) for client, made in items.items()]
+        items = [
+            DdlItem(
+                node=die.pick(world.nodes),
+                sql=_statement(cumulated, schema, die),
+                pause_us=die.duration_us(self.pause_ms),
+            )
+            for _ in range(self.operations)
+        ]
+        return Program(client, tuple(items))
 
 
 def _statement(cumulated: list[int], schema: Schema, die: Die) -> str:

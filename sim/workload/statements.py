@@ -18,8 +18,7 @@ Maker = Callable[[Schema, Die], str]
 
 
 def _add(table: Table, schema: Schema, die: Die) -> str:
-    del schema
-    column = Column(table.free_column(), die.pick(TYPES), filled=False)
+    column = Column(schema.free_column(table), die.pick(TYPES), filled=False)
     text = f"ADD COLUMN {column.name} {column.type}"
     if die.chance(0.4):
         column.defaulted, column.filled, column.nullable = True, True, die.chance(0.5)
@@ -30,8 +29,8 @@ def _add(table: Table, schema: Schema, die: Die) -> str:
 
 def _mandatory(table: Table, schema: Schema, die: Die) -> str:
     """A mandatory column: refused, or pending until the table was seen empty [110.later.2]."""
-    del schema, die
-    return f"ADD COLUMN {table.free_column()} INT NOT NULL"
+    del die
+    return f"ADD COLUMN {schema.free_column(table)} INT NOT NULL"
 
 
 def _drop(table: Table, schema: Schema, die: Die) -> str:
@@ -42,11 +41,10 @@ def _drop(table: Table, schema: Schema, die: Die) -> str:
 
 
 def _rename(table: Table, schema: Schema, die: Die) -> str:
-    del schema
     if not table.columns:
         return ""
     column = die.pick(table.columns)
-    old, column.name = column.name, table.free_column()
+    old, column.name = column.name, schema.free_column(table)
     return f"RENAME COLUMN {old} TO {column.name}"
 
 

@@ -150,10 +150,12 @@ class _Readers:
                 place = (resolved.op, resolved.node, resolved.object_id)
                 self._arrived.setdefault(place, []).append((at, resolved.at_us))
         self._known: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+        self._begun_us: dict[str, int] = {}
         for _, moved in self._case.of(PartitionSafeTime) if self._arrived else ():
             stamps, instants = self._known.setdefault((moved.node, moved.group), ([], []))
             stamps.append(moved.ts)
             instants.append(moved.at_us)
+            self._begun_us.setdefault(moved.group, moved.at_us)
 
     def check(self) -> Iterator[Anomaly]:
         """Each read against both bounds."""
@@ -181,6 +183,9 @@ class _Readers:
         shown_ms = physical_ms(Timestamp(read_ts)) + 1
         nodes = [node for node in self._case.header.settings if node]
         shown_us = max(clocks.shows_us(node, shown_ms, arrived_us) for node in nodes)
+        # a group is not there before its first use: idle commands begin with it
+        begun_us = self._begun_us.get(f"{read.object_id}/{read.partition}", 0)
+        shown_us = max(shown_us, min(begun_us, read.at_us))
         bound_us = (
             shown_us
             + largest_us(self._case, "partition_idle_ms")

@@ -46,11 +46,11 @@ def test_another_design_meets_the_same_world() -> None:
 
 
 def test_what_is_drawn_is_told_to_people() -> None:
-    told = ddlsim("run", "--swarm", "--seed", "3").out
-    assert "\ndrawn         load_ms " in told
+    told = ddlsim("run", "--swarm", "--seed", "7").out
+    assert "\ndrawn         nodes " in told
     assert "\nnemesis       " in told
     assert "\noff           " in told
-    assert told.endswith("repeat: ddlsim run --swarm --seed 3\n")
+    assert told.endswith("repeat: ddlsim run --swarm --seed 7\n")
 
 
 def test_the_worlds_are_kept_and_run_as_ordinary_scenarios(tmp_path: Path) -> None:
