@@ -105,12 +105,14 @@ def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
     raise origin.field_error(*(misfit(data, inspect.type_info(kind), prefix) or (prefix, said)))
 
 
-@cache
-def fields_of(kind: Any) -> tuple[str, ...]:
+_type_info: Final = cache(inspect.type_info)
+
+
+def fields_of(kind: Any) -> list[str]:
     """The keys of a record as a file writes them."""
-    record = inspect.type_info(kind)
+    record = _type_info(kind)
     assert isinstance(record, inspect.StructType | inspect.DataclassType), kind
-    return tuple(field.encode_name for field in record.fields)
+    return [field.encode_name for field in record.fields]
 
 
 # --- where data does not fit a type --------------------------------------------------------------
