@@ -50,6 +50,7 @@ LISTS: Final = (
     "clauses",
     "reasons",
     "probes",
+    "moments",
     "rules",
     "settings",
     "figures",

@@ -56,6 +56,14 @@ class ListedReason(Listed):
     schema: bool
 
 
+class ListedMoment(Listed):
+    """Something at which a fault can begin or heal: its fields, and the roles that it binds."""
+
+    kind: Literal["probe", "event", "point", "sent", "delivered"]
+    fields: list[str]
+    roles: list[str]
+
+
 class ListedRule(Listed):
     """A value of a field of a design; `rule` is null for a field that takes a whole number."""
 
@@ -94,6 +102,7 @@ LISTED: Final[dict[str, type]] = {
     "clauses": ListedClause,
     "reasons": ListedReason,
     "probes": Listed,
+    "moments": ListedMoment,
     "rules": ListedRule,
     "settings": ListedSetting,
     "figures": ListedFigure,

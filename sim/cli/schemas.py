@@ -26,6 +26,7 @@ from ddlsim.nemesis.base import FAULTS
 from ddlsim.registry import Registry
 from ddlsim.scenario.config import NodeClock, NodeProtocol
 from ddlsim.scenario.faults import FaultTimes
+from ddlsim.scenario.moments import moments
 from ddlsim.scenario.rules import fields_of_designs, is_number, rules_of
 from ddlsim.scenario.scenario import NO_MUTANT
 from ddlsim.scenario.script import EVENT
@@ -136,6 +137,10 @@ def _list() -> Schema:
 def _scenario() -> Schema:
     defs = _components([ScenarioTable, NodeProtocol, NodeClock, FaultTimes])
     times = defs.pop("FaultTimes")["properties"]
+    defs["Moment"] = _known(moments())
+    _narrow(defs["MomentTable"]["properties"], "moment", _ref("Moment"))
+    for key in ("when", "until"):
+        times[key] = {"anyOf": [_ref("Moment"), _ref("MomentTable")]}
     top = defs["ScenarioTable"]["properties"]
     names = sorted({*CHECKERS, *(one.invariant for _, one in CHECKERS.items())})
     defs["Expect"] = _expect(names)
@@ -234,7 +239,7 @@ def _plugin(name: str, kind: type[Any], more: dict[str, Schema]) -> Schema:
         _narrow(properties, "kind", _known([*message_kinds()]))
     summary: str = getattr(kind, "summary")  # noqa: B009 - of every plug-in, not of its type
     if getattr(kind, "instant", False):
-        more = {key: each for key, each in more.items() if key != "for_ms"}
+        more = {key: each for key, each in more.items() if key not in ("for_ms", "until")}
     return {
         "type": "object",
         "description": f"{summary}.\n\n{inspect.getdoc(kind)}",

@@ -171,6 +171,15 @@ def probes() -> Iterator[Entry]:
     return (_entry(probe.name, probe.sentence, OURS) for probe in known())
 
 
+def moments() -> Iterator[Entry]:
+    """Everything at which a fault can begin or heal, and the roles that it binds."""
+    from ddlsim.scenario.moments import moments as known
+
+    for name, one in sorted(known().items()):
+        more = {"kind": one.source, "fields": list(one.fields), "roles": list(one.roles)}
+        yield _entry(name, one.sentence, OURS, one.source, **more)
+
+
 def rules() -> Iterator[Entry]:
     """Every rule of every field that `[strategy]` of a scenario may set, field by field."""
     from ddlsim.scenario.rules import fields_of_designs, is_number, rules_of
@@ -242,6 +251,7 @@ LISTS: Final[dict[str, Callable[[], Iterable[Entry]]]] = {
     "clauses": clauses,
     "reasons": reasons,
     "probes": probes,
+    "moments": moments,
     "rules": rules,
     "settings": settings,
     "figures": figures,

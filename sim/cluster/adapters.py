@@ -5,6 +5,7 @@ bound to the host's own methods, so that the port costs nothing there.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -18,14 +19,39 @@ from ddlsim.model.settings import Settings
 from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms
 
 
-class Recorder:
-    """Writes the events of a run to its history or stream; nothing where recording is off."""
+class Listeners:
+    """What is called when something happens in a run: by class of event, by probe, by pause point.
 
-    def __init__(self, history: History, *, recording: bool, stream: Stream | None = None) -> None:
+    A point's listener returns what the task must wait for, or None.
+    """
+
+    def __init__(self) -> None:
+        self.events: dict[type, Callable[[Any], None]] = {}
+        self.probes: dict[str, Callable[[str | None], None]] = {}
+        self.points: dict[str, Callable[[str, str | None], Future[Any] | None]] = {}
+
+
+class Recorder:
+    """Writes the events of a run to its history or stream; nothing where recording is off.
+
+    `observed` is whether the protocol has to make events at all: to be written, or for listeners.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        *,
+        recording: bool,
+        stream: Stream | None = None,
+        listeners: Listeners | None = None,
+    ) -> None:
         self.history = history
         self.recording = recording
+        self.observed = recording or listeners is not None
+        self.listeners = listeners
         write = history.events.append if stream is None else stream.record
-        self.record: Callable[[Any], None] = write if recording else _forget
+        write = write if recording else _forget
+        self.record: Callable[[Any], None] = write if listeners is None else heard(write, listeners)
         self._once: dict[object, None] = {}
 
     def is_first(self, key: object) -> bool:
@@ -35,13 +61,28 @@ class Recorder:
         once[key] = None
         return len(once) > before
 
-    def probe(self, name: str) -> None:
-        """Count that a probe was reached."""
+    def probe(self, name: str, node: str | None = None) -> None:
+        """Count that a probe was reached, on a node unless it is the cluster's."""
         self.history.probes[name] += 1
+        if self.listeners is not None and name in self.listeners.probes:
+            self.listeners.probes[name](node)
 
 
 def _forget(event: object) -> None:
     """Record nothing."""
+
+
+def heard(write: Callable[[Any], None], listeners: Listeners) -> Callable[[Any], None]:
+    """`write` an event, then call the listener for its class."""
+    events = listeners.events
+
+    def record(event: object) -> None:
+        write(event)
+        listener = events.get(type(event))
+        if listener is not None:
+            listener(event)
+
+    return record
 
 
 class ClockWaiters:
@@ -133,7 +174,7 @@ class NodePort:
         self.name = host.name
         self.settings = settings
         self.disk = host.disk
-        self.recording = recorder.recording
+        self.recording = recorder.observed
         self.disk_delay_us = 0
         self.clock = self._begun(clock)
         self.record: Callable[[Any], None] = recorder.record
@@ -147,6 +188,10 @@ class NodePort:
         self.watch: Stopwatch = host.loop
         self._pauses = pauses
         self._probes = recorder.history.probes
+        self._listeners = recorder.listeners
+        self.probe: Callable[[str], None] = self._count
+        if recorder.listeners is not None:
+            self.probe = partial(recorder.probe, node=host.name)
         self._waiters = ClockWaiters(host, self.clock)
         self.clock_passes = self._waiters.passes
 
@@ -168,15 +213,18 @@ class NodePort:
         """Run a task of this incarnation beside the present one."""
         self._host.spawn(task)
 
-    def probe(self, name: str) -> None:
+    def _count(self, name: str) -> None:
         """Count that a rare branch was reached."""
         self._probes[name] += 1
 
     def pause_at(self, point: str, tx: str | None = None) -> Awaitable[None] | None:
         """A named point of the protocol: None to go on, or what a scripted pause makes wait."""
+        until = None
+        if self._listeners is not None and point in self._listeners.points:
+            until = self._listeners.points[point](self.name, tx)
         if not self._pauses.planned:
-            return None
-        until = self._pauses.take(self.name, point, tx)
-        if until is not None:
+            return until
+        scripted = self._pauses.take(self.name, point, tx)
+        if scripted is not None:
             self.probe(f"paused-{point}")
-        return until
+        return scripted or until

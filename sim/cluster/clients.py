@@ -59,7 +59,7 @@ class ClientHost:
         self.host = Host(cluster.loop, cluster.network, name, PhysicalClock(cluster.loop))
         self.request: Callable[..., Awaitable[Any]] = self.host.request
         self._loop = cluster.loop
-        self.recording = cluster.recorder.recording
+        self.recording = cluster.recorder.observed
         self.record = cluster.recorder.record
         self.open: dict[str, tuple[Any, str]] = {}  # each operation's request and its node
         settings = cluster.ports[cluster.leader].settings

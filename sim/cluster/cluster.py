@@ -97,7 +97,7 @@ class Cluster:
         """The meta storage leader; the last one if there is none now."""
         return self._newest_leader([s.metastorage.group for s in self.servers.values()])
 
-    def leader_of(self, group: str) -> str:
+    def leader_of(self, group: str | PartitionId) -> str:
         """The node that leads `meta`, or the partition `t/0`; the last leader if there is none.
 
         Raises `VacantRoleError` where the table is not there or never had a primary.
@@ -107,9 +107,9 @@ class Cluster:
         place = self.place_of(group)
         groups = [server.group_of(place) for server in self.servers.values()]
         found = [group for group in groups if group is not None]
-        return self._newest_leader(found) if found else self._holder(place)
+        return self._newest_leader(found) if found else self.holder_of(place)
 
-    def member_of(self, group: str, node: str) -> Group | None:
+    def member_of(self, group: str | PartitionId, node: str) -> Group | None:
         """A node's member of `meta` or `t/0`, if it has one."""
         server = self.servers[node]
         if group == META:
@@ -123,9 +123,10 @@ class Cluster:
 
     def primary_of(self, table_name: str, partition: int = 0) -> str:
         """The primary of a partition, or the last one; `VacantRoleError` if there is none yet."""
-        return self._holder((self.table_id(table_name), partition))
+        return self.holder_of((self.table_id(table_name), partition))
 
-    def _holder(self, place: PartitionId) -> str:
+    def holder_of(self, place: PartitionId) -> str:
+        """The primary of a partition, or the last one; `VacantRoleError` if there is none yet."""
         lease = self.servers[self.leader].metastorage.leases.of(place)
         if lease is None:
             raise VacantRoleError(f"{place} never had a primary")
@@ -135,8 +136,10 @@ class Cluster:
         """By how much a node delays applying the meta storage, by stage."""
         return self._delays[node]
 
-    def place_of(self, partition: str) -> PartitionId:
+    def place_of(self, partition: str | PartitionId) -> PartitionId:
         """`t/0` as (table id, number)."""
+        if not isinstance(partition, str):
+            return partition
         table, _, number = partition.partition("/")
         return self.table_id(table), int(number or 0)
 

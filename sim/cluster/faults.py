@@ -11,13 +11,24 @@ what faults do to nodes, groups and settings, and counts those that overlap ther
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
 
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted, SettingChanged
-from ddlsim.kernel.channel import LinkProfile
-from ddlsim.kernel.network import Block, Override, Rule, Slow
-from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.roles import COORDINATOR, LEADER, META, PLACE_LEADER, PRIMARY, place_of
+from ddlsim.kernel.channel import Envelope, LinkProfile
+from ddlsim.kernel.network import Block, Copy, Delay, Override, Rule, Slow, Strike, Verdict
+from ddlsim.nemesis.actions import Fate, FaultActions
+from ddlsim.nemesis.roles import (
+    COORDINATOR,
+    LEADER,
+    META,
+    OF_MOMENTS,
+    PLACE_LEADER,
+    PRIMARY,
+    place_of,
+)
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.raft import RaftLog
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import disk_name
@@ -38,7 +49,7 @@ class ClusterFaults:
         self._crashes: Counter[str] = Counter()
         self._torn: dict[str, int] = {}
         self._pauses: Counter[str] = Counter()
-        self._expiries: Counter[str] = Counter()
+        self._expiries: Counter[PartitionId] = Counter()
         self._values: dict[tuple[str, str], dict[object, int]] = {}
 
     # --- nodes ------------------------------------------------------------------------------------
@@ -133,7 +144,7 @@ class ClusterFaults:
 
     # --- groups and leases ------------------------------------------------------------------------
 
-    def transfer(self, group: str, to: str | None) -> None:
+    def transfer(self, group: str | PartitionId, to: str | None) -> None:
         """Make the leader of `meta` or `t/0` hand over to the voter `to`, or to the next voter.
 
         Nothing happens where the leader is down or `to` is no other voter.
@@ -148,36 +159,70 @@ class ClusterFaults:
             found.transfer_to(to)
             self.cluster.recorder.probe("transfer")
 
-    def re_elect(self, group: str) -> None:
+    def re_elect(self, group: str | PartitionId) -> None:
         """Make the leader step down and stand for election at once, unless it is down."""
         found = self._led(group)
         if found is not None:
             found.re_elect()
 
-    def _led(self, group: str) -> Group | None:
+    def _led(self, group: str | PartitionId) -> Group | None:
         """The group's member on the node that leads it; None if that is down or does not lead."""
         cluster = self.cluster
         leader = cluster.leader_of(group)
         found = cluster.member_of(group, leader) if cluster.hosts[leader].alive else None
         return found if found is not None and found.is_leader else None
 
-    def expire_lease(self, partition: str) -> Undo:
+    def expire_lease(self, partition: str | PartitionId) -> Undo:
         """Stop renewing the present lease of a partition; when it has ended another begins."""
-        self._expiries[partition] += 1
-        if self._expiries[partition] == 1:
-            place = self.cluster.place_of(partition)
+        place = self.cluster.place_of(partition)
+        self._expiries[place] += 1
+        if self._expiries[place] == 1:
             for server in self.cluster.servers.values():
                 lease = server.metastorage.leases.of(place)
                 if lease is not None:
                     server.driver.not_renewed[place] = lease.start_ts
-        return lambda: self._end_expiry(partition)
+        return lambda: self._end_expiry(place)
 
-    def _end_expiry(self, partition: str) -> None:
-        self._expiries[partition] -= 1
-        if not self._expiries[partition]:
-            place = self.cluster.place_of(partition)
+    def _end_expiry(self, place: PartitionId) -> None:
+        self._expiries[place] -= 1
+        if not self._expiries[place]:
             for server in self.cluster.servers.values():
                 server.driver.not_renewed.pop(place, None)
+
+
+def node_of(cluster: Cluster, role: str) -> str:
+    """The node that plays a role now; a node's name stands for itself.
+
+    Raises `VacantRoleError` if no node plays it.
+    """
+    if role == LEADER:
+        return cluster.leader
+    if match := PRIMARY.match(role):
+        return cluster.primary_of(match[1], int(match[2] or 0))
+    if match := PLACE_LEADER.match(role):
+        return cluster.leader_of(f"{match[1]}/{match[2] or 0}")
+    if match := COORDINATOR.match(role):
+        return cluster.asked.get(match[1], next(iter(cluster.hosts)))
+    assert role in cluster.hosts, f"no node or role is called {role!r}"
+    return role
+
+
+class MomentThatCame(Protocol):
+    """The occurrence of a moment at which a fault begins."""
+
+    @property
+    def envelope(self) -> Envelope | None:
+        """The message that is being sent on a link."""
+
+    def resolve(self, role: str) -> str:
+        """The node that plays one of its roles; `VacantRoleError` if none does."""
+
+    def group(self, role: str) -> str | PartitionId:
+        """Its group or partition; `VacantRoleError` if it has none."""
+
+
+def _nothing(by_us: Micros) -> None:
+    """Of a fault that lasts until it is healed."""
 
 
 class FaultInProgress(FaultActions):
@@ -191,6 +236,9 @@ class FaultInProgress(FaultActions):
         self._cuts: dict[str, list[Rule]] = {}
         self._rules: list[Rule] = []
         self._overrides: list[Override] = []
+        self._moment: MomentThatCame | None = None
+        self.when_over: Callable[[Micros], None] = _nothing
+        """Called when the fault is over by itself after so long."""
 
     @property
     def without_effect(self) -> str | None:
@@ -208,18 +256,14 @@ class FaultInProgress(FaultActions):
     def nodes(self) -> Sequence[str]:
         return tuple(self._cluster.hosts)
 
+    def begins_at(self, moment: "MomentThatCame") -> None:
+        """The fault begins at a moment, which binds roles."""
+        self._moment = moment
+
     def resolve(self, role: str) -> str:
-        cluster = self._cluster
-        if role == LEADER:
-            return cluster.leader
-        if match := PRIMARY.match(role):
-            return cluster.primary_of(match[1], int(match[2] or 0))
-        if match := PLACE_LEADER.match(role):
-            return cluster.leader_of(f"{match[1]}/{match[2] or 0}")
-        if match := COORDINATOR.match(role):
-            return cluster.asked.get(match[1], next(iter(cluster.hosts)))
-        assert role in cluster.hosts, f"no node or role is called {role!r}"
-        return role
+        if role in OF_MOMENTS and self._moment is not None:
+            return self._moment.resolve(role)
+        return node_of(self._cluster, role)
 
     def later(self, by_us: Micros, call: Callable[[], None]) -> None:
         undone = self._undone
@@ -273,6 +317,31 @@ class FaultInProgress(FaultActions):
         self._overrides.append(override)
         self._undo.append(override.remove)
 
+    def strike_next(
+        self, fate: Fate, *, count: int, sender: str | None, to: str | None, kind: str
+    ) -> None:
+        self._strike(fate, sender, to, kind, count=count)
+
+    def strike_its_message(self, fate: Fate) -> None:
+        assert self._moment is not None, "the fault begins at a moment"
+        self._strike(fate, only=self._moment.envelope)
+
+    def _strike(
+        self,
+        fate: Fate,
+        sender: str | None = None,
+        to: str | None = None,
+        kind: str | None = None,
+        *,
+        count: int = 1,
+        only: Envelope | None = None,
+    ) -> None:
+        fates: dict[str, Verdict | Delay | Copy]
+        fates = {"lost": Verdict.DROP, "late": Delay(fate.by_us), "doubled": Copy(fate.by_us)}
+        over = partial(self.when_over, fate.by_us)
+        rule = Strike(sender, to, kind, fate=fates[fate.what], count=count, only=only, over=over)
+        self._install(rule)
+
     def _install(self, rule: Rule) -> None:
         self._cluster.network.install(rule)
         self._rules.append(rule)
@@ -321,8 +390,10 @@ class FaultInProgress(FaultActions):
     def expire_lease(self, place: str) -> None:
         self._undo.append(self._faults.expire_lease(self._full_name(place)))
 
-    def _full_name(self, group: str) -> str:
+    def _full_name(self, group: str) -> str | PartitionId:
         """`t/0` for `t`; raises `VacantRoleError` where the table is not there."""
+        if group in OF_MOMENTS and self._moment is not None:
+            return self._moment.group(group)
         place = place_of(group)
         if group == META or place is None:
             return group

@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Final
 
 import ddlsim
-from ddlsim.cluster.adapters import Recorder
+from ddlsim.cluster.adapters import Listeners, Recorder
 from ddlsim.cluster.clients import ClientHost, ProgramRunner
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.designs import declared, design
-from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
+from ddlsim.cluster.faults import ClusterFaults
 from ddlsim.cluster.final_state import alive, at_rest, read_back
+from ddlsim.cluster.nemesis import Nemesis, awaits_moments
 from ddlsim.cluster.timeline import Timeline
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.history.stream import Stream, streamed
 from ddlsim.history.world_events import (
-    FaultBegan,
-    FaultHealed,
     LeftOpen,
     MessageDelivered,
     MessageSent,
@@ -32,9 +31,7 @@ from ddlsim.history.world_events import (
 from ddlsim.kernel.channel import TracedEnvelope
 from ddlsim.kernel.engine import FOREVER
 from ddlsim.kernel.rng import quantiles
-from ddlsim.nemesis.base import FAULTS, Fault, affected_nodes
-from ddlsim.nemesis.roles import VacantRoleError
-from ddlsim.plan.records import ClockStep, FaultPlan, Plan
+from ddlsim.plan.records import ClockStep, Plan
 from ddlsim.units import US_PER_MS
 
 COLLECT_AFTER: Final = 50_000
@@ -99,17 +96,17 @@ class Run:
         self._stream = stream
         if stream is not None:
             stream.begin(self.history.header)
-        recorder = Recorder(self.history, recording=plan.recording, stream=stream)
+        listeners = Listeners() if awaits_moments(plan) else None
+        recorder = Recorder(
+            self.history, recording=plan.recording, stream=stream, listeners=listeners
+        )
         self.cluster = Cluster(plan, chosen, parts, recorder)
         self.loop = self.cluster.loop
         self._recorder = recorder
         self._clients: dict[str, ClientHost] = {}
         self._programs: list[ProgramRunner] = []
         self._cluster_faults = ClusterFaults(self.cluster)
-        self._faults: list[tuple[Fault, FaultInProgress, FaultPlan]] = []
-        self._healed: dict[int, None] = {}
-        self._on_vacant_role: dict[int, None] = {}
-        self._affected: dict[int, tuple[str, ...]] = {}
+        self._nemesis = Nemesis(self.cluster, self._cluster_faults, listeners)
         if plan.trace:
             self.cluster.network.trace = self._trace
 
@@ -159,12 +156,7 @@ class Run:
                 self.loop.call_at(transfer.at_us, transfer_to, transfer.group, transfer.node)
         for change in plan.clock_steps:
             self.loop.call_at(change.at_us, self._set_clock, change)
-        for number, planned in enumerate(plan.faults):
-            fault = FAULTS.get(planned.name)(**planned.fields)
-            self._faults.append((fault, FaultInProgress(self._cluster_faults), planned))
-            self.loop.call_at(planned.from_us, self._begin_fault, number)
-            if planned.until_us is not None:
-                self.loop.call_at(planned.until_us, self._heal_fault, number)
+        self._nemesis.start()
 
     def _tick(self) -> None:
         """Send a scripted idle safe-time command from the present leader."""
@@ -185,61 +177,14 @@ class Run:
 
     # --- faults -----------------------------------------------------------------------------------
 
-    def _begin_fault(self, number: int) -> None:
-        """Begin a fault; it ends at once where no node plays a role that it names."""
-        if number in self._healed:
-            return
-        fault, actions, planned = self._faults[number]
-        try:
-            nodes = self._affected[number] = affected_nodes(fault, actions)
-        except VacantRoleError:
-            nodes = ()
-        self._recorder.record(FaultBegan(self.loop.now_us, planned.name, fault.node_named, nodes))
-        try:
-            fault.begin(actions)
-        except VacantRoleError:
-            self._recorder.probe("fault-on-nobody")
-            self._on_vacant_role[number] = None
-            self._heal_fault(number)
-
-    def _heal_fault(self, number: int) -> None:
-        if number in self._healed:
-            return
-        self._healed[number] = None
-        fault, actions, planned = self._faults[number]
-        fault.heal(actions)
-        nodes = self._affected.get(number, ())
-        self._recorder.record(FaultHealed(self.loop.now_us, planned.name, fault.node_named, nodes))
-
     def _heal_all(self) -> None:
-        """Heal the faults that have begun; those that were drawn for later never begin.
-
-        Then run for a moment, so that nodes restart even if no client needs them.
-        """
-        now_us = self.loop.now_us
-        lasting = [
-            number
-            for number, (_, _, planned) in enumerate(self._faults)
-            if planned.from_us <= now_us and number not in self._healed
-        ]
-        for number in lasting:
-            self._heal_fault(number)
-        for number in range(len(self._faults)):
-            self._healed[number] = None
-        if lasting:
-            self.loop.run(now_us + SLICE_US, self._events_max)
+        """Heal all faults, then run for a moment, so that nodes restart even if unused."""
+        if self._nemesis.heal_all():
+            self.loop.run(self.loop.now_us + SLICE_US, self._events_max)
 
     def _record_unmatched(self) -> None:
         """Record the holds, pauses and faults that had nothing to act on, for a warning."""
-        unmatched = self._steps.unmatched()
-        for number, (fault, actions, planned) in enumerate(self._faults):
-            on = "" if fault.node_named is None else f" on {fault.node_named}"
-            what = f"faults[{number}] ({planned.name}{on})"
-            if number in self._on_vacant_role:
-                unmatched.append(f"{what} struck nothing: no node had that part")
-            elif actions.without_effect is not None:
-                unmatched.append(f"{what} {actions.without_effect}")
-        for what in unmatched:
+        for what in [*self._steps.unmatched(), *self._nemesis.unmatched()]:
             self._recorder.record(NothingMatched(self.loop.now_us, what))
 
     # --- drain and read back ----------------------------------------------------------------------

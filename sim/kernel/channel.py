@@ -55,13 +55,14 @@ class Channel:
 
     __slots__ = (
         "constant_us", "count", "deliver", "duplication", "endpoint", "key", "kind", "last_due_us",
-        "loopback", "loss", "overrides", "plain", "reordering", "replies", "seen", "sender",
-        "table", "to",
+        "loopback", "loss", "on_send", "overrides", "plain", "reordering", "replies", "seen",
+        "sender", "table", "to",
     )  # fmt: skip
 
     def __init__(self, seed: int, sender: str, to: str, kind: str, endpoint: Endpoint) -> None:
         self.sender, self.to, self.kind, self.endpoint = sender, to, kind, endpoint
-        self.deliver = endpoint.receive
+        self.deliver: Watch = endpoint.receive
+        self.on_send: Watch | None = None  # called with each message, before its fate is drawn
         self.key = mix(mix(seed, name_id(f"{sender} > {to}")), name_id(kind))
         self.count = 0
         self.last_due_us = 0
@@ -76,7 +77,7 @@ class Channel:
         self.table = NO_TABLE
         self.constant_us: int | None = None  # where the table has but one value
         self.loss = self.duplication = self.reordering = 0
-        self.plain = not self.loopback
+        self._look_around()
 
     def adopt(self, profile: LinkProfile) -> None:
         """Take over what this entry says."""
@@ -88,7 +89,24 @@ class Channel:
             probability = getattr(profile, name)
             if probability is not None:
                 setattr(self, name, threshold(probability))
-        self.plain = not (self.loss or self.duplication or self.reordering or self.loopback)
+        self._look_around()
+
+    def _look_around(self) -> None:
+        odd = self.loss or self.duplication or self.reordering or self.loopback
+        self.plain = not odd and self.on_send is None
+
+    def watch(self, sent: "Watch | None", arrived: "Watch | None") -> None:
+        """Call `sent` with each message that is sent from now on, `arrived` with each that arrives
+        at a host that is up, before the host handles it. Its profiles are to be adopted anew."""
+        receive = self.endpoint.receive
+
+        def deliver(envelope: Envelope) -> None:
+            if arrived is not None and self.endpoint.alive:
+                arrived(envelope)
+            receive(envelope)
+
+        self.on_send = sent
+        self.deliver = receive if arrived is None else deliver
 
     def happens(self, what: int, limit: int, label: int, occurrence: int) -> bool:
         """Whether this fate, of the probability `limit`, meets the n-th message of this label."""
@@ -127,4 +145,8 @@ class TracedEnvelope(Envelope, eq=False, kw_only=True):
 
     def fire(self) -> None:
         self.note("deliver" if self.channel.endpoint.alive else "vanish", self)
-        self.channel.endpoint.receive(self)
+        self.channel.deliver(self)
+
+
+Watch = Callable[[Envelope], None]
+"""Called with a message."""

@@ -26,6 +26,7 @@ from ddlsim.kernel.channel import (
     Envelope,
     LinkProfile,
     TracedEnvelope,
+    Watch,
 )
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.kernel.engine import Loop
@@ -60,6 +61,12 @@ class Delay(NamedTuple):
     by_us: int
 
 
+class Copy(NamedTuple):
+    """Delivered, and once more so much later; the rules that follow judge both."""
+
+    by_us: int
+
+
 class Rule:
     """Which messages, by sender, receiver, kind and label (None is a wildcard), and what then.
 
@@ -88,7 +95,7 @@ class Rule:
             and (self.label is None or self.label == envelope.label)
         )
 
-    def judge(self, envelope: Envelope) -> Verdict | Delay:
+    def judge(self, envelope: Envelope) -> Verdict | Delay | Copy:
         raise NotImplementedError
 
     def keep(self, envelope: Envelope, due_us: int, *, in_order: bool) -> None:
@@ -118,6 +125,35 @@ class Slow(Rule):
 
     def judge(self, envelope: Envelope) -> Delay:
         return self._delay
+
+
+class Strike(Rule):
+    """The next `count` messages that match, or `only` this one, have one fate; then it is over."""
+
+    def __init__(
+        self,
+        from_: str | None = None,
+        to: str | None = None,
+        kind: str | None = None,
+        *,
+        fate: Verdict | Delay | Copy,
+        count: int = 1,
+        only: Envelope | None = None,
+        over: Callable[[], None],
+    ) -> None:
+        """`over` is called when the last of the messages has met its fate."""
+        super().__init__(from_, to, kind)
+        self._fate, self._left, self._only, self._over = fate, count, only, over
+
+    def matches(self, envelope: Envelope) -> bool:
+        return super().matches(envelope) and self._only in (None, envelope)
+
+    def judge(self, envelope: Envelope) -> Verdict | Delay | Copy:
+        self._left -= 1
+        if not self._left:
+            self.remove()
+            self._over()
+        return self._fate
 
 
 class Hold(Rule):
@@ -198,6 +234,7 @@ class Network:
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
         self._profiles: list[Override] = []
+        self._watches: dict[str, tuple[Watch | None, Watch | None]] = {}
         self.schedule: Schedule | None = None
         self._calm = True  # no rule, and no trace is taken
         self._installed = self._serial = 0
@@ -260,8 +297,18 @@ class Network:
         assert to in self._endpoints, f"{sender} sends {kind} to {to}, which does not exist"
         channel = Channel(self.seed, sender, to, kind, self._endpoints[to])
         self._channels[sender, to, kind] = channel
+        if kind in self._watches:
+            channel.watch(*self._watches[kind])
         self._settle(channel)
         return channel
+
+    def watch(self, kind: str, *, sent: Watch | None, arrived: Watch | None) -> None:
+        """Call `sent` and `arrived` with every message of a kind, on all links; None: no longer."""
+        self._watches[kind] = sent, arrived
+        for channel in self._channels.values():
+            if channel.kind == kind:
+                channel.watch(sent, arrived)
+                self._settle(channel)
 
     def _send_with_care(self, envelope: Envelope) -> None:
         """The same send where something may happen to the message on its way."""
@@ -269,6 +316,8 @@ class Network:
         if self._trace is not None:
             envelope = self._traced(envelope)
             self.note("send", envelope)
+        if channel.on_send is not None:
+            channel.on_send(envelope)
         if channel.loopback:
             self.loop.ready.append(envelope)
             return
@@ -307,6 +356,10 @@ class Network:
             match rule.judge(envelope):
                 case Delay(by_us):
                     due_us += by_us
+                case Copy(by_us):
+                    copy = self._traced(envelope)
+                    self.note("copy", copy)
+                    self.route(copy, due_us + by_us, in_order=False, after=rule.order)
                 case Verdict.DROP:
                     self.note("drop", envelope)
                     return

@@ -158,6 +158,11 @@ PAUSE_POINTS: Final = (
         "110.flow.6",
     ),
     PausePoint(
+        "after-commit-ts",
+        "at the coordinator: the commit has its timestamp, its schema is not yet judged",
+        "110.valid.1",
+    ),
+    PausePoint(
         "after-commit-check",
         "at the coordinator: the commit passed its schema check, its outcome not yet stored",
         "110.valid.1",

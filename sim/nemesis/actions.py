@@ -8,9 +8,16 @@ message means any, clients included. Times are simulated microseconds.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from ddlsim.units import Micros
+
+
+class Fate(NamedTuple):
+    """What becomes of one message: lost, `by_us` late, or delivered again `by_us` later."""
+
+    what: Literal["lost", "late", "doubled"]
+    by_us: Micros = Micros(0)
 
 
 class FaultActions(Protocol):
@@ -58,6 +65,14 @@ class FaultActions(Protocol):
         reordering: float | None = None,
     ) -> None:
         """Lose, duplicate or reorder matching messages with these probabilities; None: as now."""
+
+    def strike_next(
+        self, fate: Fate, *, count: int, sender: str | None, to: str | None, kind: str
+    ) -> None:
+        """Give the next `count` matching messages this fate; the fault then ends by itself."""
+
+    def strike_its_message(self, fate: Fate) -> None:
+        """Give the message at whose sending the fault begins this fate; the fault then ends."""
 
     # --- machines ---------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """The base class of faults, and what they may know and claim.
 
-A fault is a frozen dataclass; its fields are the keys of its `[[faults]]` table, without `from_ms`
-and `for_ms`, which say when it lasts. `decide` makes its random choices before the run. `begin`
-calls `FaultActions`, `heal` undoes what was done through them: each fault in progress has its own.
+A fault is a frozen dataclass; its fields are the keys of its `[[faults]]` table, without `from_ms`,
+`for_ms`, `when` and `until`, which say when it lasts. `decide` makes its random choices before the
+run. `begin` calls `FaultActions`, `heal` undoes what was done through them: each fault in progress
+has its own.
 """
 
 from abc import ABC, abstractmethod
@@ -90,6 +91,11 @@ class Fault(ABC):
             return None
         value = getattr(self, self.targets[0])
         return value if isinstance(value, str) else None
+
+    @property
+    def of_its_moment(self) -> bool:
+        """Whether it concerns the message at whose sending it begins, and nothing else."""
+        return False
 
     @abstractmethod
     def begin(self, actions: FaultActions) -> None:

@@ -1,7 +1,8 @@
 """The nodes that a fault names: by name, or by the role that a node plays when the fault begins.
 
-Roles that begin with `any` are drawn before the run. The others are looked up at the instant at
-which the fault begins, so that it strikes the leader or primary of that instant.
+Roles that begin with `its` belong to the moment at which the fault begins (`when`). Those that
+begin with `any` are drawn before the run. The others are looked up at the instant at which the
+fault begins, so that it strikes the leader or primary of that instant.
 """
 
 import re
@@ -25,6 +26,26 @@ COORDINATOR: Final = re.compile(r"^coordinator of (\S+)$")
 META: Final = "meta"
 PLACE: Final = re.compile(r"^([^/\s]+)(?:/(\d{1,9}))?$")
 """A table's partition: `t/1`, or `t` for its partition 0."""
+
+ITS_NODE: Final = "its node"
+ITS_COORDINATOR: Final = "its coordinator"
+ITS_PRIMARY: Final = "its primary"
+ITS_LEADER: Final = "its leader"
+ITS_SENDER: Final = "its sender"
+ITS_RECEIVER: Final = "its receiver"
+ITS_GROUP: Final = "its group"
+ITS_PARTITION: Final = "its partition"
+OF_MOMENTS: Final = {
+    ITS_NODE: "the node where the moment came",
+    ITS_COORDINATOR: "the coordinator of the transaction",
+    ITS_PRIMARY: "the primary of the partition",
+    ITS_LEADER: "the leader of the group",
+    ITS_SENDER: "the node that sent the message",
+    ITS_RECEIVER: "the node that the message is for",
+    ITS_GROUP: "the replication group: the meta storage's, or that of the partition",
+    ITS_PARTITION: "the partition; of a transaction the one where it commits",
+}
+"""Roles that are bound by the moment at which a fault begins, and what plays them."""
 
 SHOWN: Final = (
     LEADER,

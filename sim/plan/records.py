@@ -6,6 +6,8 @@ times are simulated microseconds from the start of the run; settings are millise
 
 from typing import Any
 
+from msgspec import field
+
 from ddlsim.kernel.rng import Distribution
 from ddlsim.model.programs import Program, Step
 from ddlsim.model.records import Record
@@ -115,13 +117,40 @@ class PausePlan(Record, frozen=True):
     tx: str | None = None
 
 
+class MomentPlan(Record, frozen=True):
+    """The `nth` time that something happens which fits: on `node`, in `tx`, in a partition of
+    `table`, with the values of `where` in its fields.
+
+    `name` is one of `ddlsim.scenario.moments`; None is the moment at which the fault began. `at` is
+    a timestamp of it: what waits for the moment also waits until true time is there. `plus_us`
+    later still (earlier, if negative) it goes on.
+    """
+
+    name: str | None
+    nth: int = 1
+    node: str | None = None
+    tx: str | None = None
+    table: str | None = None
+    where: dict[str, Any] = field(default_factory=dict)
+    at: str | None = None
+    plus_us: int = 0
+
+
 class FaultPlan(Record, frozen=True):
-    """A planned fault: the plug-in's name, its fields, and when it begins and heals."""
+    """A planned fault: the plug-in's name, its fields, and when it begins and heals.
+
+    It begins at `from_us`, or at the moment `when`, of which only what happens since `from_us`
+    counts. It heals at `until_us`, `for_us` after a moment at which it began, or at the moment
+    `until`; without any of them when the load ends.
+    """
 
     name: str
     fields: dict[str, Any]
     from_us: Micros
     until_us: Micros | None
+    for_us: Micros | None = None
+    when: MomentPlan | None = None
+    until: MomentPlan | None = None
 
 
 class Plan(Record, frozen=True):

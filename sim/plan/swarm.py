@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 
 from ddlsim.model.records import Record
-from ddlsim.plan import swarm_delays, swarm_faults, swarm_knobs, swarm_work
+from ddlsim.plan import swarm_delays, swarm_faults, swarm_knobs, swarm_moments, swarm_work
 from ddlsim.plan.swarm_faults import Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.overrides import EMBEDDED
@@ -118,7 +118,7 @@ def _whole(knobs: Knobs) -> Table:
         "schema": {"sql": sql},
         "migration": migrations,
         "workload": workloads,
-        "faults": swarm_faults.faults(knobs, around),
+        "faults": swarm_faults.faults(knobs, around) + swarm_moments.faults(knobs, around),
     }
     return {key: value for key, value in data.items() if value != []}
 
@@ -151,6 +151,7 @@ def _around(source: Source, knobs: Knobs) -> Table:
     around = _surroundings(base, spare_ms)
     if around.tables:
         data["faults"] = data.get("faults", []) + swarm_faults.faults(knobs, around)
+        data["faults"] += swarm_moments.faults(knobs, around)
     data["protocol"] = {
         "operation_timeout_ms": around.delay_duration_ms + skew_ms + PATIENCE_MS,
         "commit_wait_ms": PATIENCE_MS,

@@ -7,10 +7,11 @@ from typing import Final
 
 from ddlsim.kernel.rng import Streams
 from ddlsim.model.programs import DdlItem, Program, Step, TransactionItem
-from ddlsim.nemesis.base import FaultWorld
+from ddlsim.nemesis.base import FaultWorld, decided_role
 from ddlsim.plan.nodes import drawn_us
-from ddlsim.plan.records import FaultPlan
+from ddlsim.plan.records import FaultPlan, MomentPlan
 from ddlsim.scenario.migrations import paced
+from ddlsim.scenario.moments import MomentTable
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import Micros, ms
@@ -77,13 +78,52 @@ def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
         same = sum(other.fault.name == entry.fault.name for other in scenario.faults[:index])
         component = f"fault {entry.fault.name} {same}"
         decided = entry.fault.decide(world, Die(streams.stream(component, "choices")))
-        from_us = drawn_us(entry.times.from_ms, streams, component, "from")
-        until_us = None
-        if entry.times.for_ms is not None:
-            until_us = Micros(from_us + drawn_us(entry.times.for_ms, streams, component, "for"))
+        times = entry.times
+        from_us = drawn_us(times.from_ms, streams, component, "from")
+        for_us = None
+        if times.for_ms is not None:
+            for_us = Micros(drawn_us(times.for_ms, streams, component, "for"))
+        by_time = times.when is None and for_us is not None
         chosen = {field.name: getattr(decided, field.name) for field in fields(decided)}
-        made.append(FaultPlan(decided.name, chosen, Micros(from_us), until_us))
+        when, until = (
+            None if table is None else _moment(table, world, Die(streams.stream(component, key)))
+            for key, table in (("when", times.begins), ("until", times.heals))
+        )
+        made.append(
+            FaultPlan(
+                decided.name,
+                chosen,
+                Micros(from_us),
+                Micros(from_us + for_us) if by_time and for_us is not None else None,
+                None if by_time else for_us,
+                when,
+                until,
+            )
+        )
     return tuple(made)
+
+
+MOST_DRAWN: Final = 1_000_000
+"""Of a moment that counts very rarely, no later time than this is drawn."""
+
+
+def _moment(table: MomentTable, world: FaultWorld, die: Die) -> MomentPlan:
+    """A moment with all random choices made: its node, and which time it is that counts."""
+    nth = 0
+    for _ in range(table.nth):
+        nth += 1
+        while not die.chance(table.chance) and nth < MOST_DRAWN:
+            nth += 1
+    return MomentPlan(
+        name=table.moment,
+        nth=nth,
+        node=decided_role(table.node, world, die),
+        tx=table.tx,
+        table=table.table,
+        where=table.where,
+        at=table.at,
+        plus_us=ms(table.plus_ms),
+    )
 
 
 # --- how long ------------------------------------------------------------------------------------

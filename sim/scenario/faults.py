@@ -7,10 +7,29 @@ from ddlsim.kernel.rng import Constant, Exponential, Spread, Uniform
 from ddlsim.model.ddl import AlterZone, CreateTable, CreateZone, RenameTable, RenameZone
 from ddlsim.model.records import Record
 from ddlsim.nemesis.base import FAULTS, Fault
-from ddlsim.nemesis.roles import COORDINATOR, DRAWN, LEADER, SHOWN, table_of
+from ddlsim.nemesis.roles import (
+    COORDINATOR,
+    DRAWN,
+    ITS_GROUP,
+    ITS_PARTITION,
+    LEADER,
+    OF_MOMENTS,
+    SHOWN,
+    table_of,
+)
 from ddlsim.protocol.schema.ddl import DEFAULT_PARTITIONS, DEFAULT_REPLICAS
 from ddlsim.scenario.checks import check_group, check_not_negative, check_place
 from ddlsim.scenario.config import TableRecord
+from ddlsim.scenario.moments import (
+    SENT,
+    Moment,
+    MomentTable,
+    When,
+    check_moment,
+    check_role_of_moment,
+    find_moment,
+    moment_table,
+)
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, convert, fields_of, near, unknown_key
 from ddlsim.scenario.registries import plugin
@@ -23,10 +42,29 @@ INSTANT_MS: Final = 0.001
 
 
 class FaultTimes(TableRecord, frozen=True):
-    """When a fault happens; without `for_ms` it lasts until the load ends."""
+    """When a fault happens; without `for_ms` and `until` it lasts until the load ends.
+
+    With `when` it begins at a moment, of which only what happens since `from_ms` counts; `until`
+    is the moment at which it heals.
+    """
 
     from_ms: Ms | Spread = 0
     for_ms: Ms | Spread | None = None
+    when: When | None = None
+    until: When | None = None
+
+    @property
+    def begins(self) -> MomentTable | None:
+        """The moment at which the fault begins."""
+        return moment_table(self.when)
+
+    @property
+    def heals(self) -> MomentTable | None:
+        """The moment at which the fault heals."""
+        return moment_table(self.until)
+
+
+TIMES: Final = tuple(FaultTimes.__struct_fields__)
 
 
 class FaultEntry(Record, frozen=True):
@@ -42,6 +80,8 @@ class FaultTargets(NamedTuple):
     nodes: tuple[str, ...]
     tables: Mapping[str, int]
     is_client: Callable[[str], bool]
+    moment: Moment | None = None
+    """The one at which the fault begins."""
 
 
 class Placed(NamedTuple):
@@ -86,29 +126,93 @@ def read_faults(
     for index, table in enumerate(tables):
         path: Path = ("faults", index)
         kind = plugin(FAULTS, table, origin, path)
-        when = {key: table[key] for key in ("from_ms", "for_ms") if key in table}
+        when = {key: table[key] for key in TIMES if key in table}
         fields = {k: v for k, v in table.items() if k != "name" and k not in when}
         times = convert(when, FaultTimes, origin, path)
         for key in ("from_ms", "for_ms"):
             check_not_negative(getattr(times, key), origin, (*path, key))
         made = _fault(fields, kind, origin, path)
+        moment = _check_moments(times, made, targets, origin, path)
         for target in kind.targets:
-            check_role(getattr(made, target), targets, origin, (*path, target))
+            at_moment = targets._replace(moment=moment)
+            check_role(getattr(made, target), at_moment, origin, (*path, target))
         for key in (*kind.groups, *kind.places):
-            is_group = key in kind.groups
-            check_group(getattr(made, key), targets.tables, origin, (*path, key), meta=is_group)
+            group, is_group = getattr(made, key), key in kind.groups
+            if group == ITS_PARTITION or (group == ITS_GROUP and is_group):
+                check_role_of_moment(group, moment, origin, (*path, key))
+            else:
+                check_group(group, targets.tables, origin, (*path, key), meta=is_group)
         check_kind(getattr(made, "kind", None), origin, (*path, "kind"))
         entries.append(FaultEntry(times, made))
     return tuple(entries)
 
 
 def _fault(fields: dict[str, Any], kind: type[Fault], origin: Origin, path: Path) -> Fault:
-    known = [*fields_of(kind), "from_ms", "for_ms"]
+    known = [*fields_of(kind), *TIMES]
     for key in fields:
         if key not in known:
             raise origin.error((*path, key), unknown_key(key, known))
     made: Fault = convert(fields, kind, origin, path)
     return made
+
+
+# --- moments -------------------------------------------------------------------------------------
+
+
+def _check_moments(
+    times: FaultTimes, made: Fault, targets: FaultTargets, origin: Origin, path: Path
+) -> Moment | None:
+    """Check `when` and `until`; return the moment at which the fault begins."""
+    begins = _check_when(times, made, targets, origin, path)
+    heals = times.heals
+    if heals is not None:
+        if times.for_ms is not None:
+            raise origin.error((*path, "until"), "for_ms says it already; keep one of them")
+        if made.instant or made.of_its_moment:
+            what = f"{made.name} happens at an instant; leave until out"
+            raise origin.error((*path, "until"), what)
+        if heals.moment is None and (begins is None or heals.at is None):
+            what = "moment is missing; without it until is a timestamp of when: say when and at"
+            raise origin.error((*path, "until"), what)
+        _check_table(heals, begins, targets, origin, (*path, "until"))
+    return begins
+
+
+def _check_when(
+    times: FaultTimes, made: Fault, targets: FaultTargets, origin: Origin, path: Path
+) -> Moment | None:
+    table = times.begins
+    if table is None:
+        if made.of_its_moment:
+            what = f'{made.name} needs kind, or a moment such as when = "finish sent"'
+            raise origin.error(path, what)
+        return None
+    if table.moment is None:
+        raise origin.error((*path, "when"), "moment is missing; see ddlsim list moments")
+    begins = _check_table(table, None, targets, origin, (*path, "when"))
+    if made.of_its_moment and (begins.source != SENT or table.at or table.plus_ms):
+        what = "without kind the fault concerns the message that is sent at this moment; say "
+        what += 'kind, or a moment such as "finish sent" without at and plus_ms'
+        raise origin.error((*path, "when"), what)
+    if made.of_its_moment and times.for_ms is not None:
+        raise origin.error((*path, "for_ms"), "one message is struck at an instant; leave it out")
+    return begins
+
+
+def _check_table(
+    table: MomentTable, begins: Moment | None, targets: FaultTargets, origin: Origin, path: Path
+) -> Moment:
+    moment = begins
+    if table.moment is not None:
+        key = path if table == MomentTable(moment=table.moment) else (*path, "moment")
+        moment = find_moment(table.moment, origin, key)
+    assert moment is not None, "a table without a moment was refused"
+    check_moment(table, moment, origin, path)
+    if table.node is not None:
+        check_role(table.node, targets, origin, (*path, "node"))
+    if table.table is not None:
+        check_place((table.table, 0), targets.tables, origin, (*path, "table"))
+    return moment
 
 
 # --- roles ---------------------------------------------------------------------------------------
@@ -121,6 +225,9 @@ def check_role(role: Any, targets: FaultTargets, origin: Origin, path: Path) -> 
             check_role(each, targets, origin, (*path, index))
         return
     if role is None or role in targets.nodes or role in (LEADER, *DRAWN):
+        return
+    if role in OF_MOMENTS:
+        check_role_of_moment(role, targets.moment, origin, path)
         return
     if client := COORDINATOR.match(role):
         if not targets.is_client(client[1]):
@@ -151,7 +258,8 @@ def check_times(
         if load_ms is not None and from_ms >= load_ms:
             what = f"{from_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
             raise origin.error((*path, "from_ms"), what)
-        if load_ms is not None and until_ms is not None and until_ms > load_ms:
+        at_moment = entry.times.when is not None
+        if load_ms is not None and until_ms is not None and until_ms > load_ms and not at_moment:
             what = f"ends at {until_ms:g}, but the load ends at {load_ms:g} and heals every fault"
             raise origin.error((*path, "for_ms"), f"{what}; leave for_ms out to last until then")
         if entry.fault.instant and entry.times.for_ms is not None:
@@ -203,8 +311,10 @@ def _check_pair(
 
 
 def _is_drawn(entry: FaultEntry) -> bool:
-    """Whether its instants are drawn."""
-    return isinstance(entry.times.from_ms, Spread) or isinstance(entry.times.for_ms, Spread)
+    """Whether its instants are drawn, or those of moments."""
+    times = entry.times
+    moment = times.when is not None or times.until is not None
+    return moment or isinstance(times.from_ms, Spread) or isinstance(times.for_ms, Spread)
 
 
 def _overlap(first: FaultEntry, second: FaultEntry) -> bool:

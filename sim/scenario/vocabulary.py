@@ -21,15 +21,20 @@ PAYLOADS: Final = (
 """Records that travel inside of messages only."""
 
 
-def message_kinds() -> list[str]:
-    """Every kind of message that can be on its way, requests and replies, in alphabetical order."""
-    found: dict[str, None] = {}
+def message_types() -> dict[str, type]:
+    """Every message that can be on its way, requests and replies, by its kind, in order."""
+    found: dict[str, type] = {}
     for module in (messages, replica_messages, barriers, raft):
         for value in vars(module).values():
             is_own = isinstance(value, type) and value.__module__ == module.__name__
             if is_own and issubclass(value, Record) and value not in PAYLOADS:
-                found[kind_of(value)] = None
-    return sorted(found)
+                found[kind_of(value)] = value
+    return dict(sorted(found.items()))
+
+
+def message_kinds() -> list[str]:
+    """Every kind of message that can be on its way, in alphabetical order."""
+    return list(message_types())
 
 
 def check_kind(kind: str | None, origin: Origin, path: Path) -> None:

@@ -26,7 +26,7 @@ from ddlsim.model.ops import (
 )
 from ddlsim.model.schema import Value
 from ddlsim.plan.plan import plan as planned
-from ddlsim.plan.records import FaultPlan, NodePlan, Plan
+from ddlsim.plan.records import FaultPlan, MomentPlan, NodePlan, Plan
 from ddlsim.scenario.overrides import apply_overrides
 from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.scenario import Scenario, parse_toml
@@ -128,7 +128,27 @@ def _fault(fault: FaultPlan, own: Table) -> Table:
     times: Table = {"from_ms": in_ms(fault.from_us)}
     if fault.until_us is not None:
         times["for_ms"] = in_ms(fault.until_us - fault.from_us)
+    if fault.for_us is not None:
+        times["for_ms"] = in_ms(fault.for_us)
+    for key, moment in (("when", fault.when), ("until", fault.until)):
+        if moment is not None:
+            times[key] = _moment(moment)
     return {**own, **fields, **times}
+
+
+def _moment(moment: MomentPlan) -> Table:
+    """A moment as it was drawn."""
+    table: Table = {} if moment.name is None else {"moment": moment.name}
+    for key in ("node", "tx", "table", "at"):
+        if getattr(moment, key) is not None:
+            table[key] = getattr(moment, key)
+    if moment.nth > 1:
+        table["nth"] = moment.nth
+    if moment.where:
+        table["where"] = dict(moment.where)
+    if moment.plus_us:
+        table["plus_ms"] = in_ms(moment.plus_us)
+    return table
 
 
 # --- steps ---------------------------------------------------------------------------------------

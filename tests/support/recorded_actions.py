@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ddlsim.nemesis.actions import Fate
 from ddlsim.nemesis.roles import LEADER
 from ddlsim.units import Micros
 
@@ -50,6 +51,14 @@ class NotedActions:
         reordering: float | None = None,
     ) -> None:
         self.calls.append(("link", sender, to, kind, loss, duplication, reordering))
+
+    def strike_next(
+        self, fate: Fate, *, count: int, sender: str | None, to: str | None, kind: str
+    ) -> None:
+        self.calls.append(("strike", *fate, count, sender, to, kind))
+
+    def strike_its_message(self, fate: Fate) -> None:
+        self.calls.append(("strike", *fate))
 
     def cut_off(self, node: str) -> None:
         self.calls.append(("cut", node))

@@ -96,6 +96,9 @@ class TransactionCompletion:
             return tx.reason
         assert tx.commit_ts is None, f"{tx.id.label} has a commit_ts"
         tx.commit_ts = commit_ts = node.clock.now()
+        waiting = node.pause_at("after-commit-ts", tx.id.label)
+        if waiting is not None:
+            await waiting
         late = tx.bound_ts is not None and commit_ts >= tx.bound_ts
         return Reason.ROLLBACK_ONLY if late else None
 

@@ -55,7 +55,12 @@ def test_clauses_come_in_order_and_then_the_pause_points() -> None:
     assert list(entries)[: len(CLAUSES)] == [clause.id for clause in CLAUSES]
     assert entries["98.past.3"]["must"] is True
     points = [name for name, entry in entries.items() if entry["kind"] == "pause point"]
-    assert points == ["after-arrival-check", "before-commit-ts", "after-commit-check"]
+    assert points == [
+        "after-arrival-check",
+        "before-commit-ts",
+        "after-commit-ts",
+        "after-commit-check",
+    ]
 
 
 def test_settings_tell_bounds_defaults_and_what_they_follow_from() -> None:

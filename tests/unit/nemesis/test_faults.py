@@ -111,6 +111,13 @@ CASES: list[tuple[str, dict[str, Any], list[Call]]] = [
     ("leader_transfer", {"group": "t/1", "to": "primary of t"}, [("transfer", "t/1", "n2")]),
     ("re_election", {"group": "t/1"}, [("re-elect", "t/1")]),
     ("lease_loss", {"place": "t"}, [("expire", "t")]),
+    ("lost_message", {}, [("strike", "lost", 0)]),
+    ("late_message", {"delay_ms": 1.5}, [("strike", "late", 1_500)]),
+    (
+        "doubled_message",
+        {"kind": APPEND, "count": 2, "to": LEADER},
+        [("strike", "doubled", 0, 2, None, "n1", APPEND)],
+    ),
     (
         "setting_change",
         {"node": "n3", "key": "delay_duration_ms", "to": 20},

@@ -14,7 +14,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.plan import swarm, swarm_faults, swarm_knobs
+from ddlsim.plan import swarm, swarm_faults, swarm_knobs, swarm_moments
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import EMBEDDED
@@ -57,9 +57,11 @@ def test_every_world_can_be_planned(seed: int) -> None:
 def test_a_knob_less_leaves_all_other_knobs_as_they_were() -> None:
     fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in ("learner_lag", "pause")}
     for seed in range(30):
-        with patch.object(swarm_faults, "KINDS", fewer):
-            world = tomllib.loads(swarm.draw(NOTHING, seed).text)
-        left = [fault for fault in faults_of(seed) if fault["name"] in fewer]
+        with patch.object(swarm_moments, "AIMED", {}):
+            whole = tomllib.loads(swarm.draw(NOTHING, seed).text)
+            with patch.object(swarm_faults, "KINDS", fewer):
+                world = tomllib.loads(swarm.draw(NOTHING, seed).text)
+        left = [fault for fault in whole.get("faults", []) if fault["name"] in fewer]
         assert world.get("faults", []) == left
         assert world["workload"] == data(seed)["workload"]
 
@@ -86,19 +88,30 @@ def test_every_knob_is_on_in_some_worlds_and_off_in_others() -> None:
 
 def test_every_kind_of_fault_and_of_client_is_drawn() -> None:
     assert list(swarm_faults.KINDS) == [name for name in swarm_faults.KINDS if name in FAULTS]
-    assert sorted(swarm_faults.KINDS) == list(FAULTS)
+    single = ["doubled_message", "late_message", "lost_message"]
+    assert sorted([*swarm_faults.KINDS, *single]) == list(FAULTS)
     drawn = {fault["name"] for seed in MANY for fault in faults_of(seed)}
     assert sorted(drawn) == list(FAULTS)
     assert {load["name"] for seed in MANY for load in data(seed)["workload"]} == set(WORKLOADS)
     assert sum(not faults_of(seed) for seed in MANY) > len(MANY) * swarm_faults.CALM / 2
 
 
+def test_aimed_faults_leave_the_rest_of_a_world_as_it_was() -> None:
+    with patch.object(swarm_moments, "AIMED", {}):
+        for seed in range(30):
+            without = tomllib.loads(swarm.draw(NOTHING, seed).text)
+            kept = without.pop("faults", [])
+            world = data(seed)
+            assert world.pop("faults", [])[: len(kept)] == kept
+            assert world == without
+
+
 def test_faults_lie_inside_the_load() -> None:
     for seed in MANY:
         load_ms = data(seed)["run"]["load_ms"]
         for fault in faults_of(seed):
-            assert 0 < fault["from_ms"] < load_ms
-            assert fault["from_ms"] + fault.get("for_ms", 0) <= load_ms
+            assert "when" in fault or 0 < fault["from_ms"] < load_ms
+            assert "when" in fault or fault["from_ms"] + fault.get("for_ms", 0) <= load_ms
 
 
 def test_clocks_stay_within_the_bound_unless_the_knob_says_otherwise() -> None:

@@ -23,9 +23,17 @@ TEXT = (Path(ddlsim.__file__).parents[1] / "scenarios" / "README.md").read_text(
 EXAMPLES = re.findall(r"^```toml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
-def test_there_are_two_generated_and_four_scripted_examples() -> None:
+def test_there_are_three_generated_and_four_scripted_examples() -> None:
     read_all = [read(text, "example") for text in EXAMPLES]
-    assert [example.scripted for example in read_all] == [False, True, True, True, True, False]
+    assert [example.scripted for example in read_all] == [
+        False,
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_the_short_form_stands_first_of_the_scripted_ones() -> None:

@@ -1,0 +1,244 @@
+"""The aimed faults of a swarm: each begins at a moment where a rule of the protocol is at stake."""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from ddlsim.plan.swarm_faults import CLOCKS_MOVE, KINDS, LEAST_SPARE_MS, Surroundings
+from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.scenario.moments import DELIVERED, SENT
+from ddlsim.scenario.vocabulary import message_kinds
+from ddlsim.workload.base import Die
+
+Maker = Callable[[Die, Surroundings], list[Table]]
+
+OF_CLIENTS: Final = ("answer", "mismatch", "refusal", "client-")
+"""How the kinds of messages to and from clients begin."""
+POINTS: Final = ("before-commit-ts", "after-commit-ts", "after-commit-check")
+ALL_SPARE: Final = 0.9
+"""The share of the spare skew that the aimed step may use; no other fault moves a clock then."""
+
+
+class Aimed(NamedTuple):
+    """Faults that are drawn together: their share of worlds, and their tables."""
+
+    share: float
+    make: Maker
+    moves_clocks: bool = False
+
+
+def _when(die: Die, around: Surroundings, moment: str, **more: Any) -> Table:
+    """The first few times that a moment comes after a random instant."""
+    when: Table = {"moment": moment, **more}
+    nth = die.pick((1, 1, 2, 3, 6))
+    if nth > 1:
+        when["nth"] = nth
+    return {"when": when, "from_ms": die.below(around.load_ms * 7 // 10)}
+
+
+def _stop(die: Die, node: str, longest_ms: int = 400) -> Table:
+    """A crash, with or without what was not synced, or a pause."""
+    stop: Table = {"node": node, "for_ms": die.between(5, longest_ms)}
+    if die.chance(0.4):
+        return {"name": "pause", **stop}
+    lost = {"lose_unsynced": True, "torn": die.below(3)} if die.chance(0.3) else {}
+    return {"name": "crash", **stop, **lost}
+
+
+def _strike(die: Die, longest_ms: int = 400) -> Table:
+    """One message lost, late or doubled."""
+    name = die.pick(("lost_message", "late_message", "doubled_message"))
+    return {"name": name} if name == "lost_message" else {
+        "name": name, "delay_ms": die.between(1, longest_ms)
+    }  # fmt: skip
+
+
+# --- the ends of transactions ---------------------------------------------------------------------
+
+
+def _between_stamp_and_finish(die: Die, around: Surroundings) -> list[Table]:
+    return [{**_stop(die, "its node"), **_when(die, around, die.pick(POINTS))}]
+
+
+def _around_the_finish(die: Die, around: Surroundings) -> list[Table]:
+    moment = die.pick(("finish sent", "finish delivered", "finished sent", "finished delivered"))
+    node = die.pick(("its sender", "its receiver"))
+    return [{**_stop(die, node), **_when(die, around, moment)}]
+
+
+def _between_intent_and_cleanup(die: Die, around: Surroundings) -> list[Table]:
+    moment = die.pick(("write-executed", "cleanup sent", "after-commit-ts"))
+    node = "its receiver" if moment == "cleanup sent" else "its primary"
+    return [{**_stop(die, node), **_when(die, around, moment, plus_ms=die.pick((0, 0, 0.5, 3)))}]
+
+
+def _cleanup(die: Die, around: Surroundings) -> list[Table]:
+    strike = _strike(die)
+    if die.chance(0.3):
+        from_ms = die.between(1, around.load_ms * 7 // 10)
+        return [{**strike, "kind": "cleanup", "count": die.between(1, 6), "from_ms": from_ms}]
+    return [{**strike, **_when(die, around, "cleanup sent")}]
+
+
+def _recovery(die: Die, around: Surroundings) -> list[Table]:
+    """The end of a transaction without its coordinator is disturbed itself."""
+    moment = die.pick(("coordinator-recovery", "cleanup-resumed", "intent-resolved", "failover"))
+    again = {**_stop(die, "its node"), **_when(die, around, moment)}
+    return [*_between_stamp_and_finish(die, around), {**again, "from_ms": 0}]
+
+
+# --- leases ---------------------------------------------------------------------------------------
+
+
+def _lease_under_locks(die: Die, around: Surroundings) -> list[Table]:
+    """A lease is not renewed while a transaction holds locks; its commit waits beyond the end."""
+    lost = {"name": "lease_loss", "place": "its partition", "for_ms": die.between(300, 1_500)}
+    held: Table = {"name": "pause", "node": "its node", "for_ms": die.between(100, 1_200)}
+    return [
+        {**lost, **_when(die, around, "write-executed")},
+        {**held, **_when(die, around, die.pick(POINTS))},
+    ]
+
+
+def _lease_end(die: Die, around: Surroundings) -> list[Table]:
+    """At the end of a lease that is not renewed, its primary stops, or lags."""
+    when: Table = {"moment": "lease-began", "nth": die.pick((1, 2, 4))}
+    end = {**when, "at": "expiration_ts", "plus_ms": die.between(-20, 5)}
+    from_ms = die.below(around.load_ms // 2)
+    role = "its primary" if die.chance(0.2) else "its node"
+    then = {"name": "pause", "node": role, "for_ms": die.between(2, 60)}
+    lost = {"name": "lease_loss", "place": "its partition", "when": when, "from_ms": from_ms}
+    return [{**lost, "for_ms": 1_500}, {**then, "when": end, "from_ms": from_ms}]
+
+
+# --- leaders --------------------------------------------------------------------------------------
+
+
+def _leader_under_a_command(die: Die, around: Surroundings) -> list[Table]:
+    """A group's leader changes between a command's stamp and its commit."""
+    fault: Table = {"name": die.pick(("re_election", "leader_transfer"))}
+    if die.chance(0.5):
+        moment = die.pick(("submit delivered", "append-entries sent", "update-logged"))
+        return [{**fault, "group": "meta", **_when(die, around, moment)}]
+    moment = die.pick(("write-executed", "finish delivered", "partition-raft sent", *POINTS))
+    return [{**fault, "group": "its group", **_when(die, around, moment)}]
+
+
+def _leader_dies(die: Die, around: Surroundings) -> list[Table]:
+    moment, node = die.pick((
+        ("submit delivered", "its receiver"), ("submitted sent", "its sender"),
+        ("update-logged", "meta storage leader"), ("leader-elected", "its node"),
+        ("partition-submit delivered", "its receiver"),
+    ))  # fmt: skip
+    return [{**_stop(die, node), **_when(die, around, moment)}]
+
+
+# --- schema changes -------------------------------------------------------------------------------
+
+
+def _ddl_messages(die: Die, around: Surroundings) -> list[Table]:
+    moment = die.pick(("submit sent", "submitted sent", "submitted sent", "not-leader sent"))
+    return [{**_strike(die, 600), **_when(die, around, moment)}]
+
+
+def _cut_until_activation(die: Die, around: Surroundings) -> list[Table]:
+    """A node misses an update until its activation, or a moment earlier or later."""
+    skew_ms = around.max_clock_skew_ms
+    until = {"at": "activation_ts", "plus_ms": die.pick((-1, 0, 1, skew_ms, skew_ms + 1))}
+    node = die.pick(("any node", "any follower", f"primary of {die.pick(around.tables)}"))
+    cut: Table = {"name": "learner_lag", "node": node}
+    if die.chance(0.3):
+        cut = {"name": "partition", "shape": die.pick(("one_node", "one_way")), "node": node}
+    return [{**cut, **_when(die, around, "update-logged"), "until": until}]
+
+
+def _pause_at_activation(die: Die, around: Surroundings) -> list[Table]:
+    """A node stands still from before an activation until after it, by any clock."""
+    skew_ms = around.max_clock_skew_ms
+    plus_ms = die.pick((-skew_ms - 2, -skew_ms, -2, 0))
+    node = die.pick(("any node", f"primary of {die.pick(around.tables)}", "meta storage leader"))
+    when = _when(die, around, "update-logged", at="activation_ts", plus_ms=plus_ms)
+    return [{"name": "pause", "node": node, "for_ms": die.between(2, 2 * skew_ms + 30), **when}]
+
+
+def _lookup(die: Die, around: Surroundings) -> list[Table]:
+    """A look-up waits; its node then lags on, into a snapshot, or stops."""
+    when = _when(die, around, die.pick(("completeness-wait", "catalog-version-awaited")))
+    if die.chance(0.5):
+        lag = {"name": "learner_lag", "node": "its node", "for_ms": die.between(50, 600)}
+        return [{**lag, **when}]
+    return [{**_stop(die, "its node"), **when}]
+
+
+def _catch_up(die: Die, around: Surroundings) -> list[Table]:
+    """A node stops again while it catches up with what it missed."""
+    from_ms = die.between(1, around.load_ms // 2)
+    first = {**_stop(die, "any node", min(400, around.load_ms // 2)), "from_ms": from_ms}
+    moment = die.pick(("node-restarted", "node-restarted", "snapshot-installed"))
+    plus_ms = die.pick((0, 1, 10, 60))
+    return [first, {**_stop(die, "its node"), "when": {"moment": moment, "plus_ms": plus_ms}}]
+
+
+# --- clocks, and messages of every kind -----------------------------------------------------------
+
+
+def _clock(die: Die, around: Surroundings) -> list[Table]:
+    """A clock steps within the bound right before a stamp, or between Tm and Tu."""
+    most = max(round(around.spare_skew_ms * ALL_SPARE * 1_000), 1)
+    by_ms = die.between(1, most) / 1_000
+    step: Table = {"name": "clock_step", "by_ms": -by_ms if die.chance(0.5) else by_ms}
+    step["for_ms"] = die.between(5, 600)
+    if die.chance(0.5):
+        plus_ms = die.below(around.delay_duration_ms + 1)
+        node = die.pick(("any node", "meta storage leader"))
+        return [{**step, "node": node, **_when(die, around, "update-logged", plus_ms=plus_ms)}]
+    moment = die.pick(("before-commit-ts", "submit delivered", "operate delivered"))
+    return [{**step, "node": "its node", **_when(die, around, moment)}]
+
+
+def _any_message(die: Die, around: Surroundings) -> list[Table]:
+    kinds = [kind for kind in message_kinds() if not kind.startswith(OF_CLIENTS)]
+    kind = die.pick(message_kinds() if die.chance(0.2) else kinds)
+    return [{**_strike(die), **_when(die, around, f"{kind} {SENT}")}]
+
+
+def _stop_at_any_message(die: Die, around: Surroundings) -> list[Table]:
+    kind = die.pick([each for each in message_kinds() if not each.startswith(OF_CLIENTS)])
+    moment = f"{kind} {die.pick((SENT, DELIVERED))}"
+    return [{**_stop(die, die.pick(("its sender", "its receiver"))), **_when(die, around, moment)}]
+
+
+AIMED: Final[dict[str, Aimed]] = {
+    "coordinator between stamp and finish": Aimed(0.12, _between_stamp_and_finish),
+    "stop around the finish": Aimed(0.1, _around_the_finish),
+    "primary between intent and clean-up": Aimed(0.12, _between_intent_and_cleanup),
+    "clean-up struck": Aimed(0.12, _cleanup),
+    "stop in recovery": Aimed(0.1, _recovery),
+    "lease under locks": Aimed(0.12, _lease_under_locks),
+    "stop at a lease's end": Aimed(0.1, _lease_end),
+    "leader under a command": Aimed(0.12, _leader_under_a_command),
+    "leader dies": Aimed(0.08, _leader_dies),
+    "DDL message struck": Aimed(0.1, _ddl_messages),
+    "cut until activation": Aimed(0.12, _cut_until_activation),
+    "pause at activation": Aimed(0.1, _pause_at_activation),
+    "stop in a look-up": Aimed(0.08, _lookup),
+    "stop in catch-up": Aimed(0.08, _catch_up),
+    "clock at a stamp": Aimed(0.1, _clock, moves_clocks=True),
+    "any message struck": Aimed(0.2, _any_message),
+    "stop at any message": Aimed(0.1, _stop_at_any_message),
+}
+"""By the knob that reports show; each has a random stream of its own."""
+
+
+def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
+    """The aimed faults of a drawn scenario; one without any other fault stays calm."""
+    calm = all(knobs.drawn.get(name, OFF) == OFF for name in KINDS)
+    clocks_move = any(knobs.drawn.get(name, OFF) != OFF for name in CLOCKS_MOVE)
+    no_clock = clocks_move or around.spare_skew_ms < LEAST_SPARE_MS
+    made: list[Table] = []
+    for name, aimed in AIMED.items():
+        die = knobs.die(f"aimed, {name}")
+        on = die.chance(aimed.share) and not calm and not (aimed.moves_clocks and no_clock)
+        knobs.tell(name, "on" if on else OFF)
+        if on:
+            made += aimed.make(die, around)
+    return made
