@@ -22,7 +22,8 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.verify.campaign import Job, Runner, history_name
 from tests.support.command import ROOT, TINY, Done, ddlsim, tiny
-from tests.unit.cli.test_borders import LIMITED, refused
+from tests.support.forked import forked
+from tests.unit.cli.test_borders import refused
 
 NEGATIVE = "negative/reads_newer_rows"
 SETTLED = TINY + "expect = { version = 7, tu_ms = 1 }\n"
@@ -187,7 +188,7 @@ def test_a_full_disk_is_one_line(room: int, tmp_path: Path) -> None:
     """Where the room ends within the run, whose tasks make crashes of errors, and at its end."""
     out = tmp_path / "out"
     given = ("run", tiny(tmp_path) if room == 2_000 else "smoke", "--out", str(out), "--stream")
-    done = python(LIMITED, str(room), *given)
+    done = forked(*given, room=room)
     refused(done, str(out / history_name(0)), "File too large", "free some space")
     assert os.listdir(out) == ["summary.json"]
 
