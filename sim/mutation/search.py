@@ -16,7 +16,6 @@ from typing import Final, NoReturn
 from ddlsim.checkers.judge import Verdict, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
-from ddlsim.kernel.engine import Loop
 from ddlsim.mutation.records import By, Conviction, Searched
 from ddlsim.mutation.source import ROOT
 from ddlsim.plan import swarm
@@ -45,7 +44,7 @@ class Search:
         self._designs = designs
         self._run_cpu_s = run_cpu_s
         self._findings = findings.known()
-        limit_events(run_events)
+        self._run_events = run_events
 
     def first_conviction(
         self, number: int, over: Callable[[int], bool], begun: Callable[[int], object]
@@ -69,7 +68,8 @@ class Search:
         try:
             with _timed(self._run_cpu_s):
                 scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed)
-                verdict = judge(run(plan(scenario, seed)), findings=self._findings)
+                history = run(plan(scenario, seed), events_max=self._run_events)
+                verdict = judge(history, findings=self._findings)
         except BAD_INPUT:
             return None
         except EndlessError:
@@ -121,16 +121,6 @@ def _timed(cpu_s: float) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-
-
-def limit_events(events_max: int) -> None:
-    """Have every run of this process crash after so many events."""
-    whole = Loop.run
-
-    def limited(loop: Loop, until_us: int | None = None, most: int = events_max) -> None:
-        whole(loop, until_us, most)
-
-    Loop.run = limited  # type: ignore[method-assign, assignment]  # this process is a trial's own
 
 
 # --- which rules the baselines have ---------------------------------------------------------------

@@ -108,6 +108,8 @@ def test_a_scenario_of_the_documents_has_only_the_listed_breaches(name: str) -> 
 # --- planted faults ------------------------------------------------------------------------------
 
 BY_MUTANT = {
+    "iep110/unique_rows": "looks_up_at_home_only",
+    "iep110/check_rows": "checks_under_first_version",
     "iep98/boundary_commit": "open_boundary",  # [98.def.1]
     "iep98/boundary_operation": "open_boundary",  # [98.def.1]
     "iep98/gap_in_the_log": "appends_past_gaps",  # [98.def.3]

@@ -79,11 +79,11 @@ def test_one_more_timer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timer that fires once in a second is more than the idle cluster may take."""
     start = Loop.run
 
-    def with_timer(self: Loop, until_us: int | None = None) -> None:
+    def with_timer(self: Loop, until_us: int | None = None, *bound: int) -> None:
         if self.now_us == 0:
             for second in range(20):
                 self.call_at(second * 1_000_000, int)
-        start(self, until_us)
+        start(self, until_us, *bound)
 
     monkeypatch.setattr(Loop, "run", with_timer)
     with pytest.raises(AssertionError):
