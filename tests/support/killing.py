@@ -44,7 +44,7 @@ class Struck:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=_heeds_signals,  # noqa: PLW1509 - it is begun before any thread
+            preexec_fn=heeds_signals,  # noqa: PLW1509 - it is begun before any thread
         )
 
     def others(self, named: str = "") -> list[int]:
@@ -84,7 +84,7 @@ class Struck:
         return Ended(self.process.returncode, out, err)
 
 
-def _heeds_signals() -> None:
+def heeds_signals() -> None:
     """Undo what a background job or nohup has had these tests ignore."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

@@ -17,6 +17,7 @@ from ddlsim.search.explore import Explored, Explorer, Job, Seen, Stored, Target
 from ddlsim.search.hunt import Hunt, until_violation
 from tests.support.command import ROOT, Done, ddlsim, process
 from tests.support.json_schemas import wrong
+from tests.support.killing import heeds_signals
 from tests.support.waiting import until
 
 SMALL = ("--set", "workload[0].operations=6", "--set", "workload[0].clients=2", "--batch", "4")
@@ -131,7 +132,13 @@ def test_a_killed_hunt_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
 def test_an_interrupted_hunt_keeps_its_corpus_and_prints_what_it_has(tmp_path: Path) -> None:
     words = ("hunt", *CLOSED, "--jobs", "1", "--corpus", str(tmp_path), "--output", "json")
     command = [sys.executable, "-m", "ddlsim", *words]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=heeds_signals,  # noqa: PLW1509 - no threads here
+    ) as running:
         until((tmp_path / "hunt.json").exists, "the first batch")
         running.send_signal(signal.SIGINT)
         out, _ = running.communicate()
