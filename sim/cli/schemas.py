@@ -25,6 +25,7 @@ from ddlsim.mutants.base import MUTANTS
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.registry import Registry
 from ddlsim.scenario.config import NodeClock, NodeProtocol
+from ddlsim.scenario.expect import STATUSES, WORDS
 from ddlsim.scenario.faults import FaultTimes
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.rules import fields_of_designs, is_number, rules_of
@@ -38,7 +39,6 @@ from ddlsim.workload.base import WORKLOADS
 Schema = dict[str, Any]
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 DEFS: Final = "#/$defs/"
-EXPECTATIONS: Final = ("ok", "stuck", "vacuous")
 MS: Final[Schema] = {"type": "number", "minimum": 0}
 VALUE: Final[Schema] = {"type": ["boolean", "number", "string"]}
 KEY: Final[Schema] = {"anyOf": [VALUE, {"type": "array", "items": VALUE, "minItems": 2}]}
@@ -264,12 +264,13 @@ def _strategy() -> Schema:
 def _expect(names: list[str]) -> Schema:
     """The outcome that a scenario expects."""
     one, finding = _known(names), {"type": "string", "pattern": r"^F-\d+$"}
-    several = {"type": "array", "items": one, "minItems": 1}
+    judges = {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+    signature = {"signature": {"type": "string", "minLength": 1}}
     return {
         "anyOf": [
-            _known(EXPECTATIONS),
-            _object({"violated": {"anyOf": [one, several]}}, "violated"),
-            _object({"finding": finding}, "finding"),
+            _known(list(WORDS)),
+            *(_object({kind: judges} | signature, kind) for kind in STATUSES),
+            _object({"finding": finding} | signature, "finding"),
         ]
     }
 

@@ -4,23 +4,28 @@ import shlex
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.signature import signature_of
 from ddlsim.cli import picture, shapes_shrink
 from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.progress import Meter
 from ddlsim.cli.words import counted
 from ddlsim.history.history import FORMAT
-from ddlsim.search.signature import signature_of
+from ddlsim.scenario.config import Seeds
 from ddlsim.shrink.shrink import Shrinking, Shrunk, shrink
 from ddlsim.shrink.size import Counts, counts_of
 from ddlsim.shrink.story import scenario_text
-from ddlsim.shrink.trial import shown
+from ddlsim.shrink.trial import Shown, shown
 
 PRINTED: Final = "shrunk.toml"
 """What the command that repeats a scenario calls it where it is printed."""
+ANY: Final = 0
+"""The seed with which a shrunk scenario is run; it says itself which parts need another."""
+PARTS: Final = tuple(part.name for part in fields(Seeds))
+"""The parts of a run that draw."""
 ENDS: Final = {
     "done": "nothing smaller was found",
     "runs": "the bound of runs was reached",
@@ -46,8 +51,8 @@ def told_of(state: Shrinking, file: str, loads: Sequence[str]) -> Told:
     with Passes(state) as passes:
         shrunk = shrink(state, watch=passes.watch)
     name, seed = state.failure.name, state.failure.seed
+    shrunk = replace(shrunk, best=of_any_seed(state, shrunk.best))
     words = ["ddlsim", "run", file, "--expect"]
-    words += [] if _is_of_seed_0(state, shrunk) else ["--seed", str(seed)]
     words += [word for each in loads for word in ("--load", each)]
     command = shlex.join(words)
     after = counts_of(shrunk.best.data)
@@ -63,10 +68,19 @@ def _sentences(shrunk: Shrunk) -> tuple[str, str, str]:
     return three_sentences(case, violation, argue(case, violation))
 
 
-def _is_of_seed_0(state: Shrinking, shrunk: Shrunk) -> bool:
-    """Whether the scenario fails with seed 0 too: nodes draw when they stand for election."""
-    failure = replace(state.failure, seed=0)
-    return shown(failure, shrunk.best.data, state.target) is not None
+def of_any_seed(state: Shrinking, best: Shown) -> Shown:
+    """The scenario with the seeds that it needs: nodes draw when they stand for election."""
+    seed = state.failure.seed
+    if seed == ANY:
+        return best
+    failure = replace(state.failure, seed=ANY)
+    given = best.data.get("seeds", {})
+    for parts in ((), ("network",), PARTS):
+        seeds = dict.fromkeys(parts, seed) | given
+        found = shown(failure, best.data | ({"seeds": seeds} if seeds else {}), state.target)
+        if found is not None:
+            return found
+    raise AssertionError(f"{state.failure.name}: seed {seed} draws more than {PARTS}")
 
 
 class Passes(Meter):

@@ -126,7 +126,7 @@ class ScenarioFile(pytest.File):
         """The scenario under each other design of which it says what comes of it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from ddlsim.scenario.checks import label_of
+            from ddlsim.scenario.expect import label_of
             from ddlsim.verify.suite import designs_named, under
 
             for strategy, mutant in designs_named(scenario):

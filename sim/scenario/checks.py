@@ -3,25 +3,20 @@
 A check raises `ScenarioError` with file, line and key.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ddlsim.checkers.base import CHECKERS
 from ddlsim.kernel.rng import Constant, Uniform
 from ddlsim.model import probes
 from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import DEFAULTS, PRESETS, REQUIRED
-from ddlsim.mutants.base import MUTANTS
 from ddlsim.nemesis.roles import META, place_of
 from ddlsim.scenario import config
-from ddlsim.scenario.findings import described
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, convert, few, near
 from ddlsim.scenario.script import EVENT
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_kind
-from ddlsim.strategies.base import STRATEGIES
 
 # --- nodes ---------------------------------------------------------------------------------------
 
@@ -185,76 +180,6 @@ def check_step(step: str | None, ids: Sequence[str], origin: Origin, path: Path)
     """Check that a step exists."""
     if step is not None and step not in ids:
         raise origin.error(path, f"no step has the id {step!r}; {near(step, ids)}")
-
-
-def label_of(strategy: str, mutant: str | None) -> str:
-    """A design's label in results and in `expect_under`: `iep`, `iep + no_commit_check`."""
-    return strategy if mutant is None else f"{strategy} + {mutant}"
-
-
-def check_design(label: str, origin: Origin, path: Path) -> None:
-    """Check that the strategy is known, and the mutant after ` + `."""
-    strategy, plus, mutant = label.partition(" + ")
-    if strategy not in STRATEGIES:
-        what = f"no strategy is called {strategy!r}; {near(strategy, STRATEGIES)}"
-        raise origin.error(path, what)
-    if plus and mutant not in MUTANTS:
-        what = f"no mutant is called {mutant!r}; {few(mutant, MUTANTS, 'ddlsim list mutants')}"
-        raise origin.error(path, what)
-
-
-def expect_of(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
-    """The expected outcome under a design: its own entry of `expect_under`, else `expect`."""
-    expect = read_expect(table.expect, origin)
-    for label, one in table.expect_under.items():
-        check_design(label, origin, ("expect_under", label))
-        own = read_expect(one, origin, ("expect_under", label))
-        expect = own if label == design else expect
-    return expect
-
-
-def read_expect(
-    expect: str | dict[str, Any], origin: Origin, path: Path = ("expect",)
-) -> str | dict[str, Any]:
-    """The expected outcome, checked; a single `violated` becomes a list."""
-    known = '"ok", "stuck", "vacuous", { violated = ["I1"] } or { finding = "F-2" }'
-    if isinstance(expect, str):
-        if expect not in ("ok", "stuck", "vacuous"):
-            raise origin.error(path, f"expected {known}, not {expect!r}")
-        return expect
-    if not isinstance(expect, dict):
-        raise origin.error(path, f"expected {known}")
-    if list(expect) == ["finding"]:
-        if not re.fullmatch(r"F-\d+", str(expect["finding"])):
-            raise origin.error((*path, "finding"), 'expected the id of a finding, such as "F-2"')
-        return expect
-    if list(expect) != ["violated"]:
-        raise origin.error(path, f"expected {known}")
-    violated = expect["violated"]
-    names = [violated] if isinstance(violated, str) else violated
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        what = 'expected invariants or checkers, such as ["I1", "own_ddl"]'
-        raise origin.error((*path, "violated"), what)
-    for name in names:
-        judges = [*CHECKERS, *dict.fromkeys(one.invariant for _, one in CHECKERS.items())]
-        if name not in judges:
-            what = f"{name!r} is neither an invariant nor a checker; {near(name, judges)}"
-            raise origin.error((*path, "violated"), what)
-    return {"violated": names}
-
-
-def check_finding(table: ScenarioTable, expect: str | dict[str, Any], origin: Origin) -> None:
-    """Check that a file with `[finding]` expects it, and that an expected finding is known."""
-    finding = table.finding
-    wanted = expect.get("finding") if isinstance(expect, dict) else None
-    if wanted is not None and finding is None:
-        known = [one.id for one in described()]
-        if wanted not in known:
-            what = f"no finding is called {wanted!r}; ddlsim list scenarios shows findings/F-n"
-            raise origin.error(("expect", "finding"), what)
-    if finding is not None and expect != {"finding": finding.id}:
-        what = f'describes {finding.id}; say expect = {{ finding = "{finding.id}" }}'
-        raise origin.error(("finding", "id"), what)
 
 
 def check_probes(names: Sequence[str], origin: Origin, key: str) -> None:

@@ -10,6 +10,7 @@ from ddlsim import files
 from ddlsim.model.programs import Step
 from ddlsim.model.records import Record
 from ddlsim.scenario import bounds, checks, config
+from ddlsim.scenario.expect import check_finding, expect_of, label_of
 from ddlsim.scenario.faults import (
     FaultEntry,
     FaultTargets,
@@ -230,7 +231,7 @@ def _checked(
 ) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
     strategy, fields, mutant = _strategy(table.strategy, origin)
-    design = checks.label_of(strategy, mutant)
+    design = label_of(strategy, mutant)
     expect = _head(table, design, origin)
     numbers = checks.protocol_numbers(table.protocol, origin)
     nodes = checks.nodes_of(table.cluster, origin)
@@ -288,8 +289,8 @@ def _checked(
 
 def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:
     """Check the keys at the top of a file; return the expected outcome under this design."""
-    expect = checks.expect_of(table, design, origin)
-    checks.check_finding(table, expect, origin)
+    expect = expect_of(table, design, origin)
+    check_finding(table, expect, origin)
     checks.check_probes(table.reaches, origin, "reaches")
     checks.check_probes(table.never_reaches, origin, "never_reaches")
     check_clauses(table.clauses, origin)

@@ -22,7 +22,8 @@ from ddlsim.model.ops import (
 )
 from ddlsim.model.programs import Step
 from ddlsim.model.schema import Value
-from ddlsim.scenario.checks import check_design, check_event, must_be_client, must_exist
+from ddlsim.scenario.checks import check_event, must_be_client, must_exist
+from ddlsim.scenario.expect import check_design
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near
 from ddlsim.scenario.row_types import RowTypes

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ddlsim.checkers.judge import Verdict, judge
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.checkers.signature import signature_of
 from ddlsim.cluster.designs import BadDesignError
 from ddlsim.cluster.run import run
 from ddlsim.history.events import TxCommitted, UpdateLogged
@@ -26,7 +27,6 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search.coverage import features
-from ddlsim.search.signature import signature_of
 from ddlsim.search.vary import NAME, World, varied
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 from ddlsim.workload.base import Die

@@ -7,14 +7,15 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ddlsim.checkers.judge import Verdict, judge
+from ddlsim.checkers.signature import signature_of
 from ddlsim.cluster.run import run
 from ddlsim.history.history import Header, History
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
+from ddlsim.scenario.expect import judges_expected
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override, read
-from ddlsim.search.signature import signature_of
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.script import scripted, settled
 from ddlsim.shrink.shrink import Budget, Shrinking
@@ -99,7 +100,6 @@ def beyond(verdict: Verdict, control: Verdict) -> Verdict:
 
 def _expected(expect: Any) -> Sequence[str]:
     """What a scenario expects, as violations name it: invariants, checkers, a finding's status."""
-    if not isinstance(expect, dict):
-        return ()
-    found = list(expect.get("violated", ()))
-    return [*found, f"finding:{expect['finding']}"] if "finding" in expect else found
+    if isinstance(expect, dict) and "finding" in expect:
+        return (f"finding:{expect['finding']}",)
+    return judges_expected(expect)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
+from ddlsim.checkers.signature import signature_of
 from ddlsim.history.events import (
     DdlDecided,
     Failed,
@@ -22,6 +23,7 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted, TxRecovered
 from ddlsim.nemesis.base import FAULTS
+from ddlsim.scenario.expect import STATUSES
 from ddlsim.scenario.tomltext import toml_text, toml_value
 from ddlsim.shrink.data import STAGING, Data, Table, steps_of
 from ddlsim.shrink.trial import Shown
@@ -69,14 +71,14 @@ def scenario_text(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def expected(best: Shown) -> str | Table:
-    """What a scenario says that shows this violation."""
+def expected(best: Shown) -> Table:
+    """What a scenario says that shows this violation, by its signature."""
     violation = best.violation
-    if violation.status == "stuck":
-        return "stuck"
-    if violation.status == "violation":
-        return {"violated": [violation.checker]}
-    return {"finding": violation.status.removeprefix("finding:")}
+    signature = signature_of(violation).text
+    for broken, status in STATUSES.items():
+        if violation.status == status:
+            return {broken: [violation.checker], "signature": signature}
+    return {"finding": violation.status.removeprefix("finding:"), "signature": signature}
 
 
 def _comment(text: str, indent: str = "") -> list[str]:

@@ -7,6 +7,7 @@ from msgspec import field
 
 from ddlsim.checkers.judge import Verdict, Violation, judge
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.checkers.signature import Signature, signature_of
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Failed, Invoked, Ok, Unknown
 from ddlsim.history.history import History
@@ -17,7 +18,6 @@ from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
-from ddlsim.search.signature import Signature, signature_of
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.size import Size, size_of
 

@@ -12,6 +12,7 @@ from msgspec import structs
 from ddlsim.checkers.base import in_order
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.model.records import Record
+from ddlsim.scenario.expect import judges_expected
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import VARIED, Case, Trial
@@ -105,9 +106,7 @@ def expected_of(case: Case) -> frozenset[str]:
     """The invariants and checkers that a scenario without a mutant expects to be broken."""
     if case.mutant is not None or case.kind == "claims":
         return frozenset()
-    if isinstance(case.expect, str):
-        return frozenset({"liveness"} if case.expect == "stuck" else ())
-    return frozenset(case.expect.get("violated", ()))
+    return frozenset(judges_expected(case.expect))
 
 
 def _row(label: str, invariant: str, runs: Sequence[Expected]) -> ClaimRow:

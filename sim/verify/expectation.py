@@ -1,13 +1,15 @@
 """The total of several runs of one scenario, compared with what the scenario expects."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
 
+from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.checkers.signature import signature_of
 from ddlsim.model.records import Record
+from ddlsim.scenario.expect import STATUSES
 from ddlsim.verify.row import RunRow
 
 
@@ -74,28 +76,40 @@ def _facts(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[st
 
 
 def _missing(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[str]:
-    """What more runs might still show: a worse outcome, a breach, a finding, a probe."""
+    """What more runs might still show: a worse outcome, a breach, a finding, a signature."""
     wanted = _wanted(expect)
     if outcome is not wanted and _may_come(outcome, wanted):
         yield f"expected to be {wanted.word}, but it is {outcome.word}"
     if isinstance(expect, str):
         return
-    statuses: Counter[str] = Counter()
-    for row in runs:
-        for violation in row.violations:
-            statuses[violation.status] += 1
-            if violation.status == "violation":
-                statuses[f"violation {violation.invariant}"] += 1
-                statuses[f"violation {violation.checker}"] += 1
-    for name in expect.get("violated", ()):
-        if not statuses[f"violation {name}"]:
-            yield f"expected {name} to be violated, but it is not"
-    if "finding" in expect and not statuses[f"finding:{expect['finding']}"]:
+    violations = [one for row in runs for one in row.violations]
+    for broken, status in STATUSES.items():
+        found = [one for one in violations if one.status == status]
+        judges = {name for one in found for name in (one.invariant, one.checker)}
+        for name in expect.get(broken, ()):
+            if name not in judges:
+                yield f"expected {name} to be {broken}, but it is not"
+    if "finding" in expect and not any(_explained(one, expect) for one in violations):
         yield f"expected to show {expect['finding']}, but nothing is explained by it"
+    if "signature" in expect and not any(_is_signed(one, expect) for one in violations):
+        yield f"expected the signature {expect['signature']}, but nothing shows it"
+
+
+def _explained(violation: Violation, expect: Mapping[str, Any]) -> bool:
+    """Whether the expected finding explains a violation."""
+    return violation.status == f"finding:{expect['finding']}"
+
+
+def _is_signed(violation: Violation, expect: Mapping[str, Any]) -> bool:
+    """Whether a violation has the expected signature and the status that goes with it."""
+    statuses = [status for broken, status in STATUSES.items() if broken in expect]
+    fits = violation.status in statuses if statuses else _explained(violation, expect)
+    return fits and signature_of(violation).text == expect["signature"]
 
 
 def _wanted(expect: Any) -> Outcome:
-    word = expect if isinstance(expect, str) else "violated" if "violated" in expect else "ok"
+    named = (broken for broken in STATUSES if broken in expect)
+    word = expect if isinstance(expect, str) else next(named, "ok")
     return next(outcome for outcome in Outcome if outcome.word == word)
 
 

@@ -28,7 +28,7 @@ from ddlsim.execute.parallel import ALONE_S, Executor
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario import bounds
-from ddlsim.scenario.checks import label_of
+from ddlsim.scenario.expect import judges_expected, label_of
 from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override
@@ -187,9 +187,7 @@ def _under_named(scenario: Scenario, loads: tuple[str, ...]) -> Iterator[Case]:
 
 def _convicts(scenario: Scenario, judge: str) -> bool:
     """Whether a scenario says that its mutant's own judge convicts."""
-    if isinstance(scenario.expect, str):
-        return scenario.expect == "stuck" and judge == "liveness"
-    named = scenario.expect.get("violated", ())
+    named = judges_expected(scenario.expect)
     return judge in named or CHECKERS.get(judge).invariant in named
 
 

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from copy import copy
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,8 +11,11 @@ import pytest
 from ddlsim.cli import shrunk, verb_run
 from ddlsim.scenario.load import load
 from ddlsim.shrink import shrink as engine
+from ddlsim.shrink.data import Data
+from ddlsim.shrink.trial import Failure, Shown, Target
 from tests.support.command import Done, ddlsim
 from tests.support.json_schemas import wrong
+from tests.support.shrinking import of_scenario
 
 
 @pytest.fixture
@@ -26,7 +30,9 @@ def unexpected(tmp_path: Path) -> str:
 def test_a_scenario_and_its_seed_are_shrunk_onto_stdout() -> None:
     done = ddlsim("shrink", "findings/F-1", "--seed", "3")
     assert done.code == 0
-    assert tomllib.loads(done.out)["expect"] == {"finding": "F-1"}
+    expect = tomllib.loads(done.out)["expect"]
+    assert expect["finding"] == "F-1"
+    assert expect["signature"].startswith("I3 serializability schema-cycle")
     assert done.out.startswith(
         "# I3 serializability is broken (schema-G-single-realtime): no serial"
     )
@@ -43,6 +49,26 @@ def test_the_file_of_out_is_repeated_by_the_command_that_is_printed(tmp_path: Pa
     assert f"\n# Repeat it: {done.out}" in file.read_text("utf-8")
     assert ddlsim(*done.out.split()[1:]).code == 0
     assert ddlsim(*done.out.split()[1:], "--mutant", "none").code == 1
+
+
+@pytest.mark.parametrize(
+    ("needs", "written"),
+    [((), None), (("network",), {"network": 7}), (("clocks",), dict.fromkeys(shrunk.PARTS, 7))],
+)
+def test_a_shrunk_scenario_says_which_seeds_it_needs(
+    monkeypatch: pytest.MonkeyPatch, needs: tuple[str, ...], written: dict[str, int] | None
+) -> None:
+    state, tried = of_scenario("findings/F-1", 7), []
+
+    def fails(failure: Failure, data: Data, target: Target) -> Shown | None:
+        tried.append(failure.seed)
+        found = copy(state.best)
+        found.data = data
+        return found if all(data.get("seeds", {}).get(part) == 7 for part in needs) else None
+
+    monkeypatch.setattr(shrunk, "shown", fails)
+    assert shrunk.of_any_seed(state, state.best).data.get("seeds") == written
+    assert set(tried) == {0}
 
 
 def test_a_history_has_its_own_scenario_seed_and_design(tmp_path: Path) -> None:

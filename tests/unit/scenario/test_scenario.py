@@ -40,7 +40,16 @@ def test_read_gives_the_keys_at_the_top_of_a_file() -> None:
 
 @pytest.mark.parametrize(
     "expect",
-    ["ok", "stuck", "vacuous", {"violated": ["I1", "own_ddl"]}, {"finding": "F-2"}],
+    [
+        "ok",
+        "stuck",
+        "vacuous",
+        {"violated": ["I1", "own_ddl"]},
+        {"violated": ["I3"], "signature": "I3 serializability G1a"},
+        {"stuck": ["liveness"], "signature": "I9 liveness never-answered"},
+        {"finding": "F-2"},
+        {"finding": "F-2", "signature": "I3 serializability schema-cycle"},
+    ],
 )
 def test_expect_of_a_run_is_read(expect: Any) -> None:
     assert scenario(overrides={"expect": expect}).expect == expect

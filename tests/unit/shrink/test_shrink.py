@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.checkers.signature import signature_of
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import override
-from ddlsim.search.signature import signature_of
 from ddlsim.shrink.candidates import Candidates
 from ddlsim.shrink.data import Data, edited, key_of, steps_of, with_list
 from ddlsim.shrink.failing import NothingToShrinkError, begun, beyond

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.checkers.signature import signature_of
 from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import RunRow
 from tests.support.results import a_crash, a_cycle, a_row, a_violation
@@ -63,6 +65,8 @@ def test_the_first_failed_run_is_the_one_to_look_at() -> None:
 
 
 FINDING = a_cycle("finding:F-1")
+WAITS = structs.replace(a_violation(status="stuck"), invariant="I9", checker="liveness")
+ATOMICITY, CYCLE = (signature_of(one).text for one in (a_violation(), FINDING))
 EXPECTED: list[tuple[Any, list[RunRow], bool]] = [
     ("ok", [a_row()], True),
     ("ok", [a_row(0, a_violation())], False),
@@ -84,6 +88,16 @@ EXPECTED: list[tuple[Any, list[RunRow], bool]] = [
     ({"finding": "F-1"}, [a_row(0), a_row(1, FINDING)], True),
     ({"finding": "F-2"}, [a_row(0, FINDING)], False),
     ({"finding": "F-1"}, [a_row(0, FINDING, a_violation())], False),
+    ({"stuck": ["liveness"]}, [a_row(0, WAITS, outcome=Outcome.STUCK)], True),
+    ({"stuck": ["liveness"]}, [a_row(0, a_violation(), outcome=Outcome.STUCK)], False),
+    ({"stuck": ["liveness"]}, [a_row(0, a_violation())], False),
+    ({"violated": ["I1"], "signature": ATOMICITY}, [a_row(0, a_violation())], True),
+    ({"violated": ["I1"], "signature": ATOMICITY}, [a_row(0), a_row(1, a_violation())], True),
+    ({"violated": ["I1"], "signature": CYCLE}, [a_row(0, a_violation())], False),
+    ({"violated": ["I1"], "signature": CYCLE}, [a_row(0, a_violation(), FINDING)], False),
+    ({"violated": ["I1"], "signature": CYCLE}, [a_row(0, a_violation(), a_cycle())], True),
+    ({"finding": "F-1", "signature": CYCLE}, [a_row(0, FINDING)], True),
+    ({"finding": "F-1", "signature": ATOMICITY}, [a_row(0, FINDING)], False),
 ]
 
 

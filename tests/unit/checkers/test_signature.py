@@ -7,13 +7,13 @@ import pytest
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.judge import Violation, judge
+from ddlsim.checkers.signature import Signature, signature_of
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.shipped import shipped
-from ddlsim.search.signature import Signature, signature_of
 
 FINDINGS = [name for name in shipped() if name.startswith("findings/")]
 
