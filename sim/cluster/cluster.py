@@ -17,6 +17,7 @@ from ddlsim.kernel.host import Host
 from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.hlc import CLOCK_LIMIT
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.schema import Table
 from ddlsim.model.settings import Settings
@@ -30,7 +31,7 @@ from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.server import ClusterConfig, Parts, Server
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.sql import parse
-from ddlsim.units import Timestamp, timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, physical_ms, timestamp
 
 BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
@@ -91,6 +92,11 @@ class Cluster:
         port = NodePort(host, settings, self.recorder, self.pauses, clock)
         port.disk_delay_us = self._disk_us[node]
         self.ports[node] = port
+
+    def takes_part_ms(self, node: str) -> int:
+        """What the physical clock of a crashed node must show before the node starts again."""
+        limit_ts = self.hosts[node].disk.get(CLOCK_LIMIT, MIN_TIMESTAMP)
+        return physical_ms(self._strategy.takes_part_ts(limit_ts))
 
     @property
     def leader(self) -> str:

@@ -59,8 +59,8 @@ class ClusterFaults:
         self._crashes[node] += 1
         if torn is not None:
             self._torn[node] = min(torn, self._torn.get(node, torn))
-        if self._crashes[node] == 1:
-            cluster = self.cluster
+        cluster = self.cluster
+        if cluster.hosts[node].alive:
             cluster.recorder.record(NodeCrashed(cluster.loop.now_us, node))
             cluster.recorder.probe("crash")
             cluster.hosts[node].crash()
@@ -77,11 +77,39 @@ class ClusterFaults:
             self.cluster.recorder.probe("unsynced-lost")
         for log in logs:
             log.sync_now()
-        self._restart(node)
+        self._restart_in_time(node)
 
     def _logs(self, node: str) -> list[RaftLog]:
         disk = self.cluster.hosts[node].disk
         return [disk[key] for key in disk if key.startswith(disk_name(""))]
+
+    def _restart_in_time(self, node: str) -> None:
+        """Restart a crashed node once its physical clock shows what the disk asks for [98.x.7]."""
+        cluster, clock = self.cluster, self.cluster.hosts[node].clock
+        due_ms = cluster.takes_part_ms(node)
+        if clock.read_ms() >= due_ms:
+            self._restart(node)
+            return
+        cluster.recorder.probe("restart-waits")
+        self._await_clock(node, due_ms)
+
+    def _await_clock(self, node: str, due_ms: int) -> None:
+        """Restart the node when its clock shows `due_ms`, unless it crashes again before that."""
+        host, loop = self.cluster.hosts[node], self.cluster.loop
+        clock = host.clock
+
+        def look() -> None:
+            timer.cancel()
+            unsubscribe()
+            if self._crashes[node] or host.alive:
+                return
+            if clock.read_ms() < due_ms:
+                self._await_clock(node, due_ms)
+            else:
+                self._restart(node)
+
+        timer = loop.call_at(clock.due_us(due_ms), look)
+        unsubscribe = clock.on_change(look)
 
     def _restart(self, node: str) -> None:
         """Begin a new incarnation of the node, with its disk."""

@@ -16,8 +16,10 @@ def alive(cluster: Cluster) -> dict[str, Server]:
 
 
 def at_rest(cluster: Cluster) -> bool:
-    """Whether no transaction has left locks or intents, and all replicas have applied the same."""
+    """Whether all nodes run, none has locks or intents left, and replicas have applied the same."""
     servers = alive(cluster)
+    if len(servers) < len(cluster.servers):
+        return False
     if any(server.replica.has_open_work for server in servers.values()):
         return False
     applied: dict[PartitionId, int] = {}

@@ -9,7 +9,9 @@ The physical part is in whole milliseconds of the node's own clock. If a physica
 or runs behind what was merged, the hybrid clock stays where it is and counts its logical part up.
 
 A clock that keeps a limit on its node's disk issues nothing above it before the disk says so; a
-restarted node begins there, and so issues no timestamp below one that it issued before [98.x.7].
+restarted node begins there, and so issues no timestamp below one that it issued before [98.x.7]. No
+physical clock may have shown the limit yet, so the node first waits until its own one does: else a
+wait of this clock, or of any that merges it, would end before that time has come.
 """
 
 from collections.abc import Callable
@@ -20,7 +22,7 @@ from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
 CLOCK_LIMIT: Final = "clock limit"
 """Where a node's disk holds the limit of its hybrid clock."""
 UNLIMITED: Final = 1 << 64
-LIMIT_STEP: Final = 50 << LOGICAL_BITS
+LIMIT_STEP: Final = 5 << LOGICAL_BITS
 """How far above the last timestamp the limit is put: so often it is written to the disk."""
 
 

@@ -58,6 +58,7 @@ BRANCHES: Final = (
     Probe("proceeded-unsafely", "a look-up went on with incomplete metadata"),
     Probe("tick-ignored", "an idle command of a leader that leads no more was ignored"),
     Probe("late-start-of-ticks", "a new leader began its idle commands late"),
+    Probe("restart-waits", "a node started again only once its clock showed its disk's limit"),
     # groups and leases
     Probe("election", "a group elected a leader"),
     Probe("election-timeout", "a follower had no message of a leader for an election timeout"),

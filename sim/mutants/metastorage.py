@@ -11,6 +11,7 @@ from ddlsim.protocol.design.failure_rules import (
 from ddlsim.protocol.design.schema_rules import AFTER_ALL_LISTENERS
 from ddlsim.protocol.design.time_rules import (
     activation_plus_skew,
+    ahead_of_physical_clocks,
     clock_of_this_life,
     whatever_delay,
 )
@@ -92,3 +93,6 @@ mutant("restarts_at_zero", "98.x.7", "machinery", restored_safe_ts=from_the_begi
        summary="a node that restarts begins with the safe time of a new cluster")
 mutant("restarts_with_old_clock", "98.x.7", "machinery", clock=clock_of_this_life,
        summary="a node that restarts begins its hybrid clock at its physical one")
+mutant("restarts_ahead_of_clocks", "98.x.7", "own_ddl", also=("98.own",),
+       takes_part_ts=ahead_of_physical_clocks,
+       summary="a node that restarts takes part while its hybrid clock is ahead of every physical")

@@ -283,6 +283,7 @@ class Strategy:
     message_delay: Callable[[int, int], int]
     reader_delay_bound: Callable[[int], int]
     clock: Callable[[Callable[[], int], Timestamp, Callable[[int], None]], HybridClock]
+    takes_part_ts: Callable[[Timestamp], Timestamp]
     tick_ts: Callable[[HybridClock], Timestamp]
     publish_safe_time: Publication
     tick_counts: Callable[[int, int], bool]

@@ -33,6 +33,7 @@ IEP = strategy(
         message_delay=time_rules.largest_delay,
         reader_delay_bound=time_rules.agreed_delay,
         clock=time_rules.hybrid_clock,
+        takes_part_ts=time_rules.once_the_limit_has_come,
         tick_ts=time_rules.tick_with_new_timestamp,
         publish_safe_time=schema_rules.AFTER_LISTENERS,
         tick_counts=failure_rules.tick_of_its_term,

@@ -31,6 +31,20 @@ def physical_clock(
     return PhysicalTimestamps(physical_ms)
 
 
+def once_the_limit_has_come(limit_ts: Timestamp) -> Timestamp:
+    """A restarted node takes part once its physical clock shows the limit on its disk [98.x.7].
+
+    The hybrid clock begins there. No physical clock need have shown it, and a wait that ends by a
+    hybrid clock, Now >= Tu + CSmax, means only then that every clock shows Tu [98.flow.4].
+    """
+    return limit_ts
+
+
+def ahead_of_physical_clocks(_limit_ts: Timestamp) -> Timestamp:
+    """A restarted node takes part at once, its hybrid clock ahead of its physical one."""
+    return MIN_TIMESTAMP
+
+
 def at_message_plus_delay(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
     """Tu = Tm + DD, with the DD that the message carries [98.past.2]."""
     return plus_ms(message_ts, delay_duration_ms)

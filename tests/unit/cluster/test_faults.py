@@ -7,11 +7,12 @@ import pytest
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
 from ddlsim.history.world_events import ClockSet, NodeCrashed, NodeRestarted
+from ddlsim.model.hlc import CLOCK_LIMIT
 from ddlsim.nemesis.roles import VacantRoleError
 from ddlsim.protocol.raft import RaftLog
 from ddlsim.protocol.raft.messages import Entry
 from ddlsim.protocol.replication.state_machine import disk_name
-from ddlsim.units import Micros, ms
+from ddlsim.units import Micros, ms, timestamp
 from tests.support.worlds import built
 
 
@@ -321,17 +322,65 @@ def test_crash_restarts_the_node_when_the_last_overlapping_crash_ends() -> None:
     struck = Struck()
     faults = [struck.actions, struck.other(), struck.other()]
     for each in faults:
-        each.crash("n1", torn=None)
+        each.crash("n3", torn=None)
     faults[1].crash("n2", torn=None)
-    assert struck.events(NodeCrashed) == [NodeCrashed(0, "n1"), NodeCrashed(0, "n2")]
+    assert struck.events(NodeCrashed) == [NodeCrashed(0, "n3"), NodeCrashed(0, "n2")]
     for each in faults[:2]:
         each.undo()
     assert struck.events(NodeRestarted) == [NodeRestarted(0, "n2", 2)]
-    assert not struck.cluster.hosts["n1"].alive
+    assert not struck.cluster.hosts["n3"].alive
     faults[2].undo()
-    assert struck.events(NodeRestarted)[1:] == [NodeRestarted(0, "n1", 2)]
-    assert struck.cluster.hosts["n1"].alive
+    assert struck.events(NodeRestarted)[1:] == [NodeRestarted(0, "n3", 2)]
+    assert struck.cluster.hosts["n3"].alive
     struck.later(10)
+
+
+def crashed(limit_ms: int) -> Struck:
+    """At 10 ms n3 has crashed, with this limit of its hybrid clock on its disk."""
+    struck = Struck()
+    struck.later(10)
+    struck.actions.crash("n3", torn=None)
+    struck.cluster.hosts["n3"].disk[CLOCK_LIMIT] = timestamp(limit_ms, 7)
+    return struck
+
+
+def restarts_ms(struck: Struck) -> list[float]:
+    """When nodes restarted."""
+    return [event.at_us / 1000 for event in struck.events(NodeRestarted)]
+
+
+@pytest.mark.parametrize(("limit_ms", "at_ms"), [(9, 10), (10, 10), (11, 11), (25, 25)])
+def test_crash_restarts_the_node_once_its_clock_shows_its_limit(limit_ms: int, at_ms: int) -> None:
+    """[98.x.7]"""
+    struck = crashed(limit_ms)
+    struck.actions.undo()
+    assert struck.cluster.hosts["n3"].alive == (at_ms == 10)
+    struck.later(40)
+    assert restarts_ms(struck) == [at_ms]
+
+
+@pytest.mark.parametrize(("step_ms", "at_ms"), [(-8, 33), (4, 21), (12, 15)])
+def test_crash_restarts_the_node_by_its_clock_however_that_is_set(step_ms: int, at_ms: int) -> None:
+    struck = crashed(25)
+    struck.actions.undo()
+    struck.later(5)
+    struck.cluster.step_clock("n3", ms(step_ms))
+    struck.later(40)
+    assert restarts_ms(struck) == [at_ms]
+
+
+@pytest.mark.parametrize(("for_ms", "at_ms"), [(2, 25), (30, 45)])
+def test_crash_of_a_node_that_waits_to_restart_is_one_crash(for_ms: int, at_ms: int) -> None:
+    struck = crashed(25)
+    other = struck.other()
+    struck.actions.undo()
+    struck.later(5)
+    other.crash("n3", torn=None)
+    struck.later(for_ms)
+    other.undo()
+    struck.later(40)
+    assert restarts_ms(struck) == [at_ms]
+    assert struck.events(NodeCrashed) == [NodeCrashed(ms(10), "n3")]
 
 
 @pytest.mark.parametrize(
