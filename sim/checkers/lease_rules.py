@@ -56,12 +56,12 @@ def lease_rules(case: Case) -> Iterator[Anomaly]:
             if after.start_ts <= before.end_ts:
                 yield Anomaly(
                     "leases-overlap",
-                    f"{_described(before.longest)}, and {_described(after.began)}",
+                    f"{_described(case, before.longest)}, and {_described(case, after.began)}",
                     (before.longest, after.began),
                 )
     for tx in case.committed:
         if tx.writes:
-            yield from _committed_within(tx, known)
+            yield from _committed_within(case, tx, known)
 
 
 def _single(case: Case) -> Iterator[Anomaly]:
@@ -72,27 +72,31 @@ def _single(case: Case) -> Iterator[Anomaly]:
         one = first.setdefault((event.group, event.start_ts), event)
         if one.holder != event.holder:
             yield Anomaly(
-                "two-holders", f"{_described(one)}, and {_described(event)}", (one, event)
+                "two-holders",
+                f"{_described(case, one)}, and {_described(case, event)}",
+                (one, event),
             )
         key = (event.node, event.group, event.start_ts)
         before = last.get(key)
         if before is not None and event.expiration_ts < before.expiration_ts:
             yield Anomaly(
                 "lease-shortened",
-                f"{_described(before)}, and later {_described(event)}",
+                f"{_described(case, before)}, and later {_described(case, event)}",
                 (before, event),
             )
         last[key] = event
 
 
-def _described(lease: LeaseBegan) -> str:
+def _described(case: Case, lease: LeaseBegan) -> str:
     return (
-        f"node {lease.holder} had the lease of {lease.group} from "
+        f"node {lease.holder} had the lease of {case.schemas.group(lease.group)} from "
         f"{show(lease.start_ts)} to {show(lease.expiration_ts)}"
     )
 
 
-def _committed_within(tx: Transaction, known: dict[str, list[Lease]]) -> Iterator[Anomaly]:
+def _committed_within(
+    case: Case, tx: Transaction, known: dict[str, list[Lease]]
+) -> Iterator[Anomaly]:
     """A commit_ts lies before the end of each lease that the transaction wrote under.
 
     An implicit transaction may be stamped by the partition itself, which looks at the lease's start
@@ -119,7 +123,7 @@ def _committed_within(tx: Transaction, known: dict[str, list[Lease]]) -> Iterato
             yield Anomaly(
                 "committed-beyond-lease",
                 f"{tx.name} committed at {show(tx.committed.commit_ts)}; it had written "
-                f"{write.key!r} on node {write.node}, and {_described(lease.longest)}",
+                f"{write.key!r} on node {write.node}, and {_described(case, lease.longest)}",
                 (lease.longest, write, tx.committed),
             )
 

@@ -168,7 +168,7 @@ def _of_tx(case: Case, event: AnyEvent) -> str | None:
         return f"{event.tx} is shown the columns of {name}: {', '.join(event.columns)}"
     if isinstance(event, TxCommitted):
         used = [_at_commit(case, *one) for one in event.tables]
-        return f"{event.tx} commits: commit_ts = {show(event.commit_ts)}; {', '.join(used)}"
+        return "; ".join([f"{event.tx} commits: commit_ts = {show(event.commit_ts)}", *used])
     if isinstance(event, TxAborted):
         return f"{event.tx} aborts: {event.reason}"
     if isinstance(event, LockWaited):
