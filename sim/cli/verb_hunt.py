@@ -214,6 +214,6 @@ class HuntMeter(Meter):
         parts = [
             counted(self._hunt.number, "world"),
             counted(len(self._hunt.hits), "feature"),
-            f"{len(found) - known} violations",
+            counted(len(found) - known, "violation"),
         ]
         return ", ".join([*parts, f"{known} of known findings"] if known else parts)

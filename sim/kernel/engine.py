@@ -46,6 +46,8 @@ MAIL: Final[tuple[None, ...]] = (None, None, None)  # what a message shows
 CANCELLED: Final[tuple[None, ...]] = ()
 FIRST, NORMAL, LAST = -1, 1, 2  # priorities at one instant; SimPy's own are 0 and 1
 FOREVER: Final = 1 << 62
+AT_ONCE: Final = 1_000_000
+"""So many events at one instant are taken for a loop that does not end."""
 UNSET: Final[Any] = None  # stands where the value will be
 DONE: Final[Any] = ()  # stands where the waiters were
 
@@ -408,7 +410,7 @@ class Loop:
         """Execute everything due up to and including `until_us`, or everything there is.
 
         Time then stands at `until_us`. More than `events_max` events in all count as a crash:
-        a model that spins without time passing would otherwise never come back.
+        So do `AT_ONCE` at one instant: without latency, nodes may answer each other for ever.
         """
         assert self._end is None, "a run within a run"
         self._stopped = False
@@ -417,7 +419,7 @@ class Loop:
         due_us = FOREVER if until_us is None else until_us
         heappush(self._queue, (due_us, LAST, next(self._order), end))
         try:
-            self._turn(events_max)
+            self._turns(events_max)
         except SimulationCrashed:
             raise
         except Exception as error:
@@ -429,8 +431,22 @@ class Loop:
         if until_us is not None and not self._stopped:
             self.now_us = Micros(max(self.now_us, until_us))
 
-    def _turn(self, events_max: int) -> None:
-        """The inner loop: what is ready first, then the next event of the queue."""
+    def _turns(self, events_max: int) -> None:
+        """Turns of the inner loop until one comes to the end; in each of them time must pass."""
+        since_us = -1
+        while not self._turn(min(events_max, self.events + AT_ONCE)):
+            if self.events > events_max:
+                raise SimulationCrashed(f"more than {events_max} events, at {self.now_us} us")
+            if self.now_us == since_us:
+                what = f"more than {AT_ONCE} events at one instant, {self.now_us} us"
+                raise SimulationCrashed(f"{what}; give the links a latency")
+            since_us = self.now_us
+
+    def _turn(self, events_max: int) -> bool:
+        """The inner loop: what is ready first, then the next event of the queue.
+
+        True at the end, False after the event that is one more than `events_max`.
+        """
         queue, ready, pop, mail, slim = self._queue, self.ready, heappop, MAIL, SLIM
         for number in range(self.events, events_max + 1):
             if ready:
@@ -449,12 +465,12 @@ class Loop:
                 event.fire()
             elif callbacks is ENDING:
                 self.events = number
-                return
+                return True
             else:
                 self.now_us = at
                 _fire_simpy(at, event)
         self.events = events_max + 1
-        raise SimulationCrashed(f"more than {events_max} events, at {self.now_us} us")
+        return False
 
 
 def _fire_simpy(at: int, event: Any) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
+from ddlsim.kernel import engine
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 
 
@@ -163,6 +164,25 @@ def test_events_are_counted_and_can_be_limited() -> None:
     with pytest.raises(SimulationCrashed, match="more than 1000 events, at 0 us"):
         loop.run(events_max=1000)
     assert loop.events == 1001
+
+
+def test_a_loop_in_which_no_time_passes_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "AT_ONCE", 100)
+
+    def run(step_us: int) -> Loop:
+        loop = Loop()
+
+        async def spinner() -> None:
+            for turn in range(2000):
+                await loop.sleep(step_us if turn % 20 == 0 else 0)
+
+        loop.spawn(spinner())
+        loop.run()
+        return loop
+
+    with pytest.raises(SimulationCrashed, match="more than 100 events at one instant, 0 us; give"):
+        run(0)
+    assert run(1).events > 2000
 
 
 async def failing() -> None:
