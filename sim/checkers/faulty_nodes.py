@@ -1,7 +1,8 @@
 """When each node was faulty: under a fault that names it, crashed, or still catching up after that.
 
 A fault begins and heals, a node crashes and restarts; without that it is faulty to the end. Then it
-stays faulty for a settling time, in which it catches up with what it missed.
+stays faulty while messages that the fault delayed may be on their way, and for a settling time, in
+which it catches up with what it missed.
 """
 
 from bisect import bisect_left
@@ -16,6 +17,7 @@ from ddlsim.history.world_events import (
     LeaderSteppedDown,
     NodeCrashed,
     NodeRestarted,
+    TrafficDelayed,
 )
 
 EVERYWHERE: Final = ""
@@ -36,6 +38,7 @@ class FaultyNodes:
     def __init__(self, case: Case, settling_us: int) -> None:
         self.spans: dict[str, list[FaultSpan]] = {}
         self._settling_us = settling_us
+        self._delays_us = _delays(case)
         self._open: dict[tuple[str, str], list[int]] = {}
         for event in sorted(case.faults, key=lambda one: one.at_us):
             why = event.fault if isinstance(event, FaultBegan | FaultHealed) else "crash"
@@ -53,7 +56,8 @@ class FaultyNodes:
     def _end(self, node: str, why: str, at_us: int) -> None:
         begun = self._open.get((node, why))
         if begun:
-            span = FaultSpan(begun.pop(0), at_us + self._settling_us, why)
+            until_us = at_us + self._delays_us.get((node, why), 0) + self._settling_us
+            span = FaultSpan(begun.pop(0), until_us, why)
             self.spans.setdefault(node, []).append(span)
 
     def during(self, node: str, from_us: int, until_us: int) -> FaultSpan | None:
@@ -114,6 +118,16 @@ def _vacancies(case: Case, first: list[str]) -> Iterator[tuple[int, int]]:
             since_us = event.at_us if newest else None
     if since_us is not None:
         yield since_us, case.history.end_us
+
+
+def _delays(case: Case) -> dict[tuple[str, str], int]:
+    """How late a fault's messages may come after it has healed, by node and fault."""
+    found: dict[tuple[str, str], int] = {}
+    for _, event in case.of(TrafficDelayed):
+        for node in event.nodes or (EVERYWHERE,):
+            key = (node, event.fault)
+            found[key] = max(found.get(key, 0), event.by_us)
+    return found
 
 
 def _touched(event: FaultBegan | FaultHealed | NodeCrashed | NodeRestarted) -> tuple[str, ...]:

@@ -265,6 +265,8 @@ class FaultInProgress(FaultActions):
         self._rules: list[Rule] = []
         self._overrides: list[Override] = []
         self._moment: MomentThatCame | None = None
+        self.delays_us = 0
+        """The most by which it delays messages."""
         self.when_over: Callable[[Micros], None] = _nothing
         """Called when the fault is over by itself after so long."""
 
@@ -308,6 +310,7 @@ class FaultInProgress(FaultActions):
     def delay_traffic(
         self, *, sender: str | None, to: str | None, kind: str | None, by_us: Micros
     ) -> None:
+        self.delays_us = max(self.delays_us, by_us)
         self._install(Slow(sender, to, kind, by_us=by_us))
 
     def hold_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:

@@ -6,7 +6,7 @@ from ddlsim.cluster.adapters import Listeners
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
 from ddlsim.cluster.moments import Awaited, MomentOfFault, Moments, Occurrence
-from ddlsim.history.world_events import FaultBegan, FaultHealed
+from ddlsim.history.world_events import FaultBegan, FaultHealed, TrafficDelayed
 from ddlsim.nemesis.base import FAULTS, Fault, affected_nodes
 from ddlsim.nemesis.roles import VacantRoleError
 from ddlsim.plan.records import FaultPlan, MomentPlan, Plan
@@ -101,6 +101,9 @@ class Nemesis:
             attack.on_vacant_role = True
             self._heal(attack)
             return
+        if actions.delays_us:
+            delayed = TrafficDelayed(self._loop.now_us, planned.name, nodes, actions.delays_us)
+            self._recorder.record(delayed)
         if planned.for_us is not None:
             self._heal_later(attack, planned.for_us)
         if planned.until is not None:

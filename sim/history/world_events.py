@@ -116,6 +116,18 @@ class FaultHealed(Event, frozen=True):
     nodes: tuple[str, ...] = ()
 
 
+class TrafficDelayed(Event, frozen=True):
+    """A fault that has begun delays messages of its nodes by `by_us`; the last ones come late.
+
+    Messages of a kind keep their order on a link: what is sent after the fault has healed waits for
+    what was sent before, up to `by_us`.
+    """
+
+    fault: str
+    nodes: tuple[str, ...]
+    by_us: int
+
+
 class SettingChanged(Event, frozen=True):
     """A node's setting `key` is now `value` milliseconds, since a fault began or ended."""
 
@@ -188,6 +200,7 @@ WorldEvent = (
     | NodeRestarted
     | FaultBegan
     | FaultHealed
+    | TrafficDelayed
     | SettingChanged
     | NeverCompleted
     | LeftOpen

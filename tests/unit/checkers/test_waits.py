@@ -26,6 +26,7 @@ from ddlsim.history.world_events import (
     NodeRestarted,
     PartitionSafeTime,
     SettingChanged,
+    TrafficDelayed,
 )
 from ddlsim.units import ms
 from tests.support.history import Story, ts
@@ -136,6 +137,24 @@ def test_a_healed_node_is_faulty_for_its_settling_time() -> None:
     assert kinds(story) == ["schema-wait"]
     story.add(2329, SchemaResolved, "n3", "T", "op", "arrival", None, 1, ts(9), 1, ms(209))
     assert kinds(story) == ["schema-wait"]
+
+
+def test_a_node_is_faulty_until_the_messages_that_a_fault_delayed_have_come() -> None:
+    """A wait of n3, healed at 2000 ms and 4 ms of settling later: a fault of n4 goes on."""
+
+    def long_wait(until: float, delayed: tuple[tuple[str, ...], int] | None) -> list[str]:
+        story = world()
+        story.add(1000, FaultBegan, "crash", None, ("n4",))
+        if delayed is not None:
+            story.add(1000, TrafficDelayed, "pause", *delayed)
+        story.add(until, SchemaResolved, "n3", "T", "op", "arrival", None, 1, ts(9), 1, ms(200))
+        return kinds(story)
+
+    assert long_wait(2700, None) == ["schema-wait"]
+    assert long_wait(2700, (("n3",), ms(400))) == []
+    assert long_wait(2700, (("n3",), ms(100))) == ["schema-wait"]
+    assert long_wait(2700, (("n4",), ms(400))) == ["schema-wait"]
+    assert long_wait(2700, ((), ms(400))) == ["schema-wait"]
 
 
 def test_a_crashed_node_is_faulty_until_it_restarts() -> None:

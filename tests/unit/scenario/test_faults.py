@@ -4,7 +4,7 @@ import pytest
 
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
-from ddlsim.history.world_events import FaultBegan, FaultHealed, LeaderElected
+from ddlsim.history.world_events import FaultBegan, FaultHealed, LeaderElected, TrafficDelayed
 from ddlsim.model.ddl import CreateTable, CreateZone, RenameTable
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.faults import Placed, placed
@@ -114,6 +114,14 @@ def test_a_fault_on_a_missing_table_has_no_effect() -> None:
     late = ran(fault("pause", node='"primary of u"', from_ms="900", for_ms="50"), more=LATER)
     assert late.probes["fault-on-nobody"] == 0
     assert [event.at_us for event in late.of(FaultBegan, FaultHealed)] == [900_000, 950_000]
+
+
+def test_a_fault_that_delays_messages_records_by_how_much() -> None:
+    times = {"from_ms": "100", "for_ms": "100"}
+    history = ran(fault("clog", node=N3, delay_ms="7.5", **times))
+    [delayed] = history.of(TrafficDelayed)
+    assert (delayed.at_us, delayed.nodes, delayed.by_us) == (100_000, ("n3",), 7_500)
+    assert ran(fault("pause", node=N3, **times)).of(TrafficDelayed) == []
 
 
 @pytest.mark.parametrize("group", ["u", "u/0"])
