@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, Member
+from ddlsim.units import Timestamp
 from tests.support.raft_world import Machine, World
 
 FOLDER = Path(__file__).parent / "raft"
@@ -138,7 +139,7 @@ class Stage:
                 world.commands += 1
                 member.propose(world.commands)
             case "transfer":
-                member.transfer_to(rest[0], "clock")
+                member.transfer_to(rest[0], lambda: Timestamp(7))
             case "compact":
                 member.compact(len(machine.applied), tuple(machine.applied), 0)
             case "election-timeout":

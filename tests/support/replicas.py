@@ -30,11 +30,13 @@ class Words:
         self.life: list[str] = []
         self.refused = ""
         self.applied_index = self.applied_term = 0
+        self.stamp = MIN_TIMESTAMP
 
     def apply(self, index: int, term: int, command: Said) -> str:
         assert index == self.applied_index + 1, f"{index} after {self.applied_index}"
         self.applied_index, self.applied_term = index, term
         self.words.append(command.word)
+        self.stamp = command.safe_ts
         return f"heard {command.word}"
 
     def restore(self, index: int, term: int, command: Said) -> None:
@@ -50,6 +52,10 @@ class Words:
     def stamp_of(self, command: Said) -> Timestamp:
         return command.safe_ts
 
+    def stamp_of_state(self, state: Any) -> Timestamp:
+        stamp: Timestamp = state[3]
+        return stamp
+
     def may_store(self, command: Said) -> bool:
         return command.word != self.refused
 
@@ -57,10 +63,10 @@ class Words:
         return self.refused not in state[2]
 
     def snapshot(self) -> Any:
-        return self.applied_index, self.applied_term, tuple(self.words)
+        return self.applied_index, self.applied_term, tuple(self.words), self.stamp
 
     def install(self, state: Any) -> None:
-        self.applied_index, self.applied_term, words = state
+        self.applied_index, self.applied_term, words, self.stamp = state
         self.words = list(words)
         self.installed.append(words)
 

@@ -96,6 +96,11 @@ class Application:
         assert isinstance(command, Stamped), command
         return command.message_ts
 
+    def stamp_of_state(self, state: object) -> Timestamp:
+        """Tm of the last command in a snapshot."""
+        assert isinstance(state, MetaState), state
+        return state.message_ts
+
     async def reaches(self, index: int) -> None:
         """Wait until the state machine has applied the entry at an index."""
         if self.applied_index < index:

@@ -167,6 +167,11 @@ class Partition:
         assert type(command) is StampedCommand, command
         return command.safe_ts
 
+    def stamp_of_state(self, state: object) -> Timestamp:
+        """The last stamp in a snapshot."""
+        assert isinstance(state, PartitionState), state
+        return state.safe_ts
+
     def may_store(self, command: object) -> bool:
         """Whether this node's catalog knows the version that a row was written under."""
         assert isinstance(command, StampedCommand), command

@@ -13,6 +13,8 @@ member asks whether it would be elected (pre-vote; Ongaro's thesis, 9.6), so tha
 off does not depose a leader that all others hear. Learners never vote. `replication` has the rest.
 """
 
+from collections.abc import Callable
+
 from ddlsim.protocol.raft.log import Mark, RaftLog
 from ddlsim.protocol.raft.messages import (
     AppendEntries,
@@ -138,8 +140,11 @@ class Member(Replication):
         if self.role is LEADER:
             self._follow(self.log.term, None)
 
-    def transfer_to(self, peer: str, payload: Timestamp | None) -> None:
-        """Hand the group over to a voter as soon as it has the whole log."""
+    def transfer_to(self, peer: str, payload: Callable[[], Timestamp] | None) -> None:
+        """Hand the group over to a voter as soon as it has the whole log; `payload` is called then.
+
+        Until then this leader goes on stamping, so an earlier time would be below its last stamps.
+        """
         assert peer in self._voters, f"{peer} does not vote"
         if self.role is LEADER and peer != self.name:
             self._transfer = (peer, payload)

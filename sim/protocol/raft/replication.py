@@ -82,7 +82,7 @@ class Replication:
         self._promised: list[tuple[str, RaftMessage]] = []
         self._known_commit = 0
         self._round = 0
-        self._transfer: tuple[str, Timestamp | None] | None = None
+        self._transfer: tuple[str, Callable[[], Timestamp] | None] | None = None
         if leader is not None:
             log.term = 1
             log.sync_now()
@@ -185,7 +185,8 @@ class Replication:
         assert self._transfer is not None, "no successor was chosen"
         peer, payload = self._transfer
         if self._progress[peer].match_index == self.log.last_index:
-            self.outbox.append((peer, TimeoutNow(self.log.term, payload)))
+            order = TimeoutNow(self.log.term, None if payload is None else payload())
+            self.outbox.append((peer, order))
             self._follow(self.log.term, None)
 
     def _advance_commit(self) -> None:

@@ -17,8 +17,8 @@ timers and no messages: what is proposed is applied at once.
 * `member`: the step machine; only `_after` carries out what it leaves in its boxes. `_busy` guards
   that: what a machine's callback proposes is carried out by the turn that is under way.
 * `_log.applied`: here alone, before the machine applies. A node that dies comes back to it.
-* `last_stamp`: the largest stamp in the log, also of entries that are not committed: a new leader
-  stamps above it, else two commands would change places in time.
+* `last_stamp`: the largest stamp in the log, also of entries that are not committed or only in a
+  snapshot: a new leader stamps above it, else two commands would change places in time.
 * `_waiting`: futures by index. Of an index that another leader's entry takes, `NOT_LEADER`: it is
   unknown whether the proposed command is in the log, so it must be proposed again.
 * `_look` (due when a heartbeat is, or when a majority was silent for too long), `_election_armed`,
@@ -125,7 +125,7 @@ class Group:
         log, machine = self._log, self.machine
         machine.restoring()
         if log.snapshot_state is not None:
-            machine.install(log.snapshot_state)
+            self._install_in_machine(log.snapshot_state)
         for index in range(log.snapshot_index + 1, min(log.applied, log.last_index) + 1):
             entry = log.entry(index)
             machine.restore(index, entry.term, entry.command)
@@ -189,8 +189,8 @@ class Group:
         return Pending(waiting)
 
     def transfer_to(self, peer: str) -> None:
-        """Hand the group over to another voter, and this node's clock with it."""
-        self.member.transfer_to(peer, self.node.clock.now())
+        """Hand the group over to another voter, and this node's clock as it is then."""
+        self.member.transfer_to(peer, self.node.clock.now)
         self._after()
 
     def re_elect(self) -> None:
@@ -305,7 +305,11 @@ class Group:
         if node.recording:
             node.record(SnapshotInstalled(node.watch.now_us, node.name, self.name, index))
         self._log.applied = index
+        self._install_in_machine(state)
+
+    def _install_in_machine(self, state: object) -> None:
         self.machine.install(state)
+        self.last_stamp = max(self.last_stamp, self.machine.stamp_of_state(state))
 
     def _lose(self) -> None:
         """Write down what was committed and is in the log no more: a judge will read it."""

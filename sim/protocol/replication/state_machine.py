@@ -73,6 +73,9 @@ class StateMachine(Protocol):
     def stamp_of(self, command: object) -> Timestamp:
         """The timestamp that the leader stamped on a command."""
 
+    def stamp_of_state(self, state: object) -> Timestamp:
+        """The stamp of the last command that a snapshot contains."""
+
     def may_store(self, command: object) -> bool:
         """Whether this node knows enough to store a command; if not, it is sent again later."""
 

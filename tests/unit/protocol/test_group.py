@@ -232,11 +232,11 @@ def test_a_restart_begins_with_the_snapshot_and_goes_on_with_the_log() -> None:
 # --- snapshots ------------------------------------------------------------------------------------
 
 
-def lagging(**changes: int) -> Replicas:
+def lagging(words: int = 9, **changes: int) -> Replicas:
     """Member c has missed more than the leader's log still holds."""
     trio = Replicas(snapshot_entries=2, **changes)
     trio.cut = {"c"}
-    for number in range(9):
+    for number in range(words):
         trio.said("a", f"w{number}", within_ms=10)
     return trio
 
@@ -251,6 +251,18 @@ def test_member_behind_the_compacted_log_gets_a_snapshot() -> None:
     assert trio.nodes["c"].probes["snapshot-install"] == 1
     [installed] = trio.nodes["c"].of(SnapshotInstalled)
     assert installed.index == len(trio.machines["c"].installed[0])
+
+
+def test_the_last_stamp_of_a_snapshot_counts_also_after_a_restart() -> None:
+    """A leader stamps above it, though its log holds no entry [98.x.1]."""
+    trio = lagging(words=8)
+    trio.cut = set()
+    trio.later(60)
+    assert trio.nodes["c"].disk[disk_name("words")].entries == []
+    assert trio["c"].last_stamp == trio["a"].last_stamp == 8
+    trio.crash("c")
+    trio.restart("c")
+    assert trio["c"].last_stamp == 8
 
 
 def test_snapshot_is_resent_until_installable() -> None:
@@ -450,15 +462,18 @@ def test_transfer_carries_the_clock() -> None:
 
 
 def test_a_successor_first_gets_what_it_lacks() -> None:
-    """The old leader leads until then."""
+    """The old leader leads until then, and hands over its clock as it is then [98.x.1]."""
     trio = Replicas()
     trio.cut = {"b"}
     trio.said("a", "one", within_ms=5)
     trio["a"].transfer_to("b")
     trio.later(5)
     assert trio.leaders == ["a"]
+    trio.nodes["a"].ahead_ms = 5_000
     trio.cut = set()
     trio.later(60)
+    [handed] = trio.wire.payloads(TimeoutNow)
+    assert handed.payload >= timestamp(5_000)
     assert trio.leaders == ["b"]
     assert trio.machines["b"].words == ["one"]
 

@@ -14,6 +14,7 @@ from ddlsim.protocol.raft import (
     TimeoutNow,
     VoteReply,
 )
+from ddlsim.units import Timestamp
 
 VOTERS, LEARNERS = ("a", "b", "c"), ("d", "e")
 
@@ -175,7 +176,7 @@ def test_a_leader_hands_over_only_to_one_that_has_everything() -> None:
     """Also what was proposed since it was asked to; from then on it leads no more."""
     group = leader()
     group.propose("x")
-    group.transfer_to("b", "clock")
+    group.transfer_to("b", lambda: Timestamp(len(group.log.entries)))
     assert orders(group) == []
     group.propose("y")
     group.step("b", AppendReply(1, success=True, match_index=1))
@@ -183,7 +184,7 @@ def test_a_leader_hands_over_only_to_one_that_has_everything() -> None:
     group.step("c", AppendReply(1, success=True, match_index=2))
     assert (orders(group), group.is_leader) == ([], True)
     group.step("b", AppendReply(1, success=True, match_index=2))
-    assert orders(group) == [("b", TimeoutNow(1, "clock"))]
+    assert orders(group) == [("b", TimeoutNow(1, Timestamp(2)))]
     assert (group.is_leader, group.leader) == (False, None)
     with pytest.raises(AssertionError, match="proposes but None leads"):
         group.propose("z")
