@@ -89,7 +89,8 @@ def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
         if illegal is not None:
             witness = (event, tx.committed)
             where = _wrote(case, event)
-            yield Anomaly("illegal-row", f"{where}: {illegal}", witness, clauses=("110.fwd.1",))
+            clauses = ("110.ours.notnull",)
+            yield Anomaly("illegal-row", f"{where}: {illegal}", witness, clauses=clauses)
 
 
 def _mistaken(case: Case, position: int, event: WriteExecuted) -> Iterator[Anomaly]:

@@ -140,6 +140,7 @@ IEP_110: Final = (
     _says("110.ours.index.drop", "dropping an index is compatible"),
     _rule("110.ours.unique", "no two live rows have equal values in a unique index in force"),
     _rule("110.ours.check", "no row is written that a CHECK of its schema version is false for"),
+    _rule("110.ours.notnull", "no row is written without a value of a NOT NULL column"),
 )
 """Basic schema changes."""
 

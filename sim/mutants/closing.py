@@ -6,7 +6,7 @@ one puts the weaker rule of the other in its place.
 """
 
 from ddlsim.mutants.base import mutant
-from ddlsim.protocol.design import as_shipped, closing, flows
+from ddlsim.protocol.design import as_shipped, closing, flows, schema_rules
 from ddlsim.protocol.transaction import commit_check
 
 # fmt: off
@@ -38,6 +38,9 @@ mutant("compares_before_and_after", "110.compat.compound", "forward_compatible",
 mutant("overlooks_renames", "110.valid.2", "own_ddl", also=("110.table.rename",),
        reopens=("F-13", "F-14"), check_operation=as_shipped.same_table_version,
        summary="an operation goes on under the old name of a table, and as if it had no new index")
+mutant("sets_not_null_over_rows", "110.fwd.1", "data_matches_schema", reopens=("F-15",),
+       refuses_change=schema_rules.allow_every_conversion,
+       summary="a column becomes NOT NULL though rows have no value of it")
 mutant("joins_a_created_table", "110.lin", "serializability", reopens=("F-8",),
        commit_schema=commit_check.schema_at_commit_ts,
        summary="a transaction shown a table before a change uses one that was created after it")

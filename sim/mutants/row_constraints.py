@@ -1,7 +1,8 @@
-"""Unique indexes and CHECK constraints with one rule of their enforcement missing each."""
+"""Unique indexes, CHECK and NOT NULL with one rule of their enforcement missing each."""
 
 from collections.abc import Iterator
 
+from ddlsim.history.event import Cells
 from ddlsim.model.ops import Key
 from ddlsim.model.schema import Table
 from ddlsim.mutants.base import mutates
@@ -75,6 +76,17 @@ class FirstVersion(RowConstraints):
         first = self.executor.sync.catalog.definition(table.id, 1)
         known = first if isinstance(first, Table) else table
         return super().refusal(request, local, op_ts, known)
+
+
+@mutates("row_constraints", "updates_keep_nulls", "110.ours.notnull", "data_matches_schema")
+class KeptNulls(RowConstraints):
+    """An update keeps a NULL that was there before its column was NOT NULL."""
+
+    @staticmethod
+    def lacks_value(table: Table, row: Cells) -> bool:
+        """Never."""
+        del table, row
+        return False
 
 
 @mutates("row_constraints", "overlooks_intents", "110.ours.unique", "data_matches_schema")

@@ -7,7 +7,7 @@ It does not claim I11: to abort what the documents' own rules would let pass is 
 from dataclasses import replace
 from typing import Final
 
-from ddlsim.protocol.design import closing
+from ddlsim.protocol.design import closing, schema_rules
 from ddlsim.strategies.base import all_but, header, strategy
 from ddlsim.strategies.iep import IEP
 
@@ -22,6 +22,7 @@ CLOSING: Final[dict[str, dict[str, object]]] = {
     },
     "F-5": {"before_answer": closing.answer_once_active_everywhere},
     "F-6": {"before_answer": closing.answer_once_past_everywhere},
+    "F-15": {"refuses_change": schema_rules.add_no_not_null},
 }
 """By the number of the finding: the fields of its file in `scenarios/findings/`.
 

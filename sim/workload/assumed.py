@@ -23,13 +23,12 @@ TYPES: Final = ("INT", "INT", "SMALLINT", *(ladder[0] for ladder in LADDERS[2:])
 
 @dataclass
 class Column:
-    """A column that is in no key; `filled` where no row is without a value of it."""
+    """A column that is in no key."""
 
     name: str
     type: str
     nullable: bool = True
     defaulted: bool = False
-    filled: bool = True
 
     def neighbours(self, step: int) -> list[str]:
         """The types one step wider (1) or narrower (-1)."""

@@ -47,7 +47,7 @@ class DdlMix(Workload):
     widen: int = 3
     narrow: int = 1
     relax: int = 1
-    require: int = 1
+    require: int = 3
     default: int = 2
     computed: int = 1
     mixed: int = 1

@@ -18,10 +18,10 @@ Maker = Callable[[Schema, Die], str]
 
 
 def _add(table: Table, schema: Schema, die: Die) -> str:
-    column = Column(schema.free_column(table), die.pick(TYPES), filled=False)
+    column = Column(schema.free_column(table), die.pick(TYPES))
     text = f"ADD COLUMN {column.name} {column.type}"
     if die.chance(0.4):
-        column.defaulted, column.filled, column.nullable = True, True, die.chance(0.5)
+        column.defaulted, column.nullable = True, die.chance(0.5)
         text += f"{'' if column.nullable else ' NOT NULL'} DEFAULT {column.default(die)}"
     table.columns.append(column)
     return text
@@ -73,13 +73,12 @@ def _relax(table: Table, schema: Schema, die: Die) -> str:
 
 
 def _require(table: Table, schema: Schema, die: Die) -> str:
-    """SET NOT NULL where every row has a value: no rule of the documents looks at the rows."""
     del schema
     return _nullability(table, die, nullable=False)
 
 
 def _nullability(table: Table, die: Die, *, nullable: bool) -> str:
-    able = [one for one in table.columns if one.nullable != nullable and one.filled]
+    able = [one for one in table.columns if one.nullable != nullable]
     if not able:
         return ""
     column = die.pick(able)
@@ -110,7 +109,7 @@ def _mixed(table: Table, schema: Schema, die: Die) -> str:
     if not text:
         return ""
     column = next(column for column in table.columns if f" {column.name} " in text)
-    column.nullable, column.defaulted = not column.filled or die.chance(0.7), True
+    column.nullable, column.defaulted = die.chance(0.7), True
     null = "DROP NOT NULL" if column.nullable else "SET NOT NULL"
     return f"{text} {null} SET DEFAULT {column.default(die)}"
 

@@ -34,7 +34,7 @@ CLUSTER = "[cluster]\nnodes = 3\nvoters = 1\n"
 SCHEMA = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 TWO_TABLES = f"{SCHEMA}; CREATE TABLE u (id INT PRIMARY KEY)"
 ACTIONS = ("get", "put", "delete", "scan")
-QUERIES = ("SELECT", "begin", "commit", "rollback")
+QUERIES = ("SELECT", "UPDATE", "begin", "commit", "rollback")
 
 
 class Told:

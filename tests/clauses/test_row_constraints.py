@@ -1,4 +1,4 @@
-"""Rows and constraints: unique indexes [110.ours.unique] and CHECK [110.ours.check]."""
+"""Rows and constraints: unique indexes, CHECK and NOT NULL [110.ours.unique] [110.ours.check]."""
 
 import pytest
 
@@ -99,3 +99,17 @@ def test_a_transaction_of_the_older_schema_obeys_no_newer_check() -> None:
            d.ok T: e = commit""",
     )
     assert [story.tell()["w"], story.tell()["e"]] == ["ok", "ROLLBACK_ONLY"]
+
+
+def test_an_update_keeps_no_null_in_a_column_that_is_not_null() -> None:
+    """The row was written before SET NOT NULL; it may be given a value [110.ours.notnull]."""
+    story = Story(
+        """50    a@n1: w = put t 1 { w = 1 }
+           w.ok  a: d = ALTER TABLE t ALTER COLUMN v SET NOT NULL
+           d.ok  a: u = UPDATE t SET w = 2 WHERE id = 1
+           u.done a: x = UPDATE t SET v = 2 WHERE id = 1""",
+        schema="CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT)",
+    )
+    told = story.tell()
+    assert [told["u"], told["x"]] == ["BAD_ROW", True]
+    assert differs(story, answers("u"), "updates_keep_nulls")

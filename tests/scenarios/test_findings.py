@@ -24,7 +24,9 @@ def with_rules(design: Strategy) -> DesignHeader:
 
 TABLES = {table.id: table for table in findings.described()}
 DESIGNS = {name: with_rules(design) for name, design in STRATEGIES.items()}
-OF_THE_DOCUMENTS = [table.id for table in findings.known() if table.concerns(DESIGNS["iep"])]
+OF_THE_DOCUMENTS = list(
+    dict.fromkeys(table.id for table in findings.known() if table.concerns(DESIGNS["iep"]))
+)
 
 
 def found(scenario: Scenario) -> tuple[RunRow, set[str]]:

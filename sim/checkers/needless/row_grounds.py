@@ -1,7 +1,7 @@
 """What must justify a refusal of a row or a column in the history; part of I11.
 
 COLUMN_NOT_FOUND: an operation named a column that its table's enlisted version has not. BAD_ROW: a
-row that a client was to write does not fit that version. KEY_EXISTS: an insert found a row of its
+row that was to be written does not fit that version, such as what an update leaves of a NULL. KEY_EXISTS: an insert found a row of its
 own transaction's, or one that had been committed. UNIQUE_VIOLATED: a write found such a row under
 another key, with its own values in a unique index of the version that it ran under. CHECK_VIOLATED:
 a row that it was to write does not satisfy a constraint of the version that it was enlisted under.
@@ -16,7 +16,7 @@ from typing import Any
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation, Transaction
 from ddlsim.checkers.case.constraints import broken_checks, entry, uniques
-from ddlsim.checkers.case.rows import upgraded
+from ddlsim.checkers.case.rows import is_legal, upgraded
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Failed, Invoked, RowRead
@@ -195,8 +195,19 @@ def _misfits(case: Case, tx: Transaction, operation: Operation) -> bool:
         return False
     named = case.named.get(operation.name)
     values = None if named is None else named.values
-    check = _update_fits if invoked.kind == "update" else _row_fits
-    return any(not check(table, invoked, values) for table in _tables(case, tx, operation))
+    tables = list(_tables(case, tx, operation))
+    if invoked.kind != "update":
+        return any(not _row_fits(table, invoked, values) for table in tables)
+    return any(
+        not _update_fits(table, values) or _leaves_null(case, tx, operation, table)
+        for table in tables
+    )
+
+
+def _leaves_null(case: Case, tx: Transaction, operation: Operation, table: Table) -> bool:
+    """Whether an update found a NULL in a NOT NULL column and does not set that column."""
+    left = _updated(case, tx, operation, table)
+    return left is not None and is_legal(left, table) is not None
 
 
 def _row_fits(table: Table, invoked: Invoked, values: dict[str, Any] | None) -> bool:
@@ -223,9 +234,8 @@ def _value(
     return values.get(column.name, column.default)
 
 
-def _update_fits(table: Table, invoked: Invoked, values: dict[str, Any] | None) -> bool:
+def _update_fits(table: Table, values: dict[str, Any] | None) -> bool:
     """Every column that is set is there, is not of the key, and gets a value if it needs one."""
-    del invoked
     columns = {column.name: column for column in table.columns}
     for name, value in (values or {}).items():
         column = columns.get(name)

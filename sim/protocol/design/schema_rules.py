@@ -1,6 +1,6 @@
 """The formulas and judgements of IEP-110: which schema an operation and a commit are judged by."""
 
-from ddlsim.model.ddl import SimpleChange
+from ddlsim.model.ddl import ColumnAltered, SimpleChange
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.schema.compatibility import is_forward_compatible
 from ddlsim.protocol.strategy import CheckPoints, Publication, Steps
@@ -61,6 +61,13 @@ def each_step_forward_compatible(steps: Steps) -> Reason | None:
 
 def allow_every_conversion(_change: SimpleChange) -> str | None:
     """A DDL may change a type to whatever the old values can be converted to."""
+    return None
+
+
+def add_no_not_null(change: SimpleChange) -> str | None:
+    """No column becomes NOT NULL: a row that exists may have no value of it."""
+    if isinstance(change, ColumnAltered) and change.before.nullable and not change.after.nullable:
+        return f"column {change.before.name!r}: rows that exist may have no value of it"
     return None
 
 

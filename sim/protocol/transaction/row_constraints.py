@@ -1,6 +1,10 @@
-"""Enforces unique indexes and CHECK constraints at a primary [110.ours.unique] [110.ours.check].
+"""Enforces unique indexes, CHECK and NOT NULL on rows at a primary.
 
-A write obeys the constraints of the schema version that it runs under, which is I. An entry of a
+[110.ours.unique] [110.ours.check] [110.ours.notnull]
+
+A write obeys the constraints of the schema version that it runs under, which is I. Of NOT NULL that
+is decided where the client encodes the row, but for an update, which keeps what it does not set: a
+row that was written before the column was NOT NULL may have no value to keep. An entry of a
 unique index lies in its row's partition, as those of every secondary index of Apache Ignite 3 do;
 so a value has no partition of its own, and a writer looks it up in all of them:
 
@@ -95,10 +99,18 @@ class RowConstraints:
         if request.row is None:
             return None
         row = decode(table, request.row)
+        if request.action == "update" and self.lacks_value(table, row):
+            return Operated(self.node.clock.now(), op_ts, Reason.BAD_ROW)
         if violated_check(table, row) is not None:
             return Operated(self.node.clock.now(), op_ts, Reason.CHECK_VIOLATED)
         keys = index_keys(table, row)
         return self._equal_row(request, local, op_ts, table, keys) if keys else None
+
+    @staticmethod
+    def lacks_value(table: Table, row: Cells) -> bool:
+        """Whether a row has a NULL where its table has none [110.ours.notnull]."""
+        cells = dict(row)
+        return any(not one.nullable and cells.get(one.id) is None for one in table.columns)
 
     def look_up(
         self, request: Operate, local: LocalReplica, op_ts: Timestamp, table: Table

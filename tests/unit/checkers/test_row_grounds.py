@@ -153,6 +153,30 @@ def test_a_client_may_find_its_row_unfit_for_what_another_version_asks() -> None
     assert [one.summary.split()[0] for one in anomalies("precision", story)] == ["T.w"]
 
 
+@pytest.mark.parametrize(
+    ("found", "sets", "needless"),
+    [
+        (None, {"v": 1}, []),
+        (None, {"n": 1}, ["row-fits"]),
+        (3, {"v": 1}, ["row-fits"]),
+    ],
+)
+def test_an_update_is_unfit_by_a_null_that_it_keeps(
+    found: int | None, sets: dict[str, Any], needless: list[str]
+) -> None:
+    """n, column 2, is NOT NULL; the row was written before it was."""
+    story = world()
+    story.table(columns=COLUMNS)
+    story.begin("T", 10)
+    story.add(11, Invoked, "c", "T.w", "T", "n1", "update", table="t", key=1)
+    story.add(11, Named, "c", "T.w", (), sets)
+    story._enlist("T", 1, 12, 1)
+    row = RowRead(1, "S", 1, 1, ((0, 1), (1, 2), (2, found), (3, 7)))
+    story.add(12, ReadExecuted, "n1", "T", "T.w", 1, 0, ts(12), 1, False, (row,))
+    story.abort("T", 13, "BAD_ROW")
+    assert kinds(story) == needless
+
+
 # --- keys ----------------------------------------------------------------------------------------
 
 
