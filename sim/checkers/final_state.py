@@ -11,9 +11,11 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.rows import is_legal, upgraded
 from ddlsim.checkers.case.writes import Item, Version, Writes, differing, the_row, version_of
+from ddlsim.history.event import Cells
 from ddlsim.history.events import AnyEvent, RowFinal
 from ddlsim.history.world_events import LeaseBegan, NeverCompleted, PartitionSafeTime
-from ddlsim.units import show
+from ddlsim.model.schema import Table
+from ddlsim.units import MAX_TIMESTAMP, show
 
 PartitionId = tuple[int, int]
 """A partition: (table id, number)."""
@@ -181,5 +183,18 @@ def _kept_wrongly(
             "illegal-row",
             f"in the end {what} broke version {last.version} of {last.name}: {illegal}",
             (due.write.event, found),
-            clauses=("110.fwd.1",),
+            clauses=("110.column.nullable" if _tightened(case, row, last) else "110.fwd.1",),
         )
+
+
+def _tightened(case: Case, row: Cells, last: Table) -> bool:
+    """Whether a column that has no value here once was nullable."""
+    cells = dict(row)
+    empty = {one.id for one in last.columns if not one.nullable and cells.get(one.id) is None}
+    tables = (one.definition for one in case.schemas.steps(last.id, 0, MAX_TIMESTAMP))
+    return any(
+        column.nullable and column.id in empty
+        for table in tables
+        if isinstance(table, Table)
+        for column in table.columns
+    )

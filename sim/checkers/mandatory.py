@@ -23,7 +23,7 @@ def rows_without_values(case: Case, writes: Writes) -> Iterator[Anomaly]:
     for step in case.schemas.all_steps():
         promised = {one: column for one in step.changes if (column := _promised(one)) is not None}
         for change, column in promised.items():
-            clause = "110.fwd.1" if isinstance(change, ColumnAltered) else "110.later.2"
+            clause = "110.column.nullable" if isinstance(change, ColumnAltered) else "110.later.2"
             for item in writes.versions:
                 if item[0] != step.object_id:
                     continue

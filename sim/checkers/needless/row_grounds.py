@@ -1,10 +1,11 @@
 """What must justify a refusal of a row or a column in the history; part of I11.
 
 COLUMN_NOT_FOUND: an operation named a column that its table's enlisted version has not. BAD_ROW: a
-row that was to be written does not fit that version, such as what an update leaves of a NULL. KEY_EXISTS: an insert found a row of its
-own transaction's, or one that had been committed. UNIQUE_VIOLATED: a write found such a row under
-another key, with its own values in a unique index of the version that it ran under. CHECK_VIOLATED:
-a row that it was to write does not satisfy a constraint of the version that it was enlisted under.
+row that was to be written does not fit that version, such as what an update leaves of a NULL.
+KEY_EXISTS: an insert found a row of its own transaction's, or one that had been committed.
+UNIQUE_VIOLATED: a write found such a row under another key, with its own values in a unique index
+of the version that it ran under. CHECK_VIOLATED: a row that it was to write does not satisfy a
+constraint of the version that it was enlisted under.
 
 `Named` events record what operations name. A history of an earlier version has none of them, so the
 first two reasons cannot be judged in it and are counted as not judged.
