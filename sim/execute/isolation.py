@@ -15,12 +15,11 @@ import pickle
 import signal
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Final, Generic, Literal, NamedTuple, NoReturn, TypeVar
 
-from ddlsim.execute.workers import Lifeline, death
+from ddlsim.execute.workers import Lifeline, death, fork
 from ddlsim.files import WriteError
 from ddlsim.model.records import Record
 
@@ -77,9 +76,7 @@ def _in_child(jobs: Sequence[J], limits: Limits, handlers: Handlers[J, R]) -> li
     receiver, sender = Pipe(duplex=False)
     lifeline = Lifeline()
     most = _most_memory(limits)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
-        child = os.fork()
+    child = fork()
     if not child:
         _serve(sender, lifeline, jobs, limits, most, handlers)
     lifeline.in_parent()

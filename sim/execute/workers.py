@@ -18,6 +18,7 @@ import pickle
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.context import SpawnProcess
@@ -115,6 +116,22 @@ def death(code: int) -> str:
 
 
 # --- how processes are begun ---------------------------------------------------------------------
+
+
+def fork() -> int:
+    """Fork, as `os.fork` does; signals that end a command wait until it is done.
+
+    Python drops an exception that is raised while it calls what modules have registered for a fork,
+    and a KeyboardInterrupt with it.
+    """
+    ending = {getattr(signal, name) for name in ENDING}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
+            return os.fork()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def process(target: Callable[..., None], *words: Any) -> SpawnProcess:

@@ -34,7 +34,6 @@ class Mutant(Record, frozen=True):
     column: int
     sentence: str
     source: str
-    diff: str
 
 
 @cache
@@ -55,9 +54,9 @@ def mutants_of(module: Module) -> Iterator[Mutant]:
 
 
 def _mutants_of(function: Function, place: str, area: str) -> Iterator[Mutant]:
-    module = function.module
+    module, nodes = function.module, list(function.nodes())
     for name, operator in OPERATORS.items():
-        changes = [change for node in function.nodes() for change in operator.make(function, node)]
+        changes = [change for node in nodes for change in operator.make(function, node)]
         for number, change in enumerate(changes, start=1):
             line, column = module.place(change)
             yield Mutant(
@@ -70,7 +69,6 @@ def _mutants_of(function: Function, place: str, area: str) -> Iterator[Mutant]:
                 column,
                 module.sentence(change),
                 module.changed(change),
-                module.diff(change),
             )
 
 

@@ -5,7 +5,6 @@ are never changed.
 """
 
 import ast
-import difflib
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,17 +146,6 @@ class Module:
         if change.text == "pass":
             return f"{where}: `{before}` is left out"
         return f"{where}: `{before}` becomes `{_short(change.text)}`"
-
-    def diff(self, change: Change) -> str:
-        """The change as a unified diff."""
-        lines = difflib.unified_diff(
-            self.source.splitlines(keepends=True),
-            self.changed(change).splitlines(keepends=True),
-            f"a/sim/{self.file}",
-            f"b/sim/{self.file}",
-            n=2,
-        )
-        return "".join(lines)
 
 
 def _number(node: ast.AST, name: str) -> int:

@@ -5,14 +5,13 @@ import os
 import resource
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Final, NoReturn
 
 import msgspec
 
-from ddlsim.execute.workers import Lifeline, death
+from ddlsim.execute.workers import Lifeline, death, fork
 from ddlsim.model.records import Record
 from ddlsim.mutation.loader import Reached, install
 from ddlsim.mutation.mutants import Mutant
@@ -78,9 +77,7 @@ class Child:
         self.receiver, sender = Pipe(duplex=False)
         self.number: int | None = None
         self._lifeline = Lifeline()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
-            self._pid = os.fork()
+        self._pid = fork()
         if not self._pid:
             _serve(sender, self._lifeline, work, cpu_s)
         self._lifeline.in_parent()

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from resource import RLIMIT_FSIZE, setrlimit
@@ -29,6 +29,8 @@ IMPORTED: Final = (
 )
 DRAWING: Final = ("ddlsim.analysis.figures.report",)
 """What the server imports before its first command, and before the first one that draws."""
+CORE: Final = ("ddlsim.__main__", "ddlsim.cli.verb_run")
+"""What a server imports that some libraries are hidden from."""
 MOST: Final = 1 << 20
 """The largest request in bytes."""
 
@@ -39,13 +41,17 @@ def forked(
     stdout: int | None = None,
     stderr: int | None = None,
     room: int | None = None,
+    hiding: Path | None = None,
     **variables: str,
 ) -> Done:
     """How a command ends, with these variables of ours and no others, and what it wrote.
 
     `stdout` and `stderr` are file descriptors for it to write to, instead of what is returned;
-    `room` is the size in bytes that its files may have.
+    `room` is the size in bytes that its files may have; `hiding` is a folder for PYTHONPATH whose
+    `sitecustomize.py` hides libraries.
     """
+    if hiding is not None:
+        variables["PYTHONPATH"] = str(hiding)
     with (
         variables_of(variables),
         open(os.devnull, "rb") as nothing,
@@ -53,12 +59,13 @@ def forked(
         tempfile.TemporaryFile() as err,
     ):
         request = {"words": words, "cwd": str(cwd), "env": dict(os.environ), "room": room}
+        request["draws"] = hiding is None and words[:1] in {("plot",), ("report",)}
         streams = [
             nothing.fileno(),
             out.fileno() if stdout is None else stdout,
             err.fileno() if stderr is None else stderr,
         ]
-        server = _server()
+        server = _server(hiding)
         socket.send_fds(server, [json.dumps(request).encode()], streams)
         code = int(server.recv(MOST))
         written = []
@@ -69,11 +76,12 @@ def forked(
 
 
 @cache
-def _server() -> socket.socket:
+def _server(hiding: Path | None) -> socket.socket:
     """The connection to the server, which ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    modules = IMPORTED if hiding is None else CORE
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.forked", str(theirs.fileno())],
+        [sys.executable, "-m", "tests.support.forked", str(theirs.fileno()), *modules],
         cwd=ROOT,
         env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
         pass_fds=[theirs.fileno()],
@@ -95,13 +103,13 @@ def _server() -> socket.socket:
 
 def _next(requests: socket.socket) -> tuple[Mapping[str, Any], list[int]] | None:
     """In a forked process its request and streams; in the server None, after the last request."""
-    _import(IMPORTED)
+    _import(sys.argv[2:])
     while True:
         data, streams, *_ = socket.recv_fds(requests, MOST, 3)
         if not data:
             return None
         request = json.loads(data)
-        if request["words"] and request["words"][0] in {"plot", "report"}:
+        if request["draws"]:
             _import(DRAWING)
         child = os.fork()
         if not child:
@@ -112,7 +120,7 @@ def _next(requests: socket.socket) -> tuple[Mapping[str, Any], list[int]] | None
         requests.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
-def _import(modules: tuple[str, ...]) -> None:
+def _import(modules: Sequence[str]) -> None:
     if not all(module in sys.modules for module in modules):
         for module in modules:
             importlib.import_module(module)

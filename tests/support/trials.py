@@ -65,7 +65,6 @@ def mutant_of(plant: Plant) -> Mutant:
         column,
         f"{plant.old} becomes {plant.new}",
         source.replace(plant.old, plant.new),
-        "",
     )
 
 

@@ -18,8 +18,9 @@ def until(ready: Callable[[], object], what: str, alive: Callable[[], object] = 
     Calls `alive` between two looks, which may raise. Raises AssertionError, naming `what` was
     waited for, after PATIENCE_S.
     """
-    end = time.monotonic() + PATIENCE_S
+    end, pause_s = time.monotonic() + PATIENCE_S, 0.01
     while not ready():
         alive()
         assert time.monotonic() < end, f"waited {PATIENCE_S:g} s for: {what}"
-        time.sleep(0.01)
+        time.sleep(pause_s)
+        pause_s = min(1.1 * pause_s, 0.04)  # a look may cost as much as what is waited for

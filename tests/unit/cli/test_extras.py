@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from ddlsim.extras import EXTRAS, MissingExtraError, needed_by
 from ddlsim.graph import residue
 from tests.support.command import ROOT, Done
+from tests.support.forked import forked
 
 BLOCKED = tuple(sorted({module for extra in EXTRAS.values() for module in extra}))
 SITE = f"""
@@ -40,12 +41,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(folder: Path | None, *words: str) -> Done:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("DDLSIM_", "PYTHONPATH"))}
-    env |= {"PYTHONPATH": str(folder)} if folder is not None else {}
-    command = [sys.executable, "-m", "ddlsim", *words]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
+def call(folder: Path, *words: str) -> Done:
+    return forked(*words, hiding=folder)
 
 
 HIDDEN = f"""
@@ -94,7 +91,7 @@ def test_the_core_needs_no_extra(case: str, bare: Path) -> None:
 
 def test_a_verdict_is_the_same_without_scipy(bare: Path) -> None:
     words = CORE["check-edn"][1].split()
-    assert call(bare, *words) == call(None, *words)
+    assert call(bare, *words) == forked(*words)
 
 
 NEEDS = {

@@ -11,6 +11,7 @@ from ddlsim.analysis.sweep import rows as sweep_rows
 from ddlsim.analysis.sweep.rows import Job, Row, rows_of, run_job
 from ddlsim.execute import isolation
 from ddlsim.execute.isolation import Limits
+from ddlsim.execute.workers import fork
 from tests.support.cells import cell
 
 JOBS = [Job(cell(), seed) for seed in range(6)]
@@ -113,3 +114,28 @@ def test_isolated_without_fork_gives_the_same_rows(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(isolation, "CAN_FORK", False)
     monkeypatch.setattr(sweep_rows, "CAN_FORK", False)
     assert rows_of(JOBS, Limits()) == forked
+
+
+INTERRUPTS: list[int] = []
+"""What is sent to this process behind its next forks, while Python still works at them."""
+
+
+def interrupt() -> None:
+    if INTERRUPTS:
+        os.kill(os.getpid(), INTERRUPTS.pop())
+
+
+os.register_at_fork(after_in_parent=interrupt)
+
+
+def test_an_interrupt_during_a_fork_is_not_lost() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    INTERRUPTS.append(signal.SIGINT)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            if not fork():
+                os._exit(0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        os.wait()
+    assert INTERRUPTS == []

@@ -67,7 +67,6 @@ def test_every_mutant_of_a_sample_differs_from_the_source_and_compiles() -> None
         file = one.place.partition(":")[0]
         assert one.source != (ROOT / file).read_text("utf-8"), one.id
         compile(one.source, file, "exec")
-        assert one.diff.startswith("--- a/sim/"), one.id
 
 
 def places() -> Iterator[str]:

@@ -42,7 +42,7 @@ DIES = at_each_tick("__import__('os')._exit(3)")
 CLOSED = ("iep_closed",)
 
 
-def results(*plants: Plant, seeds: int = 8, run_cpu_s: float = 60.0) -> list[Result]:
+def results(*plants: Plant, seeds: int = 2, run_cpu_s: float = 60.0) -> list[Result]:
     return tried(Request(plants, CLOSED, Budget(seeds=seeds, run_cpu_s=run_cpu_s)))
 
 
@@ -68,7 +68,7 @@ def test_a_mutant_that_breaks_an_invariant_is_killed_by_its_judge(
 
 def test_source_without_a_change_survives_and_is_reached(all_results: dict[str, Result]) -> None:
     found = all_results["same"]
-    assert (found.verdict, found.conviction, found.runs, found.reached) == ("survived", None, 8, 8)
+    assert (found.verdict, found.conviction, found.runs, found.reached) == ("survived", None, 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_verdicts_are_the_same_under_both_hash_seeds_and_any_number_of_processes
     plants = (STANDS_STILL, SAME, FAILS)
     found = []
     for hash_seed, jobs in (("1", 1), ("2", 3)):
-        request = Request(plants, ("iep_closed", "iep"), Budget(seeds=8), jobs)
+        request = Request(plants, ("iep_closed", "iep"), Budget(seeds=2), jobs)
         each = tried(request, PYTHONHASHSEED=hash_seed)
         found.append([structs.replace(one, cpu_s=0.0) for one in each])
     assert found[0] == found[1]
