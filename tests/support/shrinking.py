@@ -1,12 +1,13 @@
 """Failures for tests of shrinking: planted, small, and quick to run."""
 
+from functools import cache
 from typing import Any
 
 from ddlsim.scenario.load import load
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.failing import begun
 from ddlsim.shrink.script import settled
-from ddlsim.shrink.shrink import Budget, Shrinking
+from ddlsim.shrink.shrink import Budget, Shrinking, shrink
 from ddlsim.shrink.trial import Failure, Shown, judged, shown, target_of
 
 FINDING = "findings/F-1"
@@ -57,3 +58,11 @@ def shown_of(data: Data) -> tuple[Shown, Failure]:
 def of_scenario(name: str, seed: int, budget: Budget | None = None) -> Shrinking:
     """Shrinking of a shipped scenario's run before its first pass."""
     return begun(load(name), seed, budget or Budget())
+
+
+@cache
+def shrunk(name: str, seed: int) -> Shrinking:
+    """The same after its last pass; each is shrunk once a session."""
+    state = of_scenario(name, seed)
+    shrink(state)
+    return state

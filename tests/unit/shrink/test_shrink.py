@@ -21,7 +21,7 @@ from ddlsim.shrink.shrink import Budget, Shrinking, shrink
 from ddlsim.shrink.size import counts_of, size_of
 from ddlsim.shrink.trial import Failure, Shown, in_turn, judged, shown
 from tests.support.command import ROOT
-from tests.support.shrinking import noisy, of_scenario, state_of
+from tests.support.shrinking import noisy, of_scenario, shrunk, state_of
 from tests.support.waiting import PATIENCE_S
 
 CASES = [
@@ -33,9 +33,8 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
 def test_the_result_shows_the_same_signature_under_the_same_status(name: str, seed: int) -> None:
-    state = of_scenario(name, seed)
-    wanted = state.target
-    best = shrink(state).best
+    state = shrunk(name, seed)
+    wanted, best = state.target, state.best
     assert signature_of(best.violation) == wanted.signature
     assert best.violation.status == wanted.status
     assert best.size <= size_of(state.failure.data)
@@ -67,7 +66,8 @@ def test_a_stuck_run_is_shrunk_to_a_stuck_one() -> None:
 
 
 def test_shrinking_is_repeatable() -> None:
-    one, two = (shrink(of_scenario("negative/no_completeness_wait", 1)) for _ in range(2))
+    one = shrunk("negative/no_completeness_wait", 1)
+    two = shrink(of_scenario("negative/no_completeness_wait", 1))
     assert key_of(one.best.data) == key_of(two.best.data)
     assert (one.runs, one.helped) == (two.runs, two.helped)
 
@@ -225,8 +225,8 @@ def test_a_run_without_a_violation_is_refused_in_one_line() -> None:
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
 def test_a_shrunk_scenario_fails_so_with_every_seed(name: str, seed: int) -> None:
-    state = of_scenario(name, seed)
-    best = shrink(state).best
+    state = shrunk(name, seed)
+    best = state.best
     assert best.size.drawn == 0
     for other in (0, 1, 7):
         failure = replace(state.failure, seed=other)

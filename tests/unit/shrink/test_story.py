@@ -10,15 +10,14 @@ from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.shrink.data import Data
-from ddlsim.shrink.shrink import shrink
 from ddlsim.shrink.story import scenario_text
 from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import row_of
-from tests.support.shrinking import noisy, of_scenario, shown_of
+from tests.support.shrinking import noisy, shown_of, shrunk
 
 
 def text_of(name: str, seed: int) -> str:
-    best = shrink(of_scenario(name, seed)).best
+    best = shrunk(name, seed).best
     said = ("It is broken.", "Because of this.")
     return scenario_text(best, said, "Shrunk.", "a source", "ddlsim run x.toml --expect")
 
