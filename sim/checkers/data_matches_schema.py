@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
-from ddlsim.checkers.case.rows import is_legal
+from ddlsim.checkers.case.rows import is_legal, is_value_of
 from ddlsim.checkers.case.writes import (
     Item,
     Version,
@@ -18,7 +18,15 @@ from ddlsim.checkers.case.writes import (
 from ddlsim.checkers.final_state import final_state
 from ddlsim.checkers.mandatory import rows_without_values
 from ddlsim.checkers.row_constraints import rows_against_constraints
-from ddlsim.history.events import AnyEvent, Failed, Ok, ReadExecuted, RowRead, WriteExecuted
+from ddlsim.history.events import (
+    AnyEvent,
+    Failed,
+    Ok,
+    ReadExecuted,
+    RowRead,
+    TxCommitted,
+    WriteExecuted,
+)
 from ddlsim.units import show
 
 
@@ -85,12 +93,31 @@ def _written(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
         table = writes.table(event.object_id, event.version)
         if table is None or event.row is None or tx.committed is None:
             continue
+        yield from _values_of_other_types(case, writes, position, event, tx.committed)
         illegal = is_legal(event.row, table)
         if illegal is not None:
             witness = (event, tx.committed)
             where = _wrote(case, event)
             clauses = ("110.ours.notnull",)
             yield Anomaly("illegal-row", f"{where}: {illegal}", witness, clauses=clauses)
+
+
+def _values_of_other_types(
+    case: Case, writes: Writes, position: int, event: WriteExecuted, committed: TxCommitted
+) -> Iterator[Anomaly]:
+    """Values that a client gave by name and that their columns cannot hold."""
+    named, encoded = case.named.get(event.op), case.encoded(event, position)
+    version = event.version if encoded is None else encoded.version
+    table = writes.table(event.object_id, version)
+    columns = {} if table is None else {column.name: column for column in table.columns}
+    for name, value in ((None if named is None else named.values) or {}).items():
+        if name in columns and not is_value_of(value, columns[name].type):
+            yield Anomaly(
+                "illegal-row",
+                f"{_wrote(case, event)}: {value!r} is not a value of {name} {columns[name].type}",
+                (event, committed),
+                clauses=("110.fwd.1",),
+            )
 
 
 def _mistaken(case: Case, position: int, event: WriteExecuted) -> Iterator[Anomaly]:

@@ -78,7 +78,7 @@ def _misread(
 
 def session_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
     """What was acknowledged to the client before the transaction began: its DDL and its commits."""
-    if not tx.session or tx.begins_at is None:
+    if not tx.session or tx.chosen or tx.begins_at is None:
         return
     promise = _promised(case, tx)
     if promise is not None:

@@ -19,7 +19,7 @@ def session_edges(case: Case, nodes: list[Node]) -> Iterator[Edge]:
     readers = [
         number
         for number, node in enumerate(nodes)
-        if node.tx is not None and node.tx.read_ts is not None and node.tx.session
+        if _reads_the_past(node) and node.tx is not None and node.tx.session and not node.tx.chosen
     ]
     if not readers:
         return

@@ -11,6 +11,7 @@ from ddlsim.cluster.cluster import Cluster
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Failed, Invoked, Named, Ok, Unknown
 from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.kernel.engine import Task
 from ddlsim.kernel.host import Host
 from ddlsim.model.ops import (
     Begin,
@@ -21,6 +22,7 @@ from ddlsim.model.ops import (
     Get,
     Insert,
     Key,
+    Operation,
     Put,
     Replace,
     Rollback,
@@ -80,13 +82,14 @@ class ClientHost:
         tx: str | None,
         node: str,
         do: Any,
-        *,
-        begins: bool = False,
-        read_only: bool = False,
+        begin: Begin | None = None,
     ) -> Outcome:
-        """Send one operation, record it and its outcome; return the reply or `NO_REPLY`."""
+        """Send one operation, record it and its outcome; return the reply or `NO_REPLY`.
+
+        `begin` says how the transaction begins that the operation begins, or is.
+        """
         self.invoked(op, tx, node, do)
-        reply = await self._send(op, tx, node, do, begins=begins, read_only=read_only)
+        reply = await self._send(op, tx, node, do, begin)
         self.completed(op, do, reply)
         return reply
 
@@ -99,19 +102,17 @@ class ClientHost:
         self.host.send(node, ClientRollback(op, tx))
 
     def _send(
-        self, op: str, tx: str | None, node: str, do: Any, *, begins: bool, read_only: bool
+        self, op: str, tx: str | None, node: str, do: Any, begin: Begin | None
     ) -> Awaitable[Outcome]:
         if type(do) in DATA:
-            implicit = tx is None
-            return self.client.operate(
-                node, op, tx or op, do, begins=begins, implicit=implicit, read_only=read_only
-            )
+            return self.client.operate(node, op, tx or op, do, begin, implicit=tx is None)
         token = self.client.token_ts if self.session else None
         if type(do) is Commit:
             return self.client.ask(node, ClientCommit(op, tx or op, token))
         match do:
             case Begin(read_only=reads):
-                return self.client.ask(node, ClientBegin(op, tx or op, token, reads))
+                read_ts = self.client.chosen_ts(op, do)
+                return self.client.ask(node, ClientBegin(op, tx or op, token, reads, read_ts))
             case Rollback():
                 return self.client.ask(node, ClientRollback(op, tx or op, token))
             case Ddl(sql=sql):
@@ -210,24 +211,57 @@ class ProgramRunner:
 
     async def _attempt(self, item: TransactionItem, label: str) -> Reason | None:
         """Run the operations and the commit; return why it failed, or None."""
-        perform = self.client.perform
+        begin = Begin(item.read_only, item.as_of_ms)
         if item.implicit:
-            only = item.operations[0]
-            return _reason(await perform(label, None, item.node, only, read_only=item.read_only))
+            perform = self.client.perform
+            return _reason(await perform(label, None, item.node, item.operations[0], begin))
+        if item.pipelined:
+            return await self._pipelined(item, label, begin)
         for number, do in enumerate(item.operations):
             if number and item.gap_us:
                 await self._loop.sleep(item.gap_us)
-            op = f"{label}.{number}"
-            begins = number == 0
-            read_only = begins and item.read_only
-            reply = await perform(op, label, item.node, do, begins=begins, read_only=read_only)
+            reply = await self._operation(item, label, number, do, None if number else begin)
+            if type(do) is Ddl:
+                continue
             if type(reply) is not Answer:
-                if reply is NO_REPLY:
-                    self.client.abandon(f"{label}.rb", label, item.node)
                 return _reason(reply)
             if type(do) is Rollback:
                 return None
-        return _reason(await perform(f"{label}.c", label, item.node, Commit()))
+        return None if item.abandoned else await self._commit(item, label)
+
+    async def _pipelined(self, item: TransactionItem, label: str, begin: Begin) -> Reason | None:
+        """Run the operations after the first, and the end, each without the answer of the last."""
+        reply = await self._operation(item, label, 0, item.operations[0], begin)
+        if type(reply) is not Answer:
+            return _reason(reply)
+        sent: list[Task[Outcome]] = []
+        for number, do in enumerate(item.operations[1:], 1):
+            if item.gap_us:
+                await self._loop.sleep(item.gap_us)
+            sent.append(self._loop.spawn(self._operation(item, label, number, do)))
+        ends = not item.abandoned and type(item.operations[-1]) is not Rollback
+        commit = self._loop.spawn(self._commit(item, label)) if ends else None
+        for task in sent:
+            await task.future
+        return None if commit is None else await commit.future
+
+    async def _operation(
+        self,
+        item: TransactionItem,
+        label: str,
+        number: int,
+        do: Operation,
+        begin: Begin | None = None,
+    ) -> Outcome:
+        """One operation; what gets no answer is rolled back."""
+        tx = None if type(do) is Ddl else label
+        reply = await self.client.perform(f"{label}.{number}", tx, item.node, do, begin)
+        if reply is NO_REPLY and tx is not None:
+            self.client.abandon(f"{label}.rb", label, item.node)
+        return reply
+
+    async def _commit(self, item: TransactionItem, label: str) -> Reason | None:
+        return _reason(await self.client.perform(f"{label}.c", label, item.node, Commit()))
 
 
 def _reason(reply: Outcome) -> Reason | None:

@@ -127,9 +127,8 @@ class Timeline:
         client, begins = self._clients[step.client], self._begins(step)
         if step.fresh:
             client.forget_schemas()
-        reply = await client.perform(
-            step.id, step.tx, step.node, step.do, begins=begins, read_only=step.read_only
-        )
+        begin = Begin(step.read_only, step.as_of_ms) if begins or step.tx is None else None
+        reply = await client.perform(step.id, step.tx, step.node, step.do, begin)
         self._record_miss(step, self._missed(step, reply))
         self._event(f"{step.id}.{'ok' if type(reply) is Answer else 'failed'}").set(None)
         self._event(f"{step.id}.done").set(None)

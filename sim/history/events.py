@@ -50,6 +50,14 @@ class Named(Event, frozen=True):
     values: dict[str, Any] | None = None
 
 
+class ReadTimeChosen(Event, frozen=True):
+    """A client chose the timestamp of the read-only transaction that its operation `op` begins."""
+
+    client: str
+    op: str
+    read_ts: int
+
+
 class Encoded(Event, frozen=True):
     """A client encoded a row under the schema version it has cached (again after a mismatch)."""
 
@@ -291,6 +299,7 @@ class RowFinal(Event, frozen=True):
 AnyEvent = (
     Invoked
     | Named
+    | ReadTimeChosen
     | Encoded
     | Ok
     | Failed

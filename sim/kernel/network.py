@@ -199,12 +199,12 @@ class Override:
         self.profile = profile
         self.hits = self.strikes = 0
 
+    def is_of_link(self, sender: str, to: str) -> bool:
+        """Whether it says something about messages of some kind on this link."""
+        return self._to in (None, to) and self._from in (None, sender)
+
     def applies_to(self, channel: Channel) -> bool:
-        return (
-            (self._to is None or self._to == channel.to)
-            and (self._from is None or self._from == channel.sender)
-            and (self._kind is None or self._kind == channel.kind)
-        )
+        return self._kind in (None, channel.kind) and self.is_of_link(channel.sender, channel.to)
 
     def remove(self) -> None:
         self._network.forget(self)
@@ -234,6 +234,7 @@ class Network:
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
         self._profiles: list[Override] = []
+        self._of_links: dict[tuple[str, str], list[Override]] = {}
         self._watches: dict[str, tuple[Watch | None, Watch | None]] = {}
         self.schedule: Schedule | None = None
         self._calm = True  # no rule, and no trace is taken
@@ -324,16 +325,18 @@ class Network:
         occurrence = channel.occurrence(label) if not channel.plain else 1
         for override in channel.overrides:
             override.hits += 1
-        if channel.happens(LOSS, channel.loss, label, occurrence):
+        if channel.loss and channel.happens(LOSS, channel.loss, label, occurrence):
             self._struck(channel, "loss")
             self.note("lose", envelope)
             return
-        in_order = not channel.happens(REORDERING, channel.reordering, label, occurrence)
-        if not in_order:
+        in_order, reordering = True, channel.reordering
+        if reordering and channel.happens(REORDERING, reordering, label, occurrence):
+            in_order = False
             self._struck(channel, "reordering")
         delay_us = self._delay_us(channel, label)
         self.route(envelope, self.loop.now_us + delay_us, in_order=in_order)
-        if channel.happens(DUPLICATION, channel.duplication, label, occurrence):
+        duplication = channel.duplication
+        if duplication and channel.happens(DUPLICATION, duplication, label, occurrence):
             self._struck(channel, "duplication")
             copy = self._traced(envelope)
             self.note("copy", copy)
@@ -406,12 +409,14 @@ class Network:
         """A profile for these messages; None is a wildcard, and of two entries the later counts."""
         override = Override(self, profile, from_, to, kind)
         self._profiles.append(override)
+        self._of_links.clear()
         self._settle_all(override)
         return override
 
     def forget(self, override: Override) -> None:
         """The profiles as if this entry had never been made."""
         self._profiles.remove(override)
+        self._of_links.clear()
         self._settle_all(override)
 
     def _settle_all(self, override: Override) -> None:
@@ -422,7 +427,7 @@ class Network:
     def _settle(self, channel: Channel) -> None:
         """Let a channel adopt all entries that concern it, in order."""
         channel.reset()
-        over = [override for override in self._profiles if override.applies_to(channel)]
+        over = [one for one in self._on(channel.sender, channel.to) if one.applies_to(channel)]
         for override in over:
             channel.adopt(override.profile)
         channel.overrides = tuple(one for one in over if one.profile.misbehaves)
@@ -430,6 +435,14 @@ class Network:
         assert channel.table or channel.loopback, f"no latency is configured for {where}"
         if self.schedule is not None:
             self.schedule.settle(channel)
+
+    def _on(self, sender: str, to: str) -> list[Override]:
+        """The entries that concern a link, in order: of many links each has few."""
+        found = self._of_links.get((sender, to))
+        if found is None:
+            found = [one for one in self._profiles if one.is_of_link(sender, to)]
+            self._of_links[sender, to] = found
+        return found
 
     def settle_sender(self, sender: str) -> None:
         """Settle the open channels of a sender anew: its schedule has changed."""

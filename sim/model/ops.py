@@ -17,9 +17,14 @@ Key = Value | tuple[Value, ...]
 
 
 class Begin(Tagged, frozen=True, tag="begin"):
-    """Begin an explicit transaction; a read-only one reads the past, from any replica."""
+    """Begin an explicit transaction; a read-only one reads the past, from any replica.
+
+    `as_of_ms` chooses the timestamp that it reads at, in whole ms after the client's present
+    (before it, if negative); None leaves the choice to the coordinator.
+    """
 
     read_only: bool = False
+    as_of_ms: int | None = None
 
 
 class Commit(Tagged, frozen=True, tag="commit"):

@@ -50,6 +50,7 @@ BRANCHES: Final = (
     Probe("slow-listener", "a slow listener held safe time back"),
     Probe("schema-activated", "a schema version came into force on a node"),
     Probe("completeness-wait", "a look-up waited until the schema was complete"),
+    Probe("read-time-awaited", "a coordinator waited for a read timestamp that lay in its future"),
     Probe("statement-awaits-metadata", "a DDL waited until its node's metadata was complete"),
     Probe("users-awaited", "a DDL waited for transactions that had used its table"),
     Probe("unique-lookup", "values of a unique index were looked up in another partition"),

@@ -18,7 +18,11 @@ class TransactionItem(Record, frozen=True):
     `implicit` runs its single operation without begin and commit. `pause_us` lies before the first
     operation, `gap_us` between operations. A retriable failure is repeated as a new transaction, up
     to `retries` times. `node` is the coordinator. `fresh` forgets the client's cached schemas
-    first, as a new connection does. `read_only` begins it as a read-only transaction.
+    first, as a new connection does. `read_only` begins it as a read-only transaction, which reads
+    `as_of_ms` after the client's present where that is not None. `pipelined` sends the operations
+    after the first one, and the commit, without waiting for answers. `abandoned` ends it with
+    neither commit nor rollback. A DDL statement among the operations is issued outside of the
+    transaction, while that is open.
     """
 
     node: str
@@ -29,6 +33,9 @@ class TransactionItem(Record, frozen=True):
     retries: int = 3
     fresh: bool = False
     read_only: bool = False
+    as_of_ms: int | None = None
+    pipelined: bool = False
+    abandoned: bool = False
 
 
 class DdlItem(Record, frozen=True):
@@ -55,8 +62,8 @@ class Step(Record, frozen=True):
     `.failed`, `.done`: either way; `.invoked`: it was sent), at the later of the two where it has
     both, or as soon as the client's step before it has ended. `expect` is what the scenario says
     must come of it (the interface's grammar). `read_only` stands on the step that begins a
-    read-only transaction. `fresh` forgets the client's cached schemas first, as a new connection
-    does.
+    read-only transaction, `as_of_ms` on one whose timestamp the client chooses. `fresh` forgets
+    the client's cached schemas first, as a new connection does.
     """
 
     id: str
@@ -69,6 +76,7 @@ class Step(Record, frozen=True):
     plus_us: Micros = Micros(0)
     session: bool = False
     read_only: bool = False
+    as_of_ms: int | None = None
     fresh: bool = False
     expect: Any = None
     line: int = 0

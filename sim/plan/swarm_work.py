@@ -9,6 +9,8 @@ TABLES: Final = {
     "a": "CREATE TABLE a (id INT PRIMARY KEY, v INT)",
     "b": "CREATE TABLE b (id INT PRIMARY KEY, v INT, s VARCHAR(20))",
     "c": "CREATE TABLE c (k VARCHAR(10), n INT, v INT DEFAULT 3, PRIMARY KEY (k, n))",
+    "d": "CREATE TABLE d (id UUID PRIMARY KEY, f BOOLEAN, x REAL, e DECIMAL(5, 2) NOT NULL,"
+    " h TIME, p TIMESTAMP(3), g DATE, y VARBINARY(8))",
 }
 CHANGES: Final = {
     "a": (
@@ -27,6 +29,11 @@ CHANGES: Final = {
         ("ALTER COLUMN v SET DEFAULT 4", "ADD COLUMN m1 INT", "DROP COLUMN v"),
         ("RENAME TO c2", "ADD COLUMN m1 INT", "RENAME TO c"),
         ("DROP TABLE", "CREATE TABLE", "ALTER COLUMN v DROP DEFAULT"),
+    ),
+    "d": (
+        ("ALTER COLUMN e SET DATA TYPE DECIMAL(7, 2)", "ALTER COLUMN e DROP NOT NULL"),
+        ("ALTER COLUMN g SET DATA TYPE VARCHAR(10)", "DROP COLUMN p", "ADD COLUMN p TIMESTAMP"),
+        ("ALTER COLUMN h SET DATA TYPE TIME(3)", "ALTER COLUMN f SET DATA TYPE VARCHAR(5)"),
     ),
 }
 """Sequences of changes to a table, each allowed after the one before."""
@@ -48,9 +55,11 @@ def _statements(table: str, changes: tuple[str, ...]) -> list[str]:
 
 
 def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
-    """One to three tables, some of them in a zone of their own."""
+    """One to three tables, some of them in a zone of their own, some read by views."""
     count = knobs.pick("tables", (1, 2, 2, 3))
     names = list(TABLES)[:count]
+    if _on(knobs, "table of many types", 0.25):
+        names[-1] = "d"
     statements = [TABLES[name] for name in names]
     die = knobs.die("zone")
     if die.chance(0.3):
@@ -62,6 +71,8 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
         )
     else:
         knobs.tell("zone", OFF)
+    if _on(knobs, "views at the start", 0.5):
+        statements += [f"CREATE VIEW {name}v AS SELECT * FROM {name}" for name in names]
     return names, "".join(f"{statement};\n" for statement in statements)
 
 
@@ -159,9 +170,33 @@ def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
         "retries": knobs.pick("retries", (0, 2, 3)),
     }
     knobs.tell("hot keys", table["hot_keys"])
-    table["named"] = knobs.pick("named columns", (0.0, 0.0, 0.3))
     table["values"] = knobs.pick("values of a column", (0, 0, 3, 12))
-    table["read_only"] = knobs.pick("read only", (0.0, 0.1, 0.4))
+    return table | _kinds(knobs, load_ms, delay_ms)
+
+
+SHARES: Final = {
+    "named": (0.0, 0.1, 0.4),
+    "by_name": (0.0, 0.2, 0.6),
+    "bad": (0.0, 0.0, 0.03),
+    "misses": (0.0, 0.05, 0.3),
+    "views": (0.0, 0.2, 0.6),
+    "read_only": (0.0, 0.1, 0.4),
+    "as_of": (0.0, 0.3, 0.8),
+    "pipelined": (0.0, 0.3, 0.6),
+    "abandoned": (0.0, 0.0, 0.01),
+    "long": (0.0, 0.01, 0.02),
+    "rollback": (0.0, 0.02, 0.05),
+}
+"""The shares of a mixed workload, of which each is one with equal chance."""
+
+
+def _kinds(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
+    """What transactions and their operations are, beside the weights of reads and writes."""
+    table: Table = {share: knobs.pick(share, shares) for share, shares in SHARES.items()}
+    weight = knobs.pick("conditional writes", (0, 2, 8))
+    table |= dict.fromkeys(("insert", "strict", "replace", "update"), weight)
+    table["as_of_ms"] = [-knobs.die("as_of_ms").pick((delay_ms, load_ms // 2)), delay_ms]
+    table["long_gap_ms"] = [delay_ms / 2, 2 * delay_ms]
     return table
 
 

@@ -19,12 +19,13 @@ from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
 class ClientBegin(Request["Answer"], frozen=True):
-    """Begin an explicit transaction."""
+    """Begin an explicit transaction; of a read-only one the client may choose the `read_ts`."""
 
     op: str
     tx: str
     session_ts: Timestamp | None = None
     read_only: bool = False
+    read_ts: Timestamp | None = None
 
 
 class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
@@ -36,7 +37,8 @@ class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     own. `metadata` requests the columns too, as `SELECT *` does; `columns` are those that a SELECT
     names. `label` tells the operation's messages apart from others of their kind, on every hop. An
     update `sets` the columns at these positions of `row`; a `strict` insert fails where there is a
-    row.
+    row. `read_ts` is the timestamp that the client chose for the read-only transaction that it
+    begins.
     """
 
     op: str
@@ -56,6 +58,7 @@ class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     read_only: bool = False
     sets: tuple[int, ...] = ()
     strict: bool = False
+    read_ts: Timestamp | None = None
 
 
 class ClientCommit(Request["Answer | Refusal"], frozen=True):

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ddlsim.model.ddl import CreateTable, DropTable, RenameTable
+from ddlsim.model.ddl import (
+    CreateTable,
+    CreateView,
+    DropTable,
+    DropView,
+    RenameTable,
+    RenameView,
+)
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, Refused, build
 from ddlsim.scenario.positions import Path
@@ -40,3 +47,23 @@ def tables_at_start(lines: Sequence[SqlLine]) -> dict[str, CreateTable]:
             case _:
                 pass
     return tables
+
+
+def views_at_start(lines: Sequence[SqlLine]) -> tuple[CreateView, ...]:
+    """The views at the start of the run, each with the names that its tables have then."""
+    views: dict[str, CreateView] = {}
+    for line in lines:
+        match line.statement:
+            case CreateView(name=name) as created:
+                views[name] = created
+            case DropView(name=name):
+                views.pop(name, None)
+            case RenameView(name=name, new_name=new_name) if name in views:
+                views[new_name] = msgspec.structs.replace(views.pop(name), name=new_name)
+            case RenameTable(name=name, new_name=new_name):
+                for view, made in views.items():
+                    tables = tuple(new_name if one == name else one for one in made.tables)
+                    views[view] = msgspec.structs.replace(made, tables=tables)
+            case _:
+                pass
+    return tuple(views.values())

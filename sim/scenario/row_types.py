@@ -12,8 +12,10 @@ from ddlsim.model.ddl import (
     AlterTable,
     ColumnSpec,
     CreateTable,
+    CreateView,
     RenameColumn,
     RenameTable,
+    RenameView,
     Statement,
 )
 from ddlsim.model.ops import Key
@@ -101,9 +103,13 @@ class RowTypes:
         self._columns.setdefault(table, {}).setdefault(spec.name, {})[spec.type] = None
 
     def _rename(self, statement: Statement) -> None:
-        """Declare a new name as the old one; the old one may still be used."""
+        """Declare a new name, or a view, as the old one; the old one may still be used."""
         match statement:
-            case RenameTable(name=name, new_name=new_name):
+            case (
+                RenameTable(name=name, new_name=new_name)
+                | RenameView(name=name, new_name=new_name)
+                | CreateView(name=new_name, tables=(name,))
+            ):
                 for column, types in self._columns.get(name, {}).items():
                     into = self._columns.setdefault(new_name, {}).setdefault(column, {})
                     into.update(types)

@@ -20,7 +20,7 @@ from ddlsim.scenario.faults import (
     read_faults,
 )
 from ddlsim.scenario.files import Files, reason
-from ddlsim.scenario.first_schema import tables_at_start
+from ddlsim.scenario.first_schema import tables_at_start, views_at_start
 from ddlsim.scenario.migrations import MigrationEntry, paced, read_migrations, read_schema
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
 from ddlsim.scenario.positions import Path
@@ -151,6 +151,7 @@ class Scenario(Record, frozen=True):
             tables=tuple(tables_at_start(self.schema).values()),
             planned_ddl=tuple(sorted(planned, key=lambda ddl: ddl.at_us)),
             delay_duration_ms=self.largest_delay_ms,
+            views=views_at_start(self.schema),
         )
 
     def arguments(self) -> list[str]:

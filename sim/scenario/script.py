@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, field
 
 from ddlsim.scenario.config import Positive, TableRecord, Text
-from ddlsim.units import Ms, SignedMs
+from ddlsim.units import FOREVER_MS, Ms, SignedMs
 
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 """The name of a step, a client or a transaction."""
@@ -29,6 +29,8 @@ class StepTable(TableRecord, frozen=True):
     ddl: Text | None = None
     session: bool = False
     read_only: bool = False
+    misfit: bool = False
+    as_of_ms: Annotated[int, Meta(ge=-FOREVER_MS, le=FOREVER_MS)] | None = None
     fresh: bool = False
     expect: str | dict[str, Any] | None = None
     expect_under: dict[str, Any] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Scripted steps: each `[[step]]` checked and made a `Step`."""
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -39,10 +39,13 @@ _MADE: dict[str, Any] = {
     "delete": Delete,
 }
 _WORDS: dict[str, Operation] = {"begin": Begin(), "commit": Commit(), "rollback": Rollback()}
+NULL: Final = {"null": True}
+"""How rows write NULL, which TOML lacks."""
 _FORMS = {
     "get": '["get", "t", 1]',
     "put": '["put", "t", 1, { v = 5 }]',
     "insert": '["insert", "t", 1, { v = 5 }]',
+    "strict": '["strict", "t", 1, { v = 5 }]',
     "replace": '["replace", "t", 1, { v = 5 }]',
     "delete": '["delete", "t", 1]',
     "scan": '["scan", "t"]',
@@ -63,6 +66,7 @@ class StepReader:
         self._last: dict[str, Step] = {}  # by client
         self._writes: dict[int, RowWrite] = {}  # in SQL, by the place of their step
         self._texts: list[bool] = []  # whether what a step does is written as SQL
+        self._misfits: list[bool] = []  # whether its row may have values of wrong types
 
     def read(self, tables: list[StepTable]) -> tuple[Step, ...]:
         """Read all steps into `made`; `check_tables` then checks the tables that they name."""
@@ -72,7 +76,10 @@ class StepReader:
         return tuple(self.made)
 
     def check_tables(self, statements: list[SqlLine]) -> None:
-        """Check that some statement makes every table that a step names, with such keys."""
+        """Check that some statement makes every table that a step names, with such keys.
+
+        And with such values, unless the step is a `misfit`.
+        """
         names = names_of(statements)
         types = RowTypes(line.statement for line in statements)
         for index, step in enumerate(self.made):
@@ -89,7 +96,8 @@ class StepReader:
                 self.made[index] = replace(step, do=do)
             if (why := types.wrong_key(do.table, do.key)) is not None:
                 raise self._origin.error(path if self._texts[index] else (*path, 2), why)
-            for name, value in (getattr(do, "values", None) or {}).items():
+            values = {} if self._misfits[index] else getattr(do, "values", None) or {}
+            for name, value in values.items():
                 if (why := types.wrong_value(do.table, name, value)) is not None:
                     raise self._origin.error(path if self._texts[index] else (*path, 3, name), why)
 
@@ -132,6 +140,7 @@ class StepReader:
             plus_us=plus_us,
             session=table.session,
             read_only=table.read_only,
+            as_of_ms=table.as_of_ms,
             fresh=table.fresh,
             expect=self._expect(table, do, path),
             line=self._origin.line(path),
@@ -139,6 +148,7 @@ class StepReader:
         self.made.append(step)
         self._ids.add(table.id)
         self._texts.append(isinstance(table.do, str))
+        self._misfits.append(table.misfit)
         self._last[table.client] = step
 
     def _due(self, table: StepTable, path: Path) -> tuple[Micros | None, str | None, Micros]:
@@ -206,12 +216,19 @@ class StepReader:
             what = "DDL is not transactional" if isinstance(do, Ddl) else f"{table.tx} began before"
             what += "; read_only stands on the step that begins a transaction"
             raise self._origin.error((*path, "read_only"), what)
+        if table.as_of_ms is not None and not table.read_only:
+            what = "only a read-only transaction reads at a chosen time; say read_only = true too"
+            raise self._origin.error((*path, "as_of_ms"), what)
         reads = self._read_only.get(table.tx, table.read_only) if table.tx else table.read_only
         if table.tx is not None:
             self._read_only[table.tx] = reads
         if reads and isinstance(do, DataOperation) and not isinstance(do, Get | Scan):
             raise self._origin.error((*path, "do"), "a read-only transaction does not write")
-        return Begin(read_only=True) if reads and isinstance(do, Begin) else do
+        return (
+            Begin(read_only=True, as_of_ms=table.as_of_ms)
+            if reads and isinstance(do, Begin)
+            else do
+        )
 
     def _word(self, text: str, tx: str | None, path: Path) -> Operation:
         word = _WORDS.get(text)
@@ -233,12 +250,14 @@ class StepReader:
         match parts:
             case ["get", str(table), key]:
                 return Get(table, self._key(key, (*path, 2)))
-            case [("put" | "insert" | "replace") as kind, str(table), key]:
+            case [("put" | "insert" | "strict" | "replace") as kind, str(table), key]:
                 return self._write(kind, table, self._key(key, (*path, 2)))
-            case [("put" | "insert" | "replace") as kind, str(table), key, dict(values)]:
-                for name, value in values.items():
-                    self._value(value, (*path, 3, name))
-                return self._write(kind, table, self._key(key, (*path, 2)), values)
+            case [("put" | "insert" | "strict" | "replace") as kind, str(table), key, dict(values)]:
+                given = {
+                    name: None if value == NULL else self._value(value, (*path, 3, name))
+                    for name, value in values.items()
+                }
+                return self._write(kind, table, self._key(key, (*path, 2)), given)
             case ["delete", str(table), key]:
                 return Delete(table, self._key(key, (*path, 2)))
             case ["scan", str(table)]:
@@ -252,6 +271,8 @@ class StepReader:
     def _write(
         self, kind: str, table: str, key: Key, values: dict[str, Value] | None = None
     ) -> Operation:
+        if kind == "strict":
+            return Insert(table, key, values, strict=True)
         kinds: dict[str, type[Put | Insert | Replace]] = {
             "put": Put,
             "insert": Insert,

@@ -30,6 +30,7 @@ from ddlsim.plan.records import FaultPlan, MomentPlan, NodePlan, Plan
 from ddlsim.scenario.overrides import apply_overrides
 from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.scenario import Scenario, parse_toml
+from ddlsim.scenario.steps import NULL
 from ddlsim.shrink.data import Data, Table
 from ddlsim.sql import parse
 from ddlsim.units import US_PER_MS, Micros
@@ -43,7 +44,11 @@ DRAWN: Final = ("workload", "migration", "step", "faults", "clocks", "run", "sch
 
 
 class Issued(NamedTuple):
-    """An operation that a client issued, and whether its connection was a new one."""
+    """An operation that a client issued, and whether its connection was a new one.
+
+    `begin` says how its transaction began with it; `waits` is false where the client had not got
+    the answer to what it issued before, `awaited` where it does not wait for this answer.
+    """
 
     at_us: Micros
     client: ClientHost
@@ -51,8 +56,10 @@ class Issued(NamedTuple):
     tx: str | None
     node: str
     do: Operation
-    read_only: bool = False
+    begin: Begin | None = None
     fresh: bool = False
+    waits: bool = True
+    awaited: bool = True
 
 
 def scripted(scenario: Scenario, seed: int) -> Data:
@@ -165,21 +172,22 @@ class _NotedClient(ClientHost):
         tx: str | None,
         node: str,
         do: Any,
-        *,
-        begins: bool = False,
-        read_only: bool = False,
+        begin: Begin | None = None,
     ) -> Outcome:
-        now_us = self.elapsed_us()
-        self.issued.append(Issued(now_us, self, op, tx, node, do, read_only, self.fresh))
+        now_us, waits = self.elapsed_us(), not self.open
+        self.issued.append(Issued(now_us, self, op, tx, node, do, begin, self.fresh, waits))
         self.fresh = False
-        return await super().perform(op, tx, node, do, begins=begins, read_only=read_only)
+        return await super().perform(op, tx, node, do, begin)
 
     def forget_schemas(self) -> None:
         self.fresh = True
         super().forget_schemas()
 
     def abandon(self, op: str, tx: str, node: str) -> None:
-        self.issued.append(Issued(self.elapsed_us(), self, op, tx, node, Rollback()))
+        now_us, waits = self.elapsed_us(), not self.open
+        self.issued.append(
+            Issued(now_us, self, op, tx, node, Rollback(), None, waits=waits, awaited=False)
+        )
         super().abandon(op, tx, node)
 
     @property
@@ -214,6 +222,7 @@ class Writer:
 
     def step(self, issued: Issued) -> Table:
         """A step that issues the operation again."""
+        begin = issued.do if isinstance(issued.do, Begin) else issued.begin or Begin()
         step: Table = {"id": issued.op, "client": issued.client.name}
         if issued.tx is not None:
             step["tx"] = issued.tx
@@ -222,18 +231,25 @@ class Writer:
             step["after"] = after
         for key, holds in (
             ("session", issued.client.session),
-            ("read_only", issued.read_only),
+            ("read_only", begin.read_only),
             ("fresh", issued.fresh),
         ):
             step |= {key: True} if holds else {}
+        if begin.as_of_ms is not None:
+            step["as_of_ms"] = begin.as_of_ms
         if isinstance(issued.do, Ddl):
             return {**step, "ddl": issued.do.sql}
+        if self._misfits(issued.do):
+            step["misfit"] = True
         return {**step, "do": self.do(issued.do)}
 
     def _after(self, issued: Issued) -> str | None:
         """What a workload's step waits for; of a program's operation the end of the one before."""
         before = self._last.get(issued.client.name)
-        self._last[issued.client.name] = f"{issued.op}.done"
+        if issued.awaited:
+            self._last[issued.client.name] = f"{issued.op}.done"
+        if before is not None and not issued.waits:
+            before = f"{before.removesuffix('.done')}.invoked"
         return self._awaited.get(issued.op, before)
 
     def do(self, do: Operation) -> str | list[Any]:
@@ -254,13 +270,26 @@ class Writer:
             case Update():
                 pairs = ", ".join(f"{name} = {_sql(value)}" for name, value in do.values.items())
                 return f"UPDATE {do.table} SET {pairs}{self._where(do.table, do.key)}"
+            case Insert(strict=True, values=None):
+                return ["strict", do.table, _key(do.key)]
             case Insert(strict=True):
                 values = {**self._named(do.table, do.key), **(do.values or {})}
                 names, cells = ", ".join(values), ", ".join(map(_sql, values.values()))
                 return f"INSERT INTO {do.table} ({names}) VALUES ({cells})"
         assert not isinstance(do, Ddl), do
         written: list[Any] = [str(do.__struct_config__.tag), do.table, _key(do.key)]
-        return written if do.values is None else [*written, do.values]
+        if do.values is None:
+            return written
+        given: Table = {name: NULL if one is None else one for name, one in do.values.items()}
+        return [*written, given]
+
+    def _misfits(self, do: Operation) -> bool:
+        """Whether the operation names a value that no column of the name can have."""
+        values = getattr(do, "values", None) or {}
+        return any(
+            self._types.wrong_value(getattr(do, "table", ""), name, value) is not None
+            for name, value in values.items()
+        )
 
     def _where(self, table: str, key: Key) -> str:
         named = self._named(table, key)
@@ -276,8 +305,9 @@ class Writer:
 def _ddl_of(plan: Plan) -> list[str]:
     """Every statement that a client of the plan may issue."""
     items = [item for program in plan.programs for item in program.items]
+    within = [do for item in items for do in getattr(item, "operations", ())]
     steps = [step.do for step in plan.steps]
-    return [one.sql for one in [*items, *steps] if hasattr(one, "sql")]
+    return [one.sql for one in [*items, *within, *steps] if hasattr(one, "sql")]
 
 
 def _key(key: Key) -> Any:

@@ -19,6 +19,8 @@ LADDERS: Final = (
 """Types in the order in which they widen."""
 TYPES: Final = ("INT", "INT", "SMALLINT", *(ladder[0] for ladder in LADDERS[2:]))
 """What new columns are."""
+NEW_COLUMNS: Final = ("m1", "m2", "m3")
+"""The names that new columns get first."""
 
 
 @dataclass
@@ -77,6 +79,15 @@ class Schema:
     views: dict[str, str] = field(default_factory=dict)
     zones: list[str] = field(default_factory=list)
     default_zone: str = "Default"
+
+    def away(self) -> list[Table]:
+        """The tables of the clients that have another name, while no table has their first one."""
+        names = [table.name for table in self.tables]
+        return [table for table in self.tables if table.home and table.home not in names]
+
+    def lacks(self) -> bool:
+        """Whether clients miss a table that they used at the start."""
+        return bool(self.gone or self.away())
 
     def free_column(self, table: Table) -> str:
         """The first of `m1`, `m2`, … that the table does not have: names come back."""

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
-from ddlsim.model.ddl import CreateTable, Statement
+from ddlsim.model.ddl import CreateTable, CreateView, Statement
 from ddlsim.model.programs import Program, Step
 from ddlsim.registry import Registry
 from ddlsim.units import Micros, ms
@@ -98,7 +98,7 @@ class PlannedDdl:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadWorld:
-    """The inputs of a workload: the nodes, the tables at the start, the DDL that is planned.
+    """The inputs of a workload: nodes, tables and views at the start, the DDL that is planned.
 
     `label` begins the names of the workload's clients and is its own in the scenario.
     `delay_duration_ms` is the largest DD of any node: a statement of instant t activates after it.
@@ -109,6 +109,7 @@ class WorkloadWorld:
     tables: tuple[CreateTable, ...]
     planned_ddl: tuple[PlannedDdl, ...]
     delay_duration_ms: int
+    views: tuple[CreateView, ...] = ()
 
     def clients(self, count: int) -> list[str]:
         """The names of the workload's clients."""
@@ -181,7 +182,7 @@ def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it read
 
 
 def check_span(span: Span, field: str, least: float = 0) -> None:
-    """Raise `ValueError` for a span whose end is below its start, or that is too small."""
+    """Raise `ValueError` for a span whose end is below its start, or that is less than `least`."""
     low, high = bounds(span)
     check(least <= low <= high, field, f"must be a number, or [least, most], from {least:g} up")
 

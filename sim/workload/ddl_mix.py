@@ -17,10 +17,12 @@ from ddlsim.workload.base import (
     workload,
 )
 from ddlsim.workload.keys import weighted
-from ddlsim.workload.statements import ACTIONS, MAKERS, altered
+from ddlsim.workload.statements import ACTIONS, MAKERS, altered, restored
 
 KINDS: Final = (*ACTIONS, *MAKERS)
 TRIES: Final = 20
+RESTORED: Final = 0.6
+"""How often a table that clients miss comes back before anything else is done."""
 
 
 @workload
@@ -104,7 +106,12 @@ class DdlMix(Workload):
 
 
 def _statement(cumulated: list[int], schema: Schema, die: Die) -> str:
-    """A statement by the weights; of another kind where the schema has nothing for it."""
+    """A statement by the weights; of another kind where the schema has nothing for it.
+
+    Often one that gives the clients a table back, if there is one to give.
+    """
+    if schema.lacks() and die.chance(RESTORED):
+        return restored(schema, die)
     for _ in range(TRIES):
         kind = KINDS[weighted(cumulated, die)]
         action = ACTIONS.get(kind)

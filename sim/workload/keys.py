@@ -16,11 +16,11 @@ _FIRST_DAY: Final = date(2000, 1, 1)
 def key_of(table: CreateTable, number: int) -> Key:
     """The key with this number: one value, or a tuple where the key has several columns."""
     columns = {column.name: column for column in table.columns}
-    values = tuple(_value(columns[name], number) for name in table.key)
+    values = tuple(value_of(columns[name], number) for name in table.key)
     return values[0] if len(values) == 1 else values
 
 
-def _value(column: ColumnSpec, number: int) -> Value:
+def value_of(column: ColumnSpec, number: int) -> Value:
     """A value of the column's type that stands for a number; decimals and times as text."""
     name = column.type.name
     if name in INTEGER_TYPES:

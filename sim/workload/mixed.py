@@ -1,12 +1,13 @@
 """Transactions of every shape: reads, writes, deletes and scans over one table or several."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ddlsim.model.ddl import CreateTable
-from ddlsim.model.ops import Delete, Get, Operation, Put, Rollback, Scan
+from ddlsim.model.ops import Rollback
 from ddlsim.model.programs import Program, TransactionItem
+from ddlsim.units import FOREVER_MS
 from ddlsim.workload.base import (
     Dice,
     Die,
@@ -18,7 +19,8 @@ from ddlsim.workload.base import (
     check_span,
     workload,
 )
-from ddlsim.workload.keys import KeyChooser, key_of, weighted
+from ddlsim.workload.keys import KeyChooser
+from ddlsim.workload.operations import KINDS, OperationMaker, Shares
 
 
 @workload
@@ -26,12 +28,18 @@ from ddlsim.workload.keys import KeyChooser, key_of, weighted
 class Mixed(Workload):
     """Each client runs `operations` data operations, grouped into transactions.
 
-    `get`, `put`, `delete`, `scan` and `select` (a `SELECT *`, which shows the columns) are weights.
-    `implicit`, `fresh`, `rollback` and `session` are shares: of transactions without begin and
-    commit, on a new connection, rolled back at the end; of clients with a causal token; `read_only`
-    of transactions that read the past, and where the others write, read; `named` of the gets that
-    name the columns which the table has at the start. With `values` n each column that a put fills
-    gets one of n values, which collide in a unique index; 0: values unique to the operation.
+    Weights: `get`, `put`, `delete`, `scan`, `select` (a `SELECT *`, which shows the columns),
+    `insert`, `strict` (SQL's INSERT), `replace` and `update`. Shares of the transactions:
+    `implicit` without begin and commit, `fresh` on a new connection, `rollback` rolled back at the
+    end, `read_only` read the past, and where the others write, read; `as_of` of these at a
+    timestamp within `as_of_ms` of the present; `long` have `long_operations` on all tables,
+    `long_gap_ms` apart; `pipelined` send operations without awaiting answers; `abandoned` end with
+    neither commit nor rollback. `session` is the share of clients with a causal token. Shares of
+    the operations: `misses` use keys that are never written, `views` go through a view of the
+    table, `named` of the gets name columns, `by_name` of the writes give values by column name,
+    `bad` of the writes have rows that do not fit. With `values` n each column that a put fills, or
+    that a write names, gets one of n values, which collide in a unique index; 0: those that a put
+    fills are unique to the operation.
     """
 
     name: ClassVar[str] = "mixed"
@@ -57,6 +65,21 @@ class Mixed(Workload):
     session: float = 0.25
     read_only: float = 0.0
     named: float = 0.0
+    insert: int = 0
+    strict: int = 0
+    replace: int = 0
+    update: int = 0
+    as_of: float = 0.0
+    as_of_ms: Span = (-200, 20)
+    long: float = 0.0
+    long_operations: Span = (3, 6)
+    long_gap_ms: Span = (50, 200)
+    pipelined: float = 0.0
+    abandoned: float = 0.0
+    misses: float = 0.0
+    views: float = 0.0
+    by_name: float = 0.0
+    bad: float = 0.0
     values: int = 0
     retries: int = 3
 
@@ -67,22 +90,22 @@ class Mixed(Workload):
         check(0 <= self.zipf <= 5, "zipf", "must lie between 0 and 5")
         check(self.retries >= 0, "retries", "must not be negative")
         check(self.values >= 0, "values", "must not be negative")
-        for field in ("pause_ms", "gap_ms"):
+        for field in ("pause_ms", "gap_ms", "long_gap_ms"):
             check_span(getattr(self, field), field)
-        for field in ("transaction_operations", "transaction_tables"):
+        check_span(self.as_of_ms, "as_of_ms", least=-FOREVER_MS)
+        for field in ("transaction_operations", "transaction_tables", "long_operations"):
             check_span(getattr(self, field), field, least=1)
-        shares = ("hot_share", "implicit", "fresh", "rollback", "session", "read_only", "named")
-        check_shares({field: getattr(self, field) for field in shares})
-        check(min(self._weights) >= 0, "get, put, delete, scan, select", "must not be negative")
-        check(sum(self._weights) > 0, "get, put, delete, scan, select", "must not all be 0")
+        check_shares({field: getattr(self, field) for field in SHARES})
+        check(min(self._weights.values()) >= 0, ", ".join(KINDS), "must not be negative")
+        check(sum(self._weights.values()) > 0, ", ".join(KINDS), "must not all be 0")
 
     @property
-    def _weights(self) -> tuple[int, ...]:
-        return (self.get, self.put, self.delete, self.scan, self.select)
+    def _weights(self) -> dict[str, int]:
+        return {kind: getattr(self, kind) for kind in KINDS}
 
     def scans(self) -> float:
         """Scans, and every `SELECT *`."""
-        return (self.scan + self.select) / sum(self._weights)
+        return (self.scan + self.select) / sum(self._weights.values())
 
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
         chooser = KeyChooser(
@@ -96,68 +119,89 @@ class Mixed(Workload):
         self, client: str, world: WorkloadWorld, dice: Dice, chooser: KeyChooser
     ) -> Program:
         shape = Die(dice.stream(client, "transactions"))
-        rows = Die(dice.stream(client, "operations"))
         past = Die(dice.stream(client, "read only"))
-        names = Die(dice.stream(client, "named"))
+        kinds = Die(dice.stream(client, "kinds of transactions"))
+        shares = Shares(self.misses, self.views, self.by_name, self.bad, self.named, self.values)
+        maker = OperationMaker(
+            self._weights,
+            (self.keys, chooser),
+            shares,
+            world.views,
+            Die(dice.stream(client, "operations")),
+            Die(dice.stream(client, "shares of operations")),
+        )
         tables = world.chosen(self.tables)
-        kinds = list(accumulate(self._weights))
         session = shape.chance(self.session)
         items: list[TransactionItem] = []
         left = self.operations
         while left > 0:
-            implicit = shape.chance(self.implicit)
-            count = 1 if implicit else min(left, shape.count(self.transaction_operations))
-            few = shape.some(tables, shape.count(self.transaction_tables))
-            operations = [
-                _operation(rows.pick(few), kinds, chooser, rows, self.values) for _ in range(count)
-            ]
-            left -= count
-            read_only = past.chance(self.read_only)
-            if read_only:
-                operations = [_reading(do) for do in operations]
-            if self.named:
-                operations = [
-                    _naming(do, few) if names.chance(self.named) else do for do in operations
-                ]
-            if shape.chance(self.rollback) and not implicit:
-                operations.append(Rollback())
-            items.append(
-                TransactionItem(
-                    node=shape.pick(world.nodes),
-                    operations=tuple(operations),
-                    pause_us=shape.duration_us(self.pause_ms),
-                    gap_us=shape.duration_us(self.gap_ms),
-                    implicit=implicit,
-                    retries=self.retries,
-                    fresh=shape.chance(self.fresh),
-                    read_only=read_only,
-                )
-            )
+            item = self._transaction(world, tables, (shape, past, kinds), maker, left)
+            left -= sum(not isinstance(do, Rollback) for do in item.operations)
+            items.append(item)
         return Program(client, tuple(items), session)
 
+    def _transaction(
+        self,
+        world: WorkloadWorld,
+        tables: Sequence[CreateTable],
+        dice: tuple[Die, Die, Die],
+        maker: OperationMaker,
+        left: int,
+    ) -> TransactionItem:
+        """A transaction of at most `left` operations.
 
-def _operation(
-    table: CreateTable, kinds: list[int], chooser: KeyChooser, rows: Die, values: int
-) -> Operation:
-    """An operation on a table; `kinds` are the weights, added up."""
-    kind = weighted(kinds, rows)
-    key = key_of(table, chooser.choose(rows))
-    if kind == 0:
-        return Get(table.name, key)
-    if kind == 1:
-        return Put(table.name, key, spread=values)
-    return Delete(table.name, key) if kind == 2 else Scan(table.name, metadata=kind == 4)
+        `shape` draws what every mixed workload has, `past` which of them read the past,
+        `kinds` the rest.
+        """
+        shape, past, kinds = dice
+        implicit = shape.chance(self.implicit)
+        count = 1 if implicit else min(left, shape.count(self.transaction_operations))
+        few = shape.some(tables, shape.count(self.transaction_tables))
+        long = not implicit and _on(self.long, kinds)
+        if long:
+            count, few = min(left, kinds.count(self.long_operations)), list(tables)
+        read_only = past.chance(self.read_only)
+        operations = [maker.operation(few, reads=read_only) for _ in range(count)]
+        if shape.chance(self.rollback) and not implicit:
+            operations.append(Rollback())
+        as_of = read_only and _on(self.as_of, kinds)
+        node = shape.pick(world.nodes)
+        pause_us, gap_us = shape.duration_us(self.pause_ms), shape.duration_us(self.gap_ms)
+        return TransactionItem(
+            node=node,
+            operations=tuple(operations),
+            pause_us=pause_us,
+            gap_us=kinds.duration_us(self.long_gap_ms) if long else gap_us,
+            implicit=implicit,
+            retries=self.retries,
+            fresh=shape.chance(self.fresh),
+            read_only=read_only,
+            as_of_ms=kinds.count(self.as_of_ms) if as_of else None,
+            pipelined=not implicit and _on(self.pipelined, kinds),
+            abandoned=not implicit and _on(self.abandoned, kinds),
+        )
 
 
-def _reading(do: Operation) -> Operation:
-    """The operation in a read-only transaction: a write becomes a read of its row."""
-    return Get(do.table, do.key) if isinstance(do, Put | Delete) else do
+SHARES: Final = (
+    "hot_share",
+    "implicit",
+    "fresh",
+    "rollback",
+    "session",
+    "read_only",
+    "named",
+    "as_of",
+    "long",
+    "pipelined",
+    "abandoned",
+    "misses",
+    "views",
+    "by_name",
+    "bad",
+)
+"""The fields that are probabilities."""
 
 
-def _naming(do: Operation, tables: list[CreateTable]) -> Operation:
-    """A get with the names of the columns that its table has at the start, keys apart."""
-    if not isinstance(do, Get):
-        return do
-    table = next(one for one in tables if one.name == do.table)
-    names = tuple(column.name for column in table.columns if column.name not in table.key)
-    return Get(do.table, do.key, columns=names)
+def _on(share: float, die: Die) -> bool:
+    """True with this probability; nothing is drawn where it is 0."""
+    return share > 0 and die.chance(share)

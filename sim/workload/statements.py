@@ -191,11 +191,24 @@ def _drop_table(schema: Schema, die: Die) -> str:
     return f"DROP TABLE {quoted(table.name)}"
 
 
+def restored(schema: Schema, die: Die) -> str:
+    """Give the clients a table back that was dropped, or its name; "" where they have them all."""
+    if schema.gone:
+        return _create(schema, die)
+    away = schema.away()
+    return _renamed(schema, away[0], away[0].home) if away else ""
+
+
 def _rename_table(schema: Schema, die: Die) -> str:
     """Rename a table, a table of the clients back to its first name where it has another."""
     table = die.pick(schema.tables)
-    old, names = table.name, [one.name for one in schema.tables]
-    table.name = table.home if table.home and table.home not in names else schema.free_table()
+    names = [one.name for one in schema.tables]
+    back = table.home and table.home not in names
+    return _renamed(schema, table, table.home if back else schema.free_table())
+
+
+def _renamed(schema: Schema, table: Table, name: str) -> str:
+    old, table.name = table.name, name
     for view, base in list(schema.views.items()):
         schema.views[view] = table.name if base == old else base
     return f"ALTER TABLE {quoted(old)} RENAME TO {quoted(table.name)}"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ddlsim.kernel.rng import Streams
-from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ddl import CreateTable, CreateView
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.programs import Program, Step
 from ddlsim.sql import parse
@@ -31,6 +31,7 @@ def world(sql: str = TABLES, ddl: dict[int, str] | None = None, **changes: Any) 
         "nodes": NODES,
         "tables": tuple(each for each in tables if isinstance(each, CreateTable)),
         "planned_ddl": tuple(planned),
+        "views": tuple(each for each in tables if isinstance(each, CreateView)),
         "delay_duration_ms": 100,
     }
     return WorkloadWorld(**{**known, **changes})

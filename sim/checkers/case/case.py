@@ -24,6 +24,7 @@ from ddlsim.history.events import (
     Named,
     Ok,
     ReadExecuted,
+    ReadTimeChosen,
     SchemaResolved,
     TxAborted,
     TxBegan,
@@ -125,6 +126,7 @@ class Case:
         been tried under several names: each of them began with it, and the committed one ended
         with its answer.
         """
+        chosen = {event.op: None for _, event in self.of(ReadTimeChosen)}
         for operation in self.operations.values():
             invoked = operation.invoked
             assert invoked is not None, operation.name
@@ -140,6 +142,7 @@ class Case:
                 if one is None or one.invoked_at is None or one.invoked is None:
                     continue
                 one.txs[tx.name] = None
+                tx.chosen = tx.chosen or op in chosen
                 tx.client = tx.client or one.invoked.client
                 tx.session = tx.session or one.invoked.session
                 if tx.begins_at is None or one.invoked_at < tx.begins_at:

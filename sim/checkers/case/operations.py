@@ -65,6 +65,7 @@ class Transaction:
         "aborted",
         "aborted_at",
         "begins_at",
+        "chosen",
         "client",
         "committed",
         "committed_at",
@@ -86,6 +87,8 @@ class Transaction:
         self.implicit = False
         self.read_ts: int | None = None
         """Of a read-only transaction: the timestamp at which it reads."""
+        self.chosen = False
+        """Whether its client chose that timestamp: then it owes nothing to its session."""
         self.client: str | None = None
         self.session = False
         """Whether its client carries a causal token."""

@@ -5,13 +5,22 @@ did not have shows the default that it was added with; a column that the reader'
 have vanishes; a value whose column has changed its type stays the same value.
 """
 
+import re
 from collections.abc import Container
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from ddlsim.checkers.spec.types import precision
 from ddlsim.history.event import Cells
-from ddlsim.model.schema import INTEGER_TYPES, TEMPORAL_TYPES, Column, ColumnType, Table, Value
+from ddlsim.model.schema import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    TEMPORAL_TYPES,
+    Column,
+    ColumnType,
+    Table,
+    Value,
+)
 
 INTEGER_BITS: Final = dict(zip(INTEGER_TYPES, (8, 16, 32, 64), strict=True))
 
@@ -102,6 +111,44 @@ def _without_zeros(text: str) -> str:
     """A time without the trailing zeros of its fraction, and without the sign of UTC."""
     text = text.removesuffix("Z")
     return text.rstrip("0").removesuffix(".") if "." in text else text
+
+
+def is_value_of(value: Value, type_: ColumnType) -> bool:
+    """Whether a client may give this value for a column of the type."""
+    if value is None or isinstance(value, bool):
+        return value is None or type_.name == "BOOLEAN"
+    if type_.name in INTEGER_BITS:
+        bound = 1 << (INTEGER_BITS[type_.name] - 1)
+        return isinstance(value, int) and -bound <= value < bound
+    if type_.name in FLOAT_TYPES:
+        return not isinstance(value, str)
+    if type_.name == "DECIMAL":
+        return _is_decimal(_decimal(str(value)), type_)
+    if not isinstance(value, str):
+        return False
+    form = _FORMS.get(type_.name)
+    return _fits_text(value, type_) if form is None else form.fullmatch(value) is not None
+
+
+_DAY: Final = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+_CLOCK: Final = r"([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,9})?"
+_FORMS: Final = {
+    "DATE": re.compile(_DAY),
+    "TIME": re.compile(_CLOCK),
+    "TIMESTAMP": re.compile(f"{_DAY}([ T]{_CLOCK})?Z?"),
+    "TIMESTAMP WITH LOCAL TIME ZONE": re.compile(f"{_DAY}([ T]{_CLOCK})?Z?"),
+    "UUID": re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+}
+"""How values of these types are written; that a month has so many days is not looked at."""
+
+
+def _is_decimal(number: Decimal | None, type_: ColumnType) -> bool:
+    """Whether a number has no more digits before and after its point than a DECIMAL has."""
+    if number is None or not number.is_finite():
+        return False
+    scale = type_.scale or 0
+    whole = precision(type_) - scale
+    return number == round(number, scale) and abs(number) < Decimal(10) ** whole
 
 
 def is_legal(row: Cells, table: Table, excused: Container[int] = ()) -> str | None:

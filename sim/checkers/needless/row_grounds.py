@@ -17,7 +17,7 @@ from typing import Any
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation, Transaction
 from ddlsim.checkers.case.constraints import broken_checks, entry, uniques
-from ddlsim.checkers.case.rows import is_legal, upgraded
+from ddlsim.checkers.case.rows import is_legal, is_value_of, upgraded
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Failed, Invoked, RowRead
@@ -212,11 +212,14 @@ def _leaves_null(case: Case, tx: Transaction, operation: Operation, table: Table
 
 
 def _row_fits(table: Table, invoked: Invoked, values: dict[str, Any] | None) -> bool:
-    """Every named column is there, and every column that needs a value has one."""
+    """Every named column is there and can hold its value; all that need a value have one."""
     given = tuple(invoked.key) if isinstance(invoked.key, list | tuple) else (invoked.key,)
     keyed = dict(zip(table.key, given, strict=False))
     names = {column.name: column for column in table.columns}
-    if values is not None and any(name not in names for name in values):
+    if values is not None and any(
+        name not in names or not is_value_of(value, names[name].type)
+        for name, value in values.items()
+    ):
         return False
     return all(
         column.nullable or _value(column, table, keyed, values) is not None
@@ -236,11 +239,13 @@ def _value(
 
 
 def _update_fits(table: Table, values: dict[str, Any] | None) -> bool:
-    """Every column that is set is there, is not of the key, and gets a value if it needs one."""
+    """Every column that is set is there, is not of the key, and gets a value that it may have."""
     columns = {column.name: column for column in table.columns}
     for name, value in (values or {}).items():
         column = columns.get(name)
         if column is None or column.id in table.key or (value is None and not column.nullable):
+            return False
+        if not is_value_of(value, column.type):
             return False
     return True
 

@@ -133,6 +133,8 @@ def _past(case: Case) -> Iterator[Anomaly]:
         idle_ms = _setting(case, began.node, "partition_idle_ms")
         if began.read_ts is None or skew_ms is None or idle_ms is None:
             continue
+        if case.transactions[began.tx].chosen:
+            continue
         due_ts = plus_ms(Timestamp(began.begin_ts), -(idle_ms + skew_ms))
         if began.read_ts < due_ts:
             yield Anomaly(

@@ -170,6 +170,15 @@ def fit_constant(value: Value, column_type: ColumnType) -> Value | Misfit:
     return held
 
 
+def holds(column_type: ColumnType, value: Value) -> bool:
+    """Whether a row may have this value in a column of the type; a number is no text."""
+    if value is None:
+        return True
+    if column_type.name == "VARCHAR" and not isinstance(value, str):
+        return False
+    return not isinstance(fit_constant(value, column_type), Misfit)
+
+
 _DAY: Final = r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
 _CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.\d{1,9})?"
 _POINT: Final = re.compile(rf"{_DAY}(?:[ T]{_CLOCK})?Z?")

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from ddlsim.history.event import Cells
 from ddlsim.model.schema import Table, Value
-from ddlsim.protocol.schema.column_types import shown_as
+from ddlsim.protocol.schema.column_types import holds, shown_as
 
 
 class BadRow(NamedTuple):
@@ -41,6 +41,8 @@ def encode(table: Table, values: Mapping[str, Value]) -> tuple[Value, ...] | Bad
         if column.name in values:
             used += 1
             value = values[column.name]
+            if not holds(column.type, value):
+                return BadRow(f"{value!r} is not a value of column {column.name!r}, {column.type}")
         else:
             value = shown_as(column.default, column.type)
         if value is None and not column.nullable:

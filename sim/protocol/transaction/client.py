@@ -14,15 +14,16 @@ from collections.abc import Awaitable
 from typing import Final, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
-from ddlsim.history.events import Encoded
-from ddlsim.model.ops import DataOperation, Get, Insert, Key, Put, Replace, Scan, Update
+from ddlsim.history.events import Encoded, ReadTimeChosen
+from ddlsim.model.ops import Begin, DataOperation, Get, Insert, Key, Put, Replace, Scan, Update
 from ddlsim.model.ports import NoReplyType, Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, Table, Value
 from ddlsim.protocol.ids import Tuple
 from ddlsim.protocol.messages import Answer, ClientOperation, ClientRollback, Mismatch, Refusal
+from ddlsim.protocol.schema.column_types import holds
 from ddlsim.protocol.schema.rows import BadRow, decode, encode
-from ddlsim.units import Micros, Timestamp
+from ddlsim.units import US_PER_MS, Micros, Timestamp, timestamp
 
 R = TypeVar("R")
 REFRESHES = 5
@@ -74,15 +75,18 @@ class Client:
         op: str,
         tx: str,
         do: DataOperation,
+        begin: Begin | None = None,
         *,
-        begins: bool = False,
         implicit: bool = False,
-        read_only: bool = False,
     ) -> Answer | Refusal | NoReplyType:
         """Run one operation, encoded again after each `Mismatch`, up to `REFRESHES` times.
 
-        All attempts together have the operation's time limit.
+        All attempts together have the operation's time limit. `begin` says how the transaction
+        begins that the operation begins or, `implicit`, is.
         """
+        begins = begin is not None and not implicit
+        read_only = begin is not None and begin.read_only
+        read_ts = self.chosen_ts(op, begin)
         known_ts = Timestamp(0)
         until_us = self._connection.elapsed_us() + self._timeout_us
         label = zlib.crc32(op.encode()) << 8
@@ -112,6 +116,7 @@ class Client:
                 read_only,
                 set_places(do, table),
                 type(do) is Insert and do.strict,
+                read_ts,
             )
             left_us = Micros(max(until_us - self._connection.elapsed_us(), 1))
             reply = await self._connection.request(node, request, left_us, label + refresh)
@@ -123,6 +128,20 @@ class Client:
             begins = False
         refusal = Refusal(known_ts, Reason.SCHEMA_CHANGED, "the schema changed at every try")
         return await self._given_up(node, op, tx, refusal, until_us)
+
+    def chosen_ts(self, op: str, begin: Begin | None) -> Timestamp | None:
+        """The timestamp that the client chooses for a read-only transaction; None if it does not.
+
+        By its own clock, which shows true time.
+        """
+        if begin is None or begin.as_of_ms is None:
+            return None
+        connection = self._connection
+        now_us = connection.elapsed_us()
+        read_ts = timestamp(max(now_us // US_PER_MS + begin.as_of_ms, 0))
+        if connection.recording:
+            connection.record(ReadTimeChosen(now_us, self.name, op, read_ts))
+        return read_ts
 
     async def _given_up(
         self, node: str, op: str, tx: str, refusal: Refusal, until_us: int
@@ -182,6 +201,8 @@ def updated(do: Update, table: Table) -> Tuple | BadRow:
             return BadRow(f"column {name!r} of table {table.name!r} is of its key")
         if value is None and not column.nullable:
             return BadRow(f"column {name!r} of table {table.name!r} needs a value")
+        if not holds(column.type, value):
+            return BadRow(f"{value!r} is not a value of column {name!r}, {column.type}")
     return tuple(do.values.get(column.name) for column in table.columns)
 
 

@@ -112,15 +112,17 @@ class Coordinator:
 
     # --- requests of clients ----------------------------------------------------------------------
 
-    def begin(self, _sender: str, request: ClientBegin) -> Answer:
+    async def begin(self, _sender: str, request: ClientBegin) -> Answer:
         """Begin an explicit transaction."""
         self._merge(request.session_ts)
+        await self._chosen_time_passes(request)
         self._begin(request.tx, request, implicit=False)
         return Answer(self.node.clock.now())
 
     async def operate(self, _sender: str, request: ClientOperation) -> Reply:
         """One operation, in a transaction of its own or in the client's."""
         self._merge(request.session_ts)
+        await self._chosen_time_passes(request)
         if request.implicit:
             return await self._operate_implicitly(request)
         if request.begins:
@@ -159,6 +161,17 @@ class Coordinator:
         if session_ts is not None:
             self.node.clock.update(session_ts)
 
+    async def _chosen_time_passes(self, request: ClientBegin | ClientOperation) -> None:
+        """Wait until this clock shows the timestamp that a client chose to read at [ours].
+
+        Nothing is known of a later time; and a read merges its timestamp into the clocks of
+        replicas, which must not run ahead of all physical ones.
+        """
+        read_ts = request.read_ts
+        if read_ts is not None and read_ts > self.node.clock.current():
+            self.node.probe("read-time-awaited")
+            await self.node.clock_passes(read_ts)
+
     def refusal(self, reason: Reason) -> Refusal:
         """A refusal for a reason, with this node's timestamp."""
         return Refusal(self.node.clock.now(), reason)
@@ -173,8 +186,8 @@ class Coordinator:
         node = self.node
         assert label not in self.transactions, f"{label} began twice"
         begin_ts = node.clock.now()
-        read_ts: Timestamp | None = None
-        if request.read_only:
+        read_ts = request.read_ts
+        if request.read_only and read_ts is None:
             skew_ms = node.settings.max_clock_skew_ms
             lag_ms = node.settings.partition_idle_ms
             read_ts = self.strategy.read_ts(request.session_ts, begin_ts, lag_ms, skew_ms)

@@ -7,16 +7,17 @@ from ddlsim.history.events import (
     Failed,
     Invoked,
     Ok,
+    ReadTimeChosen,
     TxAborted,
     TxBegan,
     TxCommitted,
     Unknown,
 )
 from ddlsim.history.history import History
-from ddlsim.model.ops import Delete, Get, Put, Rollback, Scan
+from ddlsim.model.ops import Ddl, Delete, Get, Put, Rollback, Scan
 from ddlsim.model.programs import Program
 from ddlsim.plan.records import HoldPlan
-from ddlsim.units import ms
+from ddlsim.units import Timestamp, ms, physical_ms
 from tests.support.worlds import program, ran, statement, transaction
 
 PUT, GET = Put("t", 1, {"v": 5}), Get("t", 1)
@@ -70,7 +71,70 @@ def test_a_read_only_transaction_does_not_write() -> None:
         assert [e.reason for e in history.events if isinstance(e, TxAborted)] == ["READ_ONLY"]
 
 
+def test_a_client_may_choose_the_time_at_which_it_reads() -> None:
+    """Before the write that its session has seen, as it says; the choice is in the history."""
+    late = {"read_only": True, "pause_us": ms(1_000)}
+    history = run(
+        program(
+            transaction(PUT),
+            transaction(GET, **late, as_of_ms=-900),
+            transaction(GET, **late, as_of_ms=-2_100),
+            transaction(GET, **late, as_of_ms=0, implicit=True),
+            session=True,
+        ),
+        load_ms=4_000,
+    )
+    shown = [
+        event.value for event in history.events if isinstance(event, Ok) and event.op[-1] == "0"
+    ]
+    assert shown == [None, {"id": 1, "v": 5}, None]
+    chosen = [one.read_ts for one in history.events if isinstance(one, ReadTimeChosen)]
+    began = [one.read_ts for one in history.events if isinstance(one, TxBegan)]
+    assert began == [None, *chosen]
+    assert [physical_ms(Timestamp(ts)) for ts in chosen][:2] == [100, 0]
+
+
+def test_a_coordinator_waits_for_a_chosen_time_that_lies_ahead() -> None:
+    history = run(program(transaction(GET, read_only=True, as_of_ms=70)))
+    (began,) = [one for one in history.events if isinstance(one, TxBegan)]
+    assert began.at_us == ms(70)
+    assert history.probes["read-time-awaited"] == 1
+
+
 # --- programs ------------------------------------------------------------------------------------
+
+
+def test_a_pipelined_transaction_does_not_await_answers() -> None:
+    """But that of the first operation, which begins it; its commit waits for what is under way."""
+    slow = "[network]\nclient_latency_ms = 5"
+    item = transaction(PUT, GET, Put("t", 2), pipelined=True, gap_us=ms(1))
+    history = run(program(item), text=slow)
+    sent = [(op, at_ms) for op, at_ms, end in said(history) if end is None]
+    assert sent == [("c.1.0", 0), ("c.1.1", 21), ("c.1.2", 22), ("c.1.c", 22)]
+    assert said(history)[-1] == ("c.1.c", 32, "ok")
+    assert [one.tx for one in history.events if isinstance(one, TxCommitted)] == ["c.1"]
+
+
+def test_an_abandoned_transaction_is_left_to_its_time_limit() -> None:
+    text = "tx_timeout_ms = 300"
+    history = run(program(transaction(PUT, abandoned=True), transaction(Get("t", 2))), text=text)
+    (aborted,) = [event for event in history.events if isinstance(event, TxAborted)]
+    assert (aborted.tx, aborted.reason, aborted.at_us) == ("c.1", "TX_TIMED_OUT", ms(300))
+    assert said(history)[-1][0::2] == ("c.2.c", "ok")
+
+
+def test_ddl_within_a_transaction_is_issued_beside_it() -> None:
+    """Its answer comes while the transaction is open; then the table has another version."""
+    change = Ddl("ALTER TABLE t ADD COLUMN w INT")
+    history = run(program(transaction(PUT, change, GET, retries=0)))
+    ends = [line for line in said(history) if line[2] is not None]
+    assert [line[0::2] for line in ends] == [
+        ("c.1.0", "ok"),
+        ("c.1.1", "ok"),
+        ("c.1.2", "SCHEMA_CHANGED"),
+    ]
+    (invoked,) = [one for one in history.events if isinstance(one, Invoked) and one.kind == "ddl"]
+    assert invoked.tx is None
 
 
 def test_a_transaction_is_its_operations_and_a_commit() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ddlsim.history.events import Encoded
 from ddlsim.kernel.engine import Loop
-from ddlsim.model.ops import Delete, Get, Key, Put, Scan
+from ddlsim.model.ops import Begin, Delete, Get, Key, Put, Scan
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, ColumnType, Table, Value
@@ -126,7 +126,7 @@ def test_with_recording_off_the_same_is_sent() -> None:
 def test_only_the_first_try_begins_the_transaction() -> None:
     """It lives on; the next try belongs to it."""
     talk = Talk(mismatch(V1), mismatch(V2), answer())
-    talk.do(Get("t", 1), begins=True)
+    talk.do(Get("t", 1), begin=Begin())
     assert [request.begins for request in talk.line.requests] == [True, False, False]
     assert {request.tx for request in talk.line.requests} == {"x"}
     talk = Talk(mismatch(V1), answer())
@@ -230,16 +230,16 @@ def test_a_put_without_values_fills_every_column_of_its_version() -> None:
 def test_bad_row_requests_the_present_schema_first() -> None:
     """A column that was just added is found, however old the cache is [98.own]."""
     talk = Talk(mismatch(V2), answer(), knows=V1)
-    assert type(talk.do(Put("t", 1, {"v": 5, "w": "x"}), begins=True)) is Answer
+    assert type(talk.do(Put("t", 1, {"v": 5, "w": "x"}), begin=Begin())) is Answer
     first, second = talk.line.requests
     assert (first.row, first.client_version, first.table_id) == (None, 0, 0)
     assert (second.row, second.client_version, second.begins) == ((1, 5, "x"), 2, False)
 
 
-@pytest.mark.parametrize("how", [{"begins": True}, {"implicit": True}, {}])
+@pytest.mark.parametrize("how", [{"begin": Begin()}, {"implicit": True}, {}])
 @pytest.mark.parametrize("knows", [None, V3])
 def test_a_transaction_whose_row_does_not_fit_is_rolled_back(
-    knows: Table | None, how: dict[str, bool]
+    knows: Table | None, how: dict[str, Any]
 ) -> None:
     """It is over for the client, so it must not stay open with its locks."""
     talk = Talk(mismatch(V3), answer(), knows=knows)

@@ -1,5 +1,8 @@
 """A plan as a scripted scenario: the same seed gives the same run, event for event."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from ddlsim.cluster.run import run
@@ -11,7 +14,8 @@ from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
-from ddlsim.shrink.script import Writer, scripted
+from ddlsim.shrink.script import Issued, Writer, scripted
+from ddlsim.units import Micros
 from tests.support.small_scenario import PROTOCOL, scenario
 
 
@@ -60,7 +64,8 @@ def test_overrides_are_in_the_data() -> None:
 KEYED = """[schema]
 sql = '''
 CREATE TABLE t (id INT PRIMARY KEY, v INT);
-CREATE TABLE k (a INT, b VARCHAR, v INT, PRIMARY KEY (a, b))'''
+CREATE TABLE k (a INT, b VARCHAR, v INT, PRIMARY KEY (a, b));
+CREATE VIEW kv AS SELECT * FROM k'''
 """
 
 
@@ -81,6 +86,11 @@ CREATE TABLE k (a INT, b VARCHAR, v INT, PRIMARY KEY (a, b))'''
         Insert("t", 1, {"v": 5}),
         Insert("t", 1, {"v": 5}, strict=True),
         Insert("k", (2, "y"), {"v": 5}, strict=True),
+        Insert("t", 1, strict=True),
+        Put("t", 1, {"v": None}),
+        Put("t", 1, {"v": "no number"}),
+        Insert("kv", (1, "x"), {"v": 6}, strict=True),
+        Update("kv", (1, "x"), {"v": 6}),
         Replace("t", 1),
         Update("t", 1, {"v": None}),
         Update("k", (1, "x"), {"v": 6}),
@@ -88,8 +98,9 @@ CREATE TABLE k (a INT, b VARCHAR, v INT, PRIMARY KEY (a, b))'''
     ],
 )
 def test_every_operation_is_read_back_as_it_was(do: Operation) -> None:
-    writer = Writer(plan(scenario(KEYED), 0))
-    data = {"step": [{"id": "s", "client": "c", "node": "n1", "at_ms": 1, "do": writer.do(do)}]}
+    client: Any = SimpleNamespace(name="c", session=False)
+    issued = Issued(Micros(1000), client, "s", None, "n1", do)
+    data = {"step": [Writer(plan(scenario(KEYED), 0)).step(issued)]}
     (step,) = read(f"{PROTOCOL}{KEYED}{toml_text(data)}", "small").steps
     assert step.do == do
 

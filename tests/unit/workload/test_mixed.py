@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from ddlsim.model.ops import Delete, Get, Put, Rollback, Scan
+from ddlsim.model.ops import Delete, Get, Insert, Operation, Put, Replace, Rollback, Scan, Update
 from ddlsim.model.programs import TransactionItem
-from tests.support.workloads import NODES, programs, workload
+from ddlsim.workload.assumed import NEW_COLUMNS
+from tests.support.workloads import NODES, TABLES, programs, workload, world
 
 
 def items(**fields: Any) -> list[TransactionItem]:
@@ -81,7 +82,9 @@ def test_a_transaction_uses_as_many_tables_as_asked() -> None:
         ({"operations": 5, "session": 1.5}, "session: must lie between 0 and 1"),
         ({"operations": 5, "gap_ms": (-1, 5)}, "gap_ms: must be a number"),
         ({"operations": 5, "transaction_operations": 0}, "from 1 up"),
-        ({"operations": 5, "get": -1}, "get, put, delete, scan, select: must not be negative"),
+        ({"operations": 5, "get": -1}, "replace, update: must not be negative"),
+        ({"operations": 5, "long": 2.0}, "long: must lie between 0 and 1"),
+        ({"operations": 5, "as_of_ms": (5, -5)}, "as_of_ms: must be a number"),
         ({"operations": 5, "get": 0, "put": 0, "delete": 0, "scan": 0, "select": 0}, "all be 0"),
         ({"operations": 5, "retries": -1}, "retries: must not be negative"),
         ({"operations": 5, "clients": 0}, "clients: must be at least 1"),
@@ -110,3 +113,92 @@ def test_a_share_of_transactions_only_reads() -> None:
     assert [i.pause_us for i in half] == [i.pause_us for i in none]
     written = [item for item in half if not item.read_only]
     assert all(item in none for item in written)
+
+
+ONLY = dict.fromkeys(("get", "put", "delete", "scan", "select"), 0)
+
+
+def operations(**fields: Any) -> list[Operation]:
+    return [do for item in items(operations=400, rollback=0.0, **fields) for do in item.operations]
+
+
+def test_conditional_writes_have_weights() -> None:
+    kinds = {"insert": 1, "strict": 1, "replace": 1, "update": 1}
+    found = operations(**ONLY | kinds)
+    assert {type(do) for do in found} == {Insert, Replace, Update}
+    assert {do.strict for do in found if isinstance(do, Insert)} == {True, False}
+
+
+def test_a_share_of_writes_names_columns_of_the_start_and_new_ones() -> None:
+    named = [do.values for do in operations(**ONLY | {"put": 1}, by_name=0.5)]
+    given = [values for values in named if values is not None]
+    assert 0.4 < len(given) / len(named) < 0.6
+    assert {name for values in given for name in values} == {"v", "w", *NEW_COLUMNS}
+    assert any(value is None for values in given for value in values.values())
+
+
+def test_a_share_of_the_gets_names_columns() -> None:
+    gets = [do for do in operations(**ONLY | {"get": 1}, named=0.5) if isinstance(do, Get)]
+    assert 0.4 < sum(bool(do.columns) for do in gets) / len(gets) < 0.6
+
+
+def test_misses_use_keys_that_no_other_operation_uses() -> None:
+    keys = [do.key for do in operations(**ONLY | {"get": 1}, tables=("t",), misses=0.25, keys=7)]
+    missed = [key for key in keys if key not in range(7)]
+    assert 0.2 < len(missed) / len(keys) < 0.3
+
+
+def test_a_share_of_operations_goes_through_a_view_of_its_table() -> None:
+    """Not through one that reads another table, or several."""
+    views = "CREATE VIEW tv AS SELECT * FROM t; CREATE VIEW uv AS SELECT * FROM u;"
+    both = "CREATE VIEW both AS SELECT * FROM t JOIN u ON t.id = u.b"
+    there = world(f"{TABLES}{views}{both}")
+    names = Counter(
+        do.table
+        for program in programs("mixed", there=there, operations=400, views=0.5, tables=("t",))
+        for item in program.items
+        if isinstance(item, TransactionItem)
+        for do in item.operations
+        if not isinstance(do, Rollback)
+    )
+    assert names.keys() == {"t", "tv"}
+    assert 0.4 < names["tv"] / 400 < 0.6
+
+
+def test_bad_rows_fit_no_column() -> None:
+    found = operations(**ONLY | {"put": 1}, bad=1.0)
+    assert {type(do) for do in found} == {Put, Insert, Update}
+    values = [pair for do in found for pair in (getattr(do, "values", None) or {}).items()]
+    assert {"never", "v", "w", "id", "a"} <= {name for name, _ in values}
+    assert {type(value) for _, value in values} >= {str, type(None)}
+
+
+def test_long_transactions_have_all_tables_and_their_own_gap() -> None:
+    made = items(operations=2_000, implicit=0.0, rollback=0.0, long=0.2, long_operations=6)
+    long = [item for item in made if len(item.operations) == 6]
+    assert 0.1 < len(long) / len(made) < 0.3
+    assert all(50_000 <= item.gap_us <= 200_000 for item in long)
+    tables = {do.table for do in long[0].operations if isinstance(do, Get | Put | Delete | Scan)}
+    assert tables == {"t", "u"}
+
+
+def test_shares_of_explicit_transactions_are_pipelined_or_abandoned() -> None:
+    made = items(operations=2_000, pipelined=0.5, abandoned=0.25)
+    explicit = [item for item in made if not item.implicit]
+    assert 0.4 < sum(item.pipelined for item in explicit) / len(explicit) < 0.6
+    assert 0.2 < sum(item.abandoned for item in explicit) / len(explicit) < 0.3
+    assert not any(item.pipelined or item.abandoned for item in made if item.implicit)
+
+
+def test_a_share_of_read_only_transactions_chooses_its_time() -> None:
+    made = items(operations=2_000, read_only=0.5, as_of=0.5, as_of_ms=(-30, 5))
+    reading = [item.as_of_ms for item in made if item.read_only]
+    chosen = [at_ms for at_ms in reading if at_ms is not None]
+    assert 0.4 < len(chosen) / len(reading) < 0.6
+    assert (min(chosen), max(chosen)) == (-30, 5)
+    assert all(item.as_of_ms is None for item in made if not item.read_only)
+
+
+def test_shares_of_transactions_leave_kinds_and_keys_as_they_were() -> None:
+    plain, varied = items(operations=400), items(operations=400, pipelined=0.5, abandoned=0.5)
+    assert [item.operations for item in plain] == [item.operations for item in varied]

@@ -1,0 +1,148 @@
+"""The operations of generated transactions: reads, writes of every kind, scans; on tables or views.
+
+Names of columns come and go while a run lasts, so some operations name columns that no table has at
+the time; with `bad` some rows fit no version of their table. The client or the database refuses
+both.
+"""
+
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from ddlsim.model.ddl import ColumnSpec, CreateTable, CreateView
+from ddlsim.model.ops import Delete, Get, Insert, Key, Operation, Put, Replace, Scan, Update
+from ddlsim.model.schema import Value
+from ddlsim.workload.assumed import NEW_COLUMNS
+from ddlsim.workload.base import Die
+from ddlsim.workload.keys import KeyChooser, key_of, value_of, weighted
+
+KINDS: Final = ("get", "put", "delete", "scan", "select", "insert", "strict", "replace", "update")
+"""The names of the weights; `select` is a `SELECT *`, `strict` SQL's INSERT."""
+NEW_NAMES: Final = 0.2
+"""The share of lists of columns that name one which the table does not have at the start."""
+NULLS: Final = 0.1
+"""The share of NULLs among the values of named columns."""
+NUMBERS: Final = 100
+"""How many values named columns take, unless `values` says."""
+LONG: Final = "long" * 20
+"""A text that is too long for every column but a VARCHAR without a length."""
+
+
+class Shares(NamedTuple):
+    """The shares of a mixed workload that concern single operations."""
+
+    misses: float = 0.0
+    views: float = 0.0
+    by_name: float = 0.0
+    bad: float = 0.0
+    named: float = 0.0
+    values: int = 0
+
+
+class OperationMaker:
+    """Draws the operations of one client.
+
+    `rows` draws kinds and keys; `more` everything that the shares ask for, and nothing where all
+    are 0, so that shares leave the kinds and keys as they were.
+    """
+
+    def __init__(
+        self,
+        weights: dict[str, int],
+        keys: tuple[int, KeyChooser],
+        shares: Shares,
+        views: tuple[CreateView, ...],
+        rows: Die,
+        more: Die,
+    ) -> None:
+        self._kinds = list(accumulate(weights[kind] for kind in KINDS))
+        self._keys, self._chooser = keys
+        self._shares = shares
+        self._views = views
+        self._rows, self._more = rows, more
+
+    def operation(self, tables: list[CreateTable], *, reads: bool) -> Operation:
+        """An operation on one of the tables; `reads`: what would write reads its row."""
+        rows, shares = self._rows, self._shares
+        table = rows.pick(tables)
+        kind = KINDS[weighted(self._kinds, rows)]
+        number = self._chooser.choose(rows)
+        if self._on(shares.misses):
+            number += self._keys
+        if reads and kind not in ("get", "scan", "select"):
+            kind = "get"
+        name, key = self._name(table), key_of(table, number)
+        if kind in ("scan", "select"):
+            return Scan(name, metadata=kind == "select")
+        if kind == "get":
+            return Get(name, key, columns=self._columns(table) if self._on(shares.named) else ())
+        if kind == "delete":
+            return Delete(name, key)
+        if self._on(shares.bad):
+            return self._bad(table, name, key)
+        if kind == "update":
+            return Update(name, key, self._values(table))
+        values = self._values(table) if self._on(shares.by_name) else None
+        if kind == "put":
+            return Put(name, key, values, spread=shares.values)
+        return (
+            Replace(name, key, values)
+            if kind == "replace"
+            else Insert(name, key, values, strict=kind == "strict")
+        )
+
+    def _on(self, share: float) -> bool:
+        return share > 0 and self._more.chance(share)
+
+    def _name(self, table: CreateTable) -> str:
+        """The name of the table, or of a view that reads it alone at the start."""
+        views = [view.name for view in self._views if view.tables == (table.name,)]
+        return self._more.pick(views) if views and self._on(self._shares.views) else table.name
+
+    # --- columns by name --------------------------------------------------------------------------
+
+    def _columns(self, table: CreateTable) -> tuple[str, ...]:
+        """Some columns, keys apart: what the table has at the start, now and then a new one."""
+        names = [column.name for column in table.columns if column.name not in table.key]
+        chosen = self._more.some(names, self._more.between(1, len(names))) if names else []
+        if not chosen or self._more.chance(NEW_NAMES):
+            chosen.append(self._more.pick(NEW_COLUMNS))
+        return tuple(chosen)
+
+    def _values(self, table: CreateTable) -> dict[str, Value]:
+        """Values of some columns by name, of the types that those have at the start."""
+        more = self._more
+        specs = {column.name: column for column in table.columns}
+        values: dict[str, Value] = {}
+        for name in self._columns(table):
+            number = more.below(self._shares.values or NUMBERS)
+            spec = specs.get(name)
+            values[name] = number if spec is None else value_of(spec, number)
+            if more.chance(NULLS):
+                values[name] = None
+        return values
+
+    # --- rows that do not fit ---------------------------------------------------------------------
+
+    def _bad(self, table: CreateTable, name: str, key: Key) -> Operation:
+        """A write of a row that no version of the table, or hardly any, can hold."""
+        more = self._more
+        columns = [one for one in table.columns if one.name not in table.key]
+        wrong: list[dict[str, Value]] = [{"never": 1}]
+        if columns:
+            column = more.pick(columns)
+            wrong += [{column.name: bad} for bad in (_of_wrong_type(column), LONG, None)]
+        values = more.pick(wrong)
+        match more.below(4):
+            case 0:
+                return Put(name, key, values)
+            case 1:
+                return Insert(name, key, values, strict=True)
+            case 2:
+                return Update(name, key, {table.key[0]: key if isinstance(key, int) else None})
+            case _:
+                return Update(name, key, values)
+
+
+def _of_wrong_type(column: ColumnSpec) -> Value:
+    """A value that a column of the type cannot hold."""
+    return 7.5 if column.type.name in ("VARCHAR", "BOOLEAN") else "wrong"
