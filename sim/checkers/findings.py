@@ -172,7 +172,8 @@ def explained_by(
     """
     known = [one for one in findings if one.invariant == invariant]
     if not anomaly.steps:
-        return next((one.id for one in known if one.signature == signature(anomaly)), None)
+        words = signature(anomaly)
+        return next((one.id for one in known if _are_ones(one.signature, words)), None)
     links = _links(anomaly)
     left = {(at, edge) for at, one in enumerate(links) for edge in one.back}
     first: str | None = None
@@ -233,6 +234,10 @@ def _names_back(known: str, edge: str) -> bool:
         return False
     inner = known.removeprefix("via(").removesuffix(")").strip("*")
     return _is_one(inner.removesuffix(BACK), edge)
+
+
+def _are_ones(known: Signature, words: Signature) -> bool:
+    return len(known) == len(words) and all(map(_is_one, known, words))
 
 
 def _is_one(known: str, word: str) -> bool:

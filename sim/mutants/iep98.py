@@ -69,15 +69,16 @@ mutant("activates_with_message", "98.past.2", "atomicity", activation_ts=at_mess
        summary="Tu = Tm, though readers wait only for Top - DD")
 mutant("acknowledges_at_once", "98.own", "own_ddl", also=("98.risk.1",), acknowledge_ts=at_once,
        summary="a DDL is acknowledged as soon as it is in the log")
-mutant("noop_without_wait", "98.flow.4", "own_ddl", acknowledge_known_ts=at_once,
+mutant("noop_without_wait", "98.flow.4", "own_ddl", reopens=("F-18",), acknowledge_known_ts=at_once,
        summary="'it exists already' and refusals are answered before what they rest on is active")
 mutant("builds_on_what_it_knows", "98.x.8", "own_ddl", reopens=("F-7",),
        before_statement=whatever_is_known,
        summary="a statement is answered from what its node has applied, complete or not")
-mutant("safe_time_before_listeners", "98.x.3", "atomicity", also=("98.def.2",),
+mutant("safe_time_before_listeners", "98.x.3", "atomicity", also=("98.def.2",), reopens=("F-20",),
        publish_safe_time=ON_APPLICATION,
        summary="safe time is published before the catalog listeners ran")
-mutant("ticks_may_tie", "98.x.2", "atomicity", tick_ts=tick_with_current_time,
+mutant("ticks_may_tie", "98.x.2", "atomicity", reopens=("F-19",), tick_ts=tick_with_current_time,
        summary="an idle safe-time command may carry the timestamp of the update after it")
-mutant("message_carries_own_delay", "98.x.4", "atomicity", message_delay=own_delay,
+mutant("message_carries_own_delay", "98.x.4", "atomicity", reopens=("F-21",),
+       message_delay=own_delay,
        summary="an update activates after its node's own DD, though readers wait by a larger one")

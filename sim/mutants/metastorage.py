@@ -76,22 +76,28 @@ class FaithfulTicker(SafeTimeTicker):
 
 
 # fmt: off
-mutant("resends_old_stamp", "98.x.5", "machinery", also=("98.flow.1",), stamp_again=first_stamp,
+mutant("resends_old_stamp", "98.x.5", "machinery", also=("98.flow.1",), reopens=("F-22",),
+       stamp_again=first_stamp,
        summary="a command that is sent again is appended again, under its first stamp")
-mutant("trusts_own_clock", "98.x.1", "machinery", take_over_clock=keep_own_clock,
+mutant("trusts_own_clock", "98.x.1", "machinery", reopens=("F-16",), take_over_clock=keep_own_clock,
        summary="a new leader stamps by its own clock, whatever is in its log")
 mutant("safe_time_after_all_listeners", "98.risk.2", "liveness",
        publish_safe_time=AFTER_ALL_LISTENERS,
        summary="safe time waits for listeners that have nothing to do with the catalog")
-mutant("activates_as_planned", "98.past.2", "forward_compatible", activation_in_order=as_planned,
+mutant("activates_as_planned", "98.past.2", "forward_compatible", reopens=("F-23",),
+       activation_in_order=as_planned,
        summary="a later version may activate before an earlier one where DD was lowered")
-mutant("subtracts_raised_delay", "98.x.4", "atomicity", reader_delay_bound=whatever_delay,
+mutant("subtracts_raised_delay", "98.x.4", "atomicity", reopens=("F-21",),
+       reader_delay_bound=whatever_delay,
        summary="a reader whose DD is raised while it runs waits by the new one at once")
-mutant("acknowledges_without_rounding", "98.flow.4", "own_ddl", acknowledge_ts=activation_plus_skew,
+mutant("acknowledges_without_rounding", "98.flow.4", "own_ddl", reopens=("F-18",),
+       acknowledge_ts=activation_plus_skew,
        summary="a DDL is acknowledged at Tu + CSmax with its logical part, not at the next tick")
-mutant("restarts_at_zero", "98.x.7", "machinery", restored_safe_ts=from_the_beginning,
+mutant("restarts_at_zero", "98.x.7", "machinery", reopens=("F-17",),
+       restored_safe_ts=from_the_beginning,
        summary="a node that restarts begins with the safe time of a new cluster")
-mutant("restarts_with_old_clock", "98.x.7", "machinery", clock=clock_of_this_life,
+mutant("restarts_with_old_clock", "98.x.7", "machinery", reopens=("F-17",),
+       clock=clock_of_this_life,
        summary="a node that restarts begins its hybrid clock at its physical one")
 mutant("restarts_ahead_of_clocks", "98.x.7", "own_ddl", also=("98.own",),
        takes_part_ts=ahead_of_physical_clocks,
