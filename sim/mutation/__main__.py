@@ -1,12 +1,15 @@
 """Plants small faults in the protocol's source and tells which the search finds.
 
-usage: python3 dev.py mutate [--area A]... [--operator O]... [--cpu SECONDS] [--seeds N] [--jobs N]
-                             [--sample N | --all] [--only ID]... [--without-equivalent]
-                             [--out DIR] [--list | --json]
+usage: python3 dev.py mutate [--area A]... [--operator O]... [--cpu SECONDS]... [--seeds N]
+                             [--worlds N] [--jobs N] [--sample N | --all] [--only ID]...
+                             [--without-equivalent] [--out DIR] [--list | --json]
 
-Each mutant is judged by the judges alone under the search alone: swarm worlds with seeds 0, 1, 2 ..
-until one is convicted or its budget ends. --seeds gives the same results on every machine. --out
-keeps the results, and a call with the same directory goes on where the last one ended.
+Each mutant is judged by the judges alone under the search alone: swarm worlds, until one is
+convicted or its budget ends. A survey of --worlds seeds of each baseline comes first: a mutant is
+tried in the worlds that execute its statement, then in fresh ones. Of several --cpu each is given
+in turn to what survived the one before. --seeds gives the same results on every machine that has
+the same survey. --out keeps survey and results, and a call with the same directory goes on where
+the last one ended, with a larger budget too.
 """
 
 import argparse
@@ -18,8 +21,9 @@ import msgspec
 
 from ddlsim.execute.workers import cores
 from ddlsim.mutation import report
-from ddlsim.mutation.areas import AREAS
-from ddlsim.mutation.campaign import Campaign, warm
+from ddlsim.mutation.areas import AREAS, BASELINES
+from ddlsim.mutation.campaign import Campaign, survey, warm
+from ddlsim.mutation.course import Surveyed
 from ddlsim.mutation.mutants import Mutant, mutants, sample
 from ddlsim.mutation.operators.table import OPERATORS
 from ddlsim.mutation.records import Result
@@ -28,7 +32,8 @@ from ddlsim.mutation.trial import Budget
 from ddlsim.problems import BadInputError
 
 SAMPLE = 300
-CPU_S = 60.0
+CPU_S = [5.0, 20.0, 60.0]
+WORLDS = 200
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
@@ -39,8 +44,9 @@ def parsed(words: list[str]) -> argparse.Namespace:
         words_of = f"one of {', '.join(known)}"
         asked.add_argument(name, action="append", choices=known, metavar="NAME", help=words_of)
     asked.add_argument("--only", action="append", default=[], metavar="ID", help="this mutant")
-    asked.add_argument("--cpu", type=float, metavar="SECONDS", help=f"of each ({CPU_S:g})")
+    asked.add_argument("--cpu", type=float, action="append", metavar="SECONDS", help="of each")
     asked.add_argument("--seeds", type=int, metavar="N", help="worlds of each, for equal results")
+    asked.add_argument("--worlds", type=int, default=WORLDS, metavar="N", help=f"({WORLDS})")
     asked.add_argument("--jobs", type=int, default=cores(), metavar="N", help="processes")
     asked.add_argument("--sample", type=int, default=SAMPLE, metavar="N", help=f"({SAMPLE})")
     asked.add_argument("--all", action="store_true", help="every mutant")
@@ -51,10 +57,12 @@ def parsed(words: list[str]) -> argparse.Namespace:
     asked.add_argument("--list", action="store_true", help="only list the mutants")
     asked.add_argument("--json", action="store_true", help="print results instead of the report")
     options = asked.parse_args(words)
-    for name in ("cpu", "seeds", "jobs", "sample"):
+    for name in ("seeds", "jobs", "sample"):
         value = getattr(options, name)
         if value is not None and value <= 0:
             asked.error(f"--{name}: expected more than 0")
+    if any(one <= 0 for one in options.cpu or ()):
+        asked.error("--cpu: expected more than 0")
     return options
 
 
@@ -102,45 +110,96 @@ class Progress:
         self._to.flush()
 
 
+class Work:
+    """A campaign from its survey to its report, kept in a directory if there is one."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._store = None if options.out is None else Store(options.out)
+        self._options = options
+        self.wanted = chosen(options, Campaign(Budget(), options.jobs))
+        names = {one.id for one in self.wanted}
+        known = self._store.results() if self._store is not None else []
+        self._results = {one.id: one for one in known if one.id in names}
+
+    @property
+    def results(self) -> list[Result]:
+        """The results so far, in the order of the mutants."""
+        found = self._results
+        return [found[one.id] for one in self.wanted if one.id in found]
+
+    def carry_out(self) -> None:
+        """The survey, then one pass for each budget."""
+        options = self._options
+        surveyed = self._surveyed(options.worlds)
+        cpu_s = CPU_S if options.cpu is None and options.seeds is None else options.cpu
+        for each in cpu_s or (None,):
+            self._pass(Budget(options.seeds, each), surveyed)
+
+    def _surveyed(self, seeds: int) -> list[Surveyed]:
+        store = self._store
+        found = [] if store is None else store.surveyed()
+        wanted = range(max((one.world.seed + 1 for one in found), default=0), seeds)
+
+        def take(worlds: list[Surveyed]) -> None:
+            found.extend(worlds)
+            if store is not None:
+                store.add_worlds(worlds)
+            sys.stderr.write(f"surveyed {len(found)} of {seeds * len(BASELINES)} worlds\n")
+
+        survey(wanted, self._options.jobs, Budget(), take)
+        return [one for one in found if one.world.seed < seeds]
+
+    def _pass(self, budget: Budget, surveyed: list[Surveyed]) -> None:
+        """Try what has no result yet, and what has survived a smaller budget."""
+        known = self._results
+        left = [one for one in self.wanted if not _is_done(known.get(one.id), budget)]
+        progress = Progress(len(self.wanted) - len(left), len(self.wanted), sys.stderr)
+
+        def take(result: Result) -> None:
+            known[result.id] = result
+            if self._store is not None:
+                self._store.add(result)
+            progress.show(result)
+
+        Campaign(budget, self._options.jobs, surveyed).run(left, take, dict(known))
+
+    def report(self) -> str:
+        """The report, written to the directory if there is one."""
+        text = report.text(self.results, equivalent())
+        if self._store is not None:
+            self._store.write_report(text)
+        return text
+
+
+def _is_done(result: Result | None, budget: Budget) -> bool:
+    """Whether a mutant is convicted, or has survived at least this budget."""
+    if result is None or result.verdict != "survived":
+        return result is not None
+    enough = budget.seeds is not None and result.runs >= budget.seeds
+    return enough or (budget.cpu_s is not None and result.cpu_s >= budget.cpu_s)
+
+
 def main(words: list[str]) -> int:
     """Carry out the campaign; 0 unless the options make no sense or it is interrupted."""
     options = parsed(words)
-    cpu_s = CPU_S if options.cpu is None and options.seeds is None else options.cpu
-    budget = Budget(options.seeds, cpu_s)
     warm()
     try:
-        campaign = Campaign(budget, options.jobs)
-        wanted = chosen(options, campaign)
-        store = None if options.out is None else Store(options.out, budget)
+        work = Work(options)
     except BadInputError as error:
         sys.stderr.write(f"dev.py mutate: {error}\n")
         return BAD_INPUT
     if options.list:
-        sys.stdout.writelines(f"{one.id}\n    {one.sentence}\n" for one in wanted)
+        sys.stdout.writelines(f"{one.id}\n    {one.sentence}\n" for one in work.wanted)
         return 0
-    names = {one.id for one in wanted}
-    results = [one for one in store.results() if one.id in names] if store else []
-    known = {one.id for one in results}
-    progress = Progress(len(results), len(wanted), sys.stderr)
-
-    def take(result: Result) -> None:
-        results.append(result)
-        if store is not None:
-            store.add(result)
-        progress.show(result)
-
     code = 0
     try:
-        campaign.run([one for one in wanted if one.id not in known], take)
+        work.carry_out()
     except KeyboardInterrupt:
         code = INTERRUPTED
         sys.stderr.write("\ninterrupted; a call with the same --out goes on from here\n")
-    places = {one.id: place for place, one in enumerate(wanted)}
-    results.sort(key=lambda one: places[one.id])
-    text = report.text(results, equivalent())
-    sys.stdout.write(msgspec.json.encode(results).decode() if options.json else f"{text}\n")
-    if store is not None:
-        store.write_report(text)
+    text = work.report()
+    found = msgspec.json.encode(work.results).decode() if options.json else f"{text}\n"
+    sys.stdout.write(found)
     return code
 
 

@@ -8,6 +8,8 @@ OPEN: Final = "iep"
 SHIPPED: Final = "ignite3"
 BASELINES: Final = (CLOSED, OPEN, SHIPPED)
 """A rule that one of the first two has is tried under these two, any other under the third."""
+STRICT: Final = (CLOSED,)
+"""The designs whose runs are judged by the strict graph."""
 
 TRANSACTION: Final = "protocol/transaction"
 AREAS: Final[dict[str, tuple[str, ...]]] = {

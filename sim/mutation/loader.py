@@ -1,20 +1,22 @@
-"""Imports one module from changed source, beside the others as they are."""
+"""Imports modules from changed source, beside the others as they are."""
 
+import ast
 import builtins
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
 from typing import Final
 
-from ddlsim.mutation.mutants import Mutant
-from ddlsim.mutation.source import MARK, ROOT, marked
+from ddlsim.mutation.mutants import Mutant, files
+from ddlsim.mutation.source import COUNTS, MARK, ROOT, Module, counted, marked
 
 THIRD_PARTY: Final = (
     "simpy",
     "numpy",
+    "numpy.random",
     "msgspec",
     "networkx",
     "sqlglot",
@@ -34,35 +36,45 @@ class Reached:
         self.times += 1
 
 
-class _Loader(Loader):
-    """Executes the changed module; no compiled copy of it is read or written."""
+class _Changed:
+    """A module's file, and its changed tree."""
 
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
+    def __init__(self, file: str, tree: ast.Module) -> None:
+        self.path = str(ROOT / file)
+        self.tree = tree
+
+
+class _Loader(Loader):
+    """Executes a changed module; no compiled copy of it is read or written."""
+
+    def __init__(self, changed: _Changed) -> None:
+        self._changed = changed
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return None  # an ordinary one
 
     def exec_module(self, module: ModuleType) -> None:
-        one = self._mutant
-        tree = marked(one.source, one.line, one.column)
-        exec(compile(tree, _file(one), "exec", dont_inherit=True), module.__dict__)
+        code = compile(self._changed.tree, self._changed.path, "exec", dont_inherit=True)
+        exec(code, module.__dict__)
 
 
 class _Finder(MetaPathFinder):
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
+    def __init__(self, changed: Mapping[str, _Changed]) -> None:
+        self._changed = changed
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != self._mutant.module:
+        changed = self._changed.get(fullname)
+        if changed is None:
             return None
-        return spec_from_file_location(fullname, _file(self._mutant), loader=_Loader(self._mutant))
+        return spec_from_file_location(fullname, changed.path, loader=_Loader(changed))
 
 
-def _file(mutant: Mutant) -> str:
-    return str(ROOT / mutant.place.partition(":")[0])
+def _use(changed: Mapping[str, _Changed]) -> None:
+    for name in changed:
+        assert name not in sys.modules, f"{name} is imported already"
+    sys.meta_path.insert(0, _Finder(changed))
 
 
 def install(mutant: Mutant) -> Reached:
@@ -70,8 +82,23 @@ def install(mutant: Mutant) -> Reached:
 
     The module must not be imported yet.
     """
-    assert mutant.module not in sys.modules, f"{mutant.module} is imported already"
     reached = Reached()
     setattr(builtins, MARK, reached)
-    sys.meta_path.insert(0, _Finder(mutant))
+    file = mutant.place.partition(":")[0]
+    tree = marked(mutant.source, mutant.line, mutant.column)
+    _use({mutant.module: _Changed(file, tree)})
     return reached
+
+
+def install_counts() -> list[int]:
+    """Have this process count the protocol's statements; returns the counts by their numbers."""
+    changed: dict[str, _Changed] = {}
+    end = 0
+    for file in files():
+        module = Module.read(file)
+        end = counted(module.tree, end)
+        changed[module.name] = _Changed(file, module.tree)
+    counts = [0] * end
+    setattr(builtins, COUNTS, counts)
+    _use(changed)
+    return counts

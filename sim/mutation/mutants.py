@@ -39,9 +39,13 @@ class Mutant(Record, frozen=True):
 @cache
 def mutants() -> dict[str, Mutant]:
     """Every mutant of the protocol by its id, in the order of the files."""
+    return {one.id: one for file in files() for one in mutants_of(Module.read(file))}
+
+
+def files() -> list[str]:
+    """The files in which mutants are made."""
     paths = sorted(path for pattern in FILES for path in ROOT.glob(pattern))
-    modules = (Module.read(path.relative_to(ROOT).as_posix()) for path in paths)
-    return {one.id: one for module in modules for one in mutants_of(module)}
+    return [path.relative_to(ROOT).as_posix() for path in paths]
 
 
 def mutants_of(module: Module) -> Iterator[Mutant]:

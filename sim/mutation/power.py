@@ -20,7 +20,9 @@ from ddlsim.mutation.records import Result
 from ddlsim.problems import BadInputError
 
 MUTANTS: Final = 36
-SEEDS: Final = 30
+SEEDS: Final = 15
+SURVEYED: Final = 50
+"""The seeds of the survey that chooses the worlds of each mutant."""
 
 
 class Power(Record, frozen=True):
@@ -36,11 +38,17 @@ class Power(Record, frozen=True):
     survivors: tuple[str, ...]
 
 
-def power(jobs: int | None = None, mutants: int = MUTANTS, seeds: int = SEEDS) -> Power:
+def power(
+    jobs: int | None = None,
+    mutants: int = MUTANTS,
+    seeds: int = SEEDS,
+    surveyed: int = SURVEYED,
+) -> Power:
     """Measure the power of the search; raises `BadInputError` where processes cannot fork."""
     if not CAN_FORK:
         raise BadInputError("--power needs processes that fork, which this system has not")
     words = ["--without-equivalent", "--sample", f"{mutants}", "--seeds", f"{seeds}", "--json"]
+    words.append(f"--worlds={surveyed}")
     done = subprocess.run(
         [sys.executable, "-m", "ddlsim.mutation", *words, *([f"--jobs={jobs}"] if jobs else [])],
         stdout=subprocess.PIPE,

@@ -11,6 +11,14 @@ Ending = Literal["killed", "survived", "unimportable"]
 """What a trial ends with."""
 
 
+class World(Record, frozen=True):
+    """A world of the swarm; `run` is the digest of its run without a mutant, empty if not known."""
+
+    design: str
+    seed: int
+    run: str = ""
+
+
 class Conviction(Record, frozen=True):
     """A convicted run: what convicts it, and more about that.
 
@@ -26,9 +34,10 @@ class Conviction(Record, frozen=True):
 
 
 class Searched(Record, frozen=True):
-    """The result of a search: the number of runs, and the first conviction."""
+    """The result of a search: runs, how many of them a mutant left as they were, a conviction."""
 
     runs: int
+    same: int
     conviction: Conviction | None
 
 
@@ -37,8 +46,9 @@ class Result(Record, frozen=True):
 
     `unimportable`: its module, or the package with it, raises when it is imported. `runs` is the
     number of runs up to the conviction, or all of them; `reached` in how many of them the changed
-    statement was executed; `cpu_s` the CPU time of the trial. `excused` counts runs that were
-    convicted without the mutant as well.
+    statement was executed, `same` how many are known to be as without the mutant, event by event;
+    `cpu_s` the CPU time of the trial. `excused` counts runs that were convicted without the mutant
+    as well.
     """
 
     id: str
@@ -51,4 +61,5 @@ class Result(Record, frozen=True):
     reached: int = 0
     cpu_s: float = 0.0
     excused: int = 0
+    same: int = 0
     error: str = ""

@@ -124,4 +124,4 @@ def _by_judge(result: Result) -> bool:
 def _shown(result: Result) -> Iterator[str]:
     yield result.id
     yield f"    {result.sentence}"
-    yield f"    executed in {result.reached} of {result.runs} runs"
+    yield f"    executed in {result.reached} of {result.runs} runs; {result.same} as without it"

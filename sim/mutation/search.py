@@ -16,7 +16,10 @@ from typing import Final, NoReturn
 from ddlsim.checkers.judge import Verdict, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
-from ddlsim.mutation.records import By, Conviction, Searched
+from ddlsim.history.history import History
+from ddlsim.mutation.areas import STRICT
+from ddlsim.mutation.course import Course
+from ddlsim.mutation.records import By, Conviction, Searched, World
 from ddlsim.mutation.source import ROOT
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
@@ -34,49 +37,69 @@ class EndlessError(BaseException):
 
 
 class Search:
-    """Runs swarm worlds one after the other; a replaceable part: what finds a conviction.
+    """Runs worlds one after the other; a replaceable part: what finds a conviction.
 
-    World n has seed n, under one design after the other. A run that takes more CPU time or more
-    events than given here is convicted of being endless.
+    A run that takes more CPU time or more events than given here is convicted of being endless.
     """
 
-    def __init__(self, designs: Sequence[str], run_cpu_s: float, run_events: int) -> None:
-        self._designs = designs
+    def __init__(self, run_cpu_s: float, run_events: int) -> None:
         self._run_cpu_s = run_cpu_s
         self._findings = findings.known()
         self._run_events = run_events
 
     def first_conviction(
-        self, number: int, over: Callable[[int], bool], begun: Callable[[int], object]
+        self,
+        course: Course,
+        first: int,
+        over: Callable[[int], bool],
+        begun: Callable[[int], object],
     ) -> Searched:
-        """Search from this world on until a run is convicted, or `over(runs)` is true.
+        """Search from a course's world of this number on, until one is convicted or `over(runs)`.
 
         `begun` is called with the number of each world.
         """
-        runs = 0
+        runs = same = 0
         while not over(runs):
-            begun(number + runs)
-            found = self.conviction(number + runs)
+            begun(first + runs)
+            found = self.conviction(course.at(first + runs))
             runs += 1
-            if found is not None:
-                return Searched(runs, found)
-        return Searched(runs, None)
+            if isinstance(found, Conviction):
+                return Searched(runs, same, found)
+            same += found
+        return Searched(runs, same, None)
 
-    def conviction(self, number: int) -> Conviction | None:
-        """Run and judge one world; None where it is not convicted, or cannot be read."""
-        design, seed = self._designs[number % len(self._designs)], number
+    def conviction(self, world: World) -> Conviction | bool:
+        """Run and judge a world: its conviction; or whether it ran as without a mutant.
+
+        A world that cannot be read is not convicted; one that ran as before is not judged again.
+        """
+        design, seed = world.design, world.seed
         try:
             with _timed(self._run_cpu_s):
-                scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed)
-                history = run(plan(scenario, seed), events_max=self._run_events)
-                verdict = judge(history, findings=self._findings)
+                history = self.ran(world)
+                if world.run and world.run == digest(history):
+                    return True
+                strict = design in STRICT
+                verdict = judge(history, strict=strict, findings=self._findings)
         except BAD_INPUT:
-            return None
+            return False
         except EndlessError:
             return Conviction(design, seed, "endless", "too much CPU time", "")
         except Exception as error:
             return _crash(design, seed, error)
-        return conviction_of(design, seed, verdict)
+        return conviction_of(design, seed, verdict) or False
+
+    def ran(self, world: World) -> History:
+        """The history of a world."""
+        source = swarm.source_of(None, {"strategy.name": world.design})
+        scenario = swarm.scenario(source, world.seed)
+        return run(plan(scenario, world.seed), events_max=self._run_events)
+
+
+def digest(history: History) -> str:
+    """What differs as soon as any event of two runs does."""
+    counts = f"{history.executed_events} {len(history.events)} {history.end_us}"
+    return f"{counts} {history.fingerprint()}"
 
 
 def conviction_of(design: str, seed: int, verdict: Verdict) -> Conviction | None:

@@ -15,6 +15,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGE: Final = "ddlsim"
 MARK: Final = "_mutant_reached"
 """The built-in function that a mutated module calls before the changed statement."""
+COUNTS: Final = "_statement_counts"
+"""The built-in list in which counted modules count the executions of their statements."""
 OBSERVING: Final = ("record", "_record", "probe", "__repr__", "label")
 """How the names of functions begin that only observe."""
 SHOWN: Final = 72
@@ -157,25 +159,62 @@ def _number(node: ast.AST, name: str) -> int:
 def marked(source: str, line: int, column: int) -> ast.Module:
     """The tree of a module that calls `MARK` before the innermost statement at a place."""
     tree = ast.parse(source)
-    body, at = _innermost(tree, line, column)
-    call = ast.parse(f"{MARK}()").body[0]
-    for node in ast.walk(call):
-        ast.copy_location(node, body[at])
-    body.insert(at, call)
+    _insert(f"{MARK}()", *_innermost(tree, line, column))
     return ast.fix_missing_locations(tree)
 
 
-def _innermost(node: ast.AST, line: int, column: int) -> tuple[list[ast.stmt], int]:
+def counted(tree: ast.Module, first: int) -> int:
+    """Have a tree count its statements in `COUNTS`, from `first` on; the next number."""
+    lists = [(body, len(body)) for body in _lists(tree)]
+    for body, length in lists:
+        for at in range(length):
+            _insert(f"{COUNTS}[{first + at}] += 1", body, 2 * at)
+        first += length
+    ast.fix_missing_locations(tree)
+    return first
+
+
+def number_of_statements(tree: ast.Module) -> int:
+    """How many statements `counted` counts."""
+    return sum(len(body) for body in _lists(tree))
+
+
+def number_at(tree: ast.Module, line: int, column: int) -> int:
+    """The number of the innermost statement at a place, where those of a module begin with 0."""
+    place = _innermost(tree, line, column)
+    number = 0
+    for body in _lists(tree):
+        if body is place[0]:
+            return number + place[1]
+        number += len(body)
+    raise AssertionError(f"no function has a statement at {line}:{column}")
+
+
+def _insert(text: str, body: list[ast.stmt], at: int) -> None:
+    statement = ast.parse(text).body[0]
+    for node in ast.walk(statement):
+        ast.copy_location(node, body[at])
+    body.insert(at, statement)
+
+
+def _lists(tree: ast.AST, *, outside: bool = False) -> Iterator[list[ast.stmt]]:
+    """Every list of statements, those of modules and classes themselves only with `outside`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef) and not outside:
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            body: object = getattr(node, name, None)  # an expression in `a if b else c`
+            if isinstance(body, list):
+                yield body
+
+
+def _innermost(tree: ast.AST, line: int, column: int) -> tuple[list[ast.stmt], int]:
     """The list of statements that holds the innermost one at a place, and its index there."""
     found: tuple[list[ast.stmt], int] | None = None
-    for one in ast.walk(node):
-        for name in ("body", "orelse", "finalbody"):
-            body: object = getattr(one, name, None)  # an expression in `a if b else c`
-            if not isinstance(body, list):
-                continue
-            for at, statement in enumerate(body):
-                if _covers(statement, line, column):
-                    found = body, at  # `walk` comes to the inner ones later
+    for body in _lists(tree, outside=True):
+        for at, statement in enumerate(body):
+            if _covers(statement, line, column):
+                found = body, at  # `walk` comes to the inner ones later
     assert found is not None, f"no statement at {line}:{column}"
     return found
 

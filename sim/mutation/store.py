@@ -3,6 +3,7 @@
 import hashlib
 import os
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,62 +11,92 @@ import msgspec
 
 from ddlsim.files import make_folder, write_text
 from ddlsim.model.records import Record
+from ddlsim.mutation.course import Surveyed
 from ddlsim.mutation.records import Result
 from ddlsim.mutation.source import ROOT
-from ddlsim.mutation.trial import Budget
 from ddlsim.problems import BadInputError
 
 EQUIVALENT: Final = ROOT / "mutation" / "equivalent.toml"
 
 
 class Header(Record, frozen=True):
-    """What all results of a directory share: the package's source, and the budget of a mutant."""
+    """What all lines of a file share: the source that they come from."""
 
     tree: str
-    budget: Budget
 
 
-def tree() -> str:
-    """A digest of the package's source."""
+JUDGING: Final = ("analysis", "checkers", "cli", "graph", "mutation", "plugin", "search", "shrink")
+"""The folders of the package whose source decides nothing in a run."""
+
+
+def tree(without: Sequence[str] = ("mutation",)) -> str:
+    """A digest of the package's source, without some of its folders."""
     digest = hashlib.sha256()
     for path in sorted(ROOT.rglob("*.py")):
-        if "mutation" not in path.parts:
-            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+        name = path.relative_to(ROOT)
+        if name.parts[0] not in without:
+            digest.update(name.as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
 class Store:
-    """The directory of a campaign: its header, and a line for every result."""
+    """The directory of a campaign: its header, its survey, and a line for every result."""
 
-    def __init__(self, folder: Path, budget: Budget) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._results = folder / "results.jsonl"
+        self._worlds = folder / "worlds.jsonl"
         make_folder(folder)
-        header, path = Header(tree(), budget), folder / "campaign.json"
+        header, path = Header(tree()), folder / "campaign.json"
         if not path.exists():
             write_text(path, msgspec.json.encode(header).decode())
         elif msgspec.json.decode(path.read_bytes(), type=Header) != header:
-            raise BadInputError(f"{folder}: holds results of other source, or of another budget")
+            raise BadInputError(f"{folder}: holds results of other source")
 
     def results(self) -> list[Result]:
-        """The results so far; a last line that was cut off does not count."""
-        if not self._results.exists():
-            return []
-        whole, _, cut = self._results.read_bytes().rpartition(b"\n")
-        if cut:
-            os.truncate(self._results, len(whole) + 1 if whole else 0)
-        return [msgspec.json.decode(line, type=Result) for line in whole.splitlines()]
+        """The last result of each mutant so far; a last line that was cut off does not count."""
+        found = (msgspec.json.decode(line, type=Result) for line in _lines(self._results))
+        return list({one.id: one for one in found}.values())
 
     def add(self, result: Result) -> None:
         """Append a result."""
         with self._results.open("ab") as file:
             file.write(msgspec.json.encode(result) + b"\n")
 
+    def surveyed(self) -> list[Surveyed]:
+        """The worlds that were surveyed with this source, judges apart."""
+        first, *others = _lines(self._worlds) or [b""]
+        if first != _worlds_header():
+            self._worlds.unlink(missing_ok=True)
+            return []
+        return [msgspec.json.decode(line, type=Surveyed) for line in others]
+
+    def add_worlds(self, worlds: Sequence[Surveyed]) -> None:
+        """Append worlds of the survey."""
+        lines = [] if self._worlds.exists() else [_worlds_header()]
+        lines += [msgspec.json.encode(world) for world in worlds]
+        with self._worlds.open("ab") as file:
+            file.write(b"".join(line + b"\n" for line in lines))
+
     def write_report(self, text: str) -> Path:
         """Write the report; returns its file."""
         path = self._folder / "report.txt"
         write_text(path, f"{text}\n")
         return path
+
+
+def _worlds_header() -> bytes:
+    return msgspec.json.encode(Header(tree(JUDGING)))
+
+
+def _lines(path: Path) -> list[bytes]:
+    """The whole lines of a file; a last one that was cut off is removed."""
+    if not path.exists():
+        return []
+    whole, _, cut = path.read_bytes().rpartition(b"\n")
+    if cut:
+        os.truncate(path, len(whole) + 1 if whole else 0)
+    return whole.splitlines()
 
 
 def equivalent() -> dict[str, str]:

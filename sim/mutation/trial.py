@@ -13,9 +13,10 @@ import msgspec
 
 from ddlsim.execute.workers import Lifeline, death, fork
 from ddlsim.model.records import Record
-from ddlsim.mutation.loader import Reached, install
+from ddlsim.mutation.course import Course, Surveyed, packed
+from ddlsim.mutation.loader import Reached, install, install_counts
 from ddlsim.mutation.mutants import Mutant
-from ddlsim.mutation.records import Conviction, Searched
+from ddlsim.mutation.records import Conviction, Searched, World
 
 MEMORY: Final = 4 << 30
 """The bytes of address space that a trial may take."""
@@ -56,13 +57,19 @@ class Ended(Record, frozen=True, tag="ended"):
     cpu_s: float
 
 
+class Toured(Record, frozen=True, tag="toured"):
+    """The worlds of a part of a survey."""
+
+    worlds: list[Surveyed]
+
+
 class Used(Record, frozen=True, tag="used"):
     """The functions that the rules of designs consist of."""
 
     rules: dict[str, list[str]]
 
 
-Message = Begun | Unimportable | Ended | Used
+Message = Begun | Unimportable | Ended | Toured | Used
 Work = Callable[[Connection], None]
 """What a child does; it sends its messages to its parent."""
 
@@ -129,8 +136,8 @@ def _serve(sender: Connection, lifeline: Lifeline, work: Work, cpu_s: float | No
 # --- what children do ----------------------------------------------------------------------------
 
 
-def trial_of(mutant: Mutant | None, designs: Sequence[str], first: int, budget: Budget) -> Work:
-    """The search from a run's number on, with a mutant or without."""
+def trial_of(mutant: Mutant | None, course: Course, first: int, budget: Budget) -> Work:
+    """The search from a course's world of a number on, with a mutant or without."""
 
     def work(sender: Connection) -> None:
         reached = Reached() if mutant is None else install(mutant)
@@ -138,9 +145,9 @@ def trial_of(mutant: Mutant | None, designs: Sequence[str], first: int, budget: 
             from ddlsim.mutation.search import Search
             from ddlsim.strategies.base import STRATEGIES
 
-            for design in designs:
+            for design in dict.fromkeys((*course.designs, course.at(first).design)):
                 STRATEGIES.get(design)
-            search = Search(designs, budget.run_cpu_s, budget.run_events)
+            search = Search(budget.run_cpu_s, budget.run_events)
         except Exception as error:
             text = f"{type(error).__name__}: {error}".partition("\n")[0]
             sender.send_bytes(_encode(Unimportable(text)))
@@ -152,10 +159,34 @@ def trial_of(mutant: Mutant | None, designs: Sequence[str], first: int, budget: 
             late = budget.cpu_s is not None and time.process_time() - began_s >= budget.cpu_s
             return late or done == budget.seeds
 
-        searched = search.first_conviction(first, over, runs.begin)
+        searched = search.first_conviction(course, first, over, runs.begin)
         runs.end()
         cpu_s = round(time.process_time() - began_s, 3)
         sender.send_bytes(_encode(Ended(searched, runs.reached, cpu_s)))
+
+    return work
+
+
+def tour_of(design: str, seeds: Sequence[int], budget: Budget) -> Work:
+    """The survey of some worlds of a design; those that do not end as they should are left out."""
+
+    def work(sender: Connection) -> None:
+        counts = install_counts()
+        from ddlsim.mutation.search import Search, digest
+
+        search = Search(budget.run_cpu_s, budget.run_events)
+        search.ran(World(design, seeds[0]))  # imports the rest
+        found: list[Surveyed] = []
+        for seed in seeds:
+            counts[:] = bytes(len(counts))
+            began_s = time.process_time()
+            try:
+                history = search.ran(World(design, seed))
+            except Exception:
+                continue
+            cpu_s = round(time.process_time() - began_s, 4)
+            found.append(Surveyed(World(design, seed, digest(history)), cpu_s, packed(counts)))
+        sender.send_bytes(_encode(Toured(found)))
 
     return work
 
@@ -189,6 +220,7 @@ def rules_of(designs: Sequence[str]) -> Work:
     return work
 
 
-def lost(designs: Sequence[str], number: int, how: str) -> Conviction:
+def lost(course: Course, number: int, how: str) -> Conviction:
     """The conviction of a run at which the process died."""
-    return Conviction(designs[number % len(designs)], number, "crash", how, "")
+    world = course.at(number)
+    return Conviction(world.design, world.seed, "crash", how, "")

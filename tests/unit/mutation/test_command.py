@@ -12,7 +12,6 @@ from ddlsim.mutation.__main__ import chosen, main, parsed
 from ddlsim.mutation.areas import AREAS
 from ddlsim.mutation.campaign import Campaign
 from ddlsim.mutation.store import Store
-from ddlsim.mutation.trial import Budget
 from ddlsim.problems import BadInputError
 from tests.support.killing import heeds_signals
 from tests.support.trials import PROJECT
@@ -57,7 +56,8 @@ def test_options_without_sense_are_exit_2(words: tuple[str, ...]) -> None:
 
 def test_an_interrupted_campaign_keeps_its_results_and_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ("--area", "locks", "--sample", "4", "--seeds", "1", "--jobs", "1", "--out", str(out))
+    words = ["--area", "locks", "--sample", "4", "--jobs", "1", "--out", str(out)]
+    words += ["--worlds", "1", "--seeds", "1"]
     with subprocess.Popen(
         [*COMMAND, *words],
         cwd=PROJECT,
@@ -65,12 +65,13 @@ def test_an_interrupted_campaign_keeps_its_results_and_goes_on(tmp_path: Path) -
         preexec_fn=heeds_signals,  # noqa: PLW1509 - no threads here
     ) as process:
         assert process.stderr is not None
-        first = process.stderr.readline().decode()
+        while (first := process.stderr.readline().decode()).startswith("surveyed"):
+            pass
         process.send_signal(signal.SIGINT)
         process.communicate()
     assert first.startswith("[1/4] ")
     assert process.returncode == 130
-    kept = Store(out, Budget(seeds=1)).results()
+    kept = Store(out).results()
     assert first.endswith(f"{kept[0].sentence}\n")
     again = subprocess.run(
         [*COMMAND, *words], cwd=PROJECT, env=os.environ, capture_output=True, text=True, check=True

@@ -46,7 +46,7 @@ def test_the_view_of_verify_names_the_areas_with_survivors() -> None:
 
 
 def test_power_is_measured_in_a_process_of_its_own_and_repeats() -> None:
-    first, second = (power(jobs, mutants=3, seeds=1) for jobs in (1, 2))
+    first, second = (power(jobs, mutants=3, seeds=1, surveyed=1) for jobs in (1, 2))
     assert first == second
     assert first.mutants == 3
     assert sum(mutants for mutants, _ in first.areas.values()) == 3

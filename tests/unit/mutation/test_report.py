@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ddlsim.mutation import report
-from ddlsim.mutation.records import By, Conviction, Result
+from ddlsim.mutation.course import Surveyed, packed
+from ddlsim.mutation.records import By, Conviction, Result, World
 from ddlsim.mutation.store import Store
-from ddlsim.mutation.trial import Budget
 from ddlsim.problems import BadInputError
 
 
@@ -48,22 +48,32 @@ def test_text_lists_judges_survivors_equivalents_and_what_does_not_import() -> N
     text = report.text(RESULTS, EQUIVALENT)
     assert "   1  I3 serializability" in text
     assert "x" not in text.partition("Survivors")[0].partition("Killed by")[2]
-    assert "Survivors: raft\n  raft:d\n      a line\n      executed in 0 of 9 runs" in text
+    assert (
+        "Survivors: raft\n  raft:d\n      a line\n      executed in 0 of 9 runs; 0 as without it"
+        in text
+    )
     assert "Equivalent\n  raft:e\n      the value is never read" in text
     assert "Does not import\n  raft:f\n      NameError: x" in text
     assert "Killed, though listed as equivalent\n  raft:a" in text
 
 
 def test_a_store_returns_the_results_of_an_earlier_call(tmp_path: Path) -> None:
-    budget = Budget(seeds=9)
-    first = Store(tmp_path / "out", budget)
+    first = Store(tmp_path / "out")
     for result in RESULTS:
         first.add(result)
-    assert Store(tmp_path / "out", budget).results() == RESULTS
+    assert Store(tmp_path / "out").results() == RESULTS
+
+
+def test_a_store_returns_the_last_result_of_a_mutant(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add(survived("d", 0))
+    store.add(RESULTS[1])
+    store.add(killed("d", "stuck", "stuck", 12))
+    assert store.results() == [killed("d", "stuck", "stuck", 12), RESULTS[1]]
 
 
 def test_a_store_drops_a_line_that_was_cut_off(tmp_path: Path) -> None:
-    store = Store(tmp_path, Budget(seeds=9))
+    store = Store(tmp_path)
     store.add(RESULTS[0])
     with (tmp_path / "results.jsonl").open("ab") as file:
         file.write(b'{"id":"raft:b","ar')
@@ -72,7 +82,22 @@ def test_a_store_drops_a_line_that_was_cut_off(tmp_path: Path) -> None:
     assert store.results() == RESULTS[:2]
 
 
-def test_a_store_of_another_budget_is_refused(tmp_path: Path) -> None:
-    Store(tmp_path, Budget(seeds=9))
-    with pytest.raises(BadInputError, match="another budget"):
-        Store(tmp_path, Budget(seeds=10))
+def test_a_store_of_other_source_is_refused(tmp_path: Path) -> None:
+    Store(tmp_path)
+    (tmp_path / "campaign.json").write_text('{"tree":"another"}', "utf-8")
+    with pytest.raises(BadInputError, match="other source"):
+        Store(tmp_path)
+
+
+def test_a_survey_is_kept_for_the_source_that_runs_its_worlds(tmp_path: Path) -> None:
+    worlds = [Surveyed(World("iep", seed, "run"), 0.5, packed([0, 1, 9])) for seed in range(3)]
+    store = Store(tmp_path)
+    assert store.surveyed() == []
+    store.add_worlds(worlds[:2])
+    store.add_worlds(worlds[2:])
+    assert Store(tmp_path).surveyed() == worlds
+    path = tmp_path / "worlds.jsonl"
+    _, _, lines = path.read_bytes().partition(b"\n")
+    path.write_bytes(b'{"tree":"another"}\n' + lines)
+    assert store.surveyed() == []
+    assert not path.exists()

@@ -1,0 +1,86 @@
+"""A mutant is tried in the worlds that execute its statement, most often per CPU second first."""
+
+import ast
+from typing import Any
+
+import pytest
+
+from ddlsim.mutation.course import Course, Survey, Surveyed, packed
+from ddlsim.mutation.mutants import mutants
+from ddlsim.mutation.records import World
+from ddlsim.mutation.source import COUNTS, Module, counted, number_at, number_of_statements
+
+SOURCE = """\
+TABLE = [1]
+
+class Lock:
+    held = None
+
+    def take(self, tx):
+        if tx in TABLE:
+            self.held = tx
+        elif self.held:
+            return [one for one in TABLE]
+        else:
+            self.held = None
+"""
+
+
+LINES = (7, 8, 9, 10, 12)
+
+
+@pytest.mark.parametrize(
+    ("tx", "held", "executed"), [(1, None, (7, 8)), (2, 3, (7, 9, 10)), (2, None, (7, 9, 12))]
+)
+def test_counted_statements_have_the_numbers_that_places_have(
+    tx: int, held: int | None, executed: tuple[int, ...]
+) -> None:
+    tree = ast.parse(SOURCE)
+    assert counted(tree, 0) == number_of_statements(ast.parse(SOURCE)) == len(LINES)
+    counts = [0] * len(LINES)
+    module: dict[str, Any] = {COUNTS: counts}
+    exec(compile(tree, "lock.py", "exec"), module)
+    lock = module["Lock"]()
+    lock.held = held
+    lock.take(tx)
+    numbers = {line: number_at(ast.parse(SOURCE), line, 12) for line in LINES}
+    assert {line for line in LINES if counts[numbers[line]]} == set(executed)
+
+
+def surveyed(design: str, seed: int, cpu_s: float, number: int, times: int) -> Surveyed:
+    counts = [0] * (number + 1)
+    counts[number] = times
+    return Surveyed(World(design, seed, f"run {seed}"), cpu_s, packed(counts))
+
+
+def test_worlds_that_do_not_execute_the_statement_are_left_out() -> None:
+    mutant = next(iter(mutants().values()))
+    file = mutant.place.partition(":")[0]
+    number = number_at(Module.read(file).tree, mutant.line, mutant.column)
+    found = Survey([
+        surveyed("iep", 0, 0.1, number, 1_000_000),
+        surveyed("iep_closed", 0, 0.1, number, 0),
+        surveyed("iep_closed", 1, 4.0, number, 255),
+        surveyed("iep_closed", 2, 0.1, number, 1),
+        surveyed("iep_closed", 3, 0.1, number, 255),
+    ]).course(mutant, ("iep_closed", "iep"))  # fmt: skip
+    assert [world.seed for world in found.worlds] == [3, 2, 1]
+    assert (found.designs, found.fresh) == (("iep_closed",), 4)
+
+
+def test_a_statement_that_only_the_second_design_executes_is_tried_under_that() -> None:
+    mutant = next(iter(mutants().values()))
+    file = mutant.place.partition(":")[0]
+    number = number_at(Module.read(file).tree, mutant.line, mutant.column)
+    worlds = [surveyed("iep_closed", 0, 0.1, number, 0), surveyed("iep", 1, 0.1, number, 2)]
+    found = Survey(worlds).course(mutant, ("iep_closed", "iep"))
+    assert found.worlds == (World("iep", 1, "run 1"),)
+    assert found.designs == ("iep",)
+
+
+def test_behind_the_worlds_of_a_survey_come_fresh_ones_without_an_end() -> None:
+    listed = World("iep", 7, "run")
+    course = Course((listed,), ("iep_closed", "iep"), 100)
+    assert course.at(0) == listed
+    assert course.at(1) == World("iep_closed", 100)
+    assert course.at(4) == World("iep", 103)
