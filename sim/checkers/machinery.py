@@ -13,6 +13,7 @@ from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.ddl_answers import ddl_answers
 from ddlsim.checkers.lease_rules import lease_rules
+from ddlsim.checkers.lock_rules import lock_rules
 from ddlsim.history.events import (
     AnyEvent,
     ReadExecuted,
@@ -43,9 +44,10 @@ class Machinery:
     checker compares answers with it. A node's schema safe time, and the
     timestamps that it issues, never go back, not even over a crash; its safe time of a partition
     does not between crashes. Leases of one place never overlap, a prolongation never shortens one,
-    and what committed did so within the leases that it ran under (`lease_rules`); an old name that
-    a design keeps after a rename does not end before its time (`alias_rules`). Only this checker
-    sees such a fault while it is still without consequences for any transaction.
+    and what committed did so within the leases that it ran under (`lease_rules`). Under one lease
+    a primary executes nothing that conflicts with an open transaction (`lock_rules`). An old name
+    that a design keeps after a rename does not end before its time (`alias_rules`). Only this
+    checker sees such a fault while it is still without consequences for any transaction.
     """
 
     name = "machinery"
@@ -65,6 +67,7 @@ class Machinery:
         yield from _begins(case)
         yield from _lives(case)
         yield from lease_rules(case)
+        yield from lock_rules(case)
         yield from alias_rules(case)
         yield from ddl_answers(case)
 
