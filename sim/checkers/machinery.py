@@ -14,6 +14,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.ddl_answers import ddl_answers
 from ddlsim.checkers.lease_rules import lease_rules
 from ddlsim.checkers.lock_rules import lock_rules
+from ddlsim.checkers.statement_effects import statement_effects
 from ddlsim.history.events import (
     AnyEvent,
     ReadExecuted,
@@ -41,7 +42,8 @@ class Machinery:
     At most one leader of a group and term, one command at an index; terms never fall and stamps
     always rise with the index; what a member has committed stays in its log, and a catalog takes an
     update once. The answer to a DDL agrees with the log (`ddl_answers`): only this
-    checker compares answers with it. A node's schema safe time, and the
+    checker compares answers with it, and what is logged is what the statement says
+    (`statement_effects`). A node's schema safe time, and the
     timestamps that it issues, never go back, not even over a crash; its safe time of a partition
     does not between crashes. Leases of one place never overlap, a prolongation never shortens one,
     and what committed did so within the leases that it ran under (`lease_rules`). Under one lease
@@ -70,6 +72,7 @@ class Machinery:
         yield from lock_rules(case)
         yield from alias_rules(case)
         yield from ddl_answers(case)
+        yield from statement_effects(case)
 
 
 # --- replication ---------------------------------------------------------------------------------

@@ -1,0 +1,138 @@
+"""Updates against their statements: each kind of statement as it should be, and with a fault."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ddlsim.history.events import DdlDecided, Invoked, UpdateLogged
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.schema import Column, ColumnType, Table
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.ddl import Built, build
+from ddlsim.sql import parse
+from tests.support.history import Story, ts
+from tests.support.judging import anomalies
+
+FIRST = (
+    "CREATE ZONE z WITH PARTITIONS=2, REPLICAS=3",
+    "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, w VARCHAR(20))",
+    "CREATE TABLE u (a INT, b INT)",
+    "CREATE VIEW view1 AS SELECT * FROM u",
+    "CREATE INDEX i ON t (v)",
+    "ALTER TABLE t ADD CONSTRAINT c CHECK (w <> 'x')",
+)
+STATEMENTS = (
+    "CREATE TABLE IF NOT EXISTS x (id INT PRIMARY KEY, s VARCHAR DEFAULT 'a') ZONE z",
+    "DROP TABLE t",
+    "ALTER TABLE t RENAME TO t2",
+    "ALTER TABLE t ADD COLUMN n BIGINT DEFAULT 7",
+    "ALTER TABLE t DROP COLUMN w",
+    "ALTER TABLE t RENAME COLUMN v TO v2",
+    "ALTER TABLE t ALTER COLUMN v SET DATA TYPE BIGINT",
+    "ALTER TABLE t ALTER COLUMN v SET DEFAULT 6",
+    "ALTER TABLE t DROP CONSTRAINT c",
+    "CREATE UNIQUE INDEX j ON u (b, a)",
+    "DROP INDEX i",
+    "DROP VIEW view1",
+    "ALTER ZONE z SET REPLICAS=1",
+    "ALTER ZONE z RENAME TO z2",
+    "ALTER ZONE z SET DEFAULT",
+    "DROP ZONE z",
+)
+Fault = Callable[[ObjectChange], ObjectChange]
+
+
+def found(statement: str, fault: Fault = lambda change: change) -> list[str]:
+    """What is found where the last statement's update has a fault."""
+    story, catalog = Story(), Catalog()
+    for number, sql in enumerate((*FIRST, statement), start=1):
+        (parsed,) = parse(sql)
+        built: Any = build(parsed.statement, catalog.latest(), catalog.latest().next_object_id)  # type: ignore[arg-type]  # a DDL
+        assert isinstance(built, Built), built
+        objects = built.objects
+        if sql == statement:
+            objects = tuple(fault(one) for one in objects)
+        op, stamps = f"d{number}", (ts(number), ts(number))
+        catalog.apply(number, *stamps, built.objects)
+        story.add(number, Invoked, "c1", op, None, "n1", "ddl", sql=sql)
+        story.add(number, UpdateLogged, "n1", op, number, number, *stamps, 0, objects, number - 1)
+        story.add(number, DdlDecided, "n1", op, "installed", number, *stamps, parsed.statement)
+    return [one.summary for one in anomalies("machinery", story) if one.kind == "not-as-stated"]
+
+
+def with_table(**fields: Any) -> Fault:
+    """The fault of a table that is defined with other fields."""
+
+    def fault(change: ObjectChange) -> ObjectChange:
+        assert isinstance(change.definition, Table)
+        return replace(change, definition=replace(change.definition, **fields))
+
+    return fault
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_an_update_is_what_its_statement_says(statement: str) -> None:
+    assert found(statement) == []
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_an_update_of_another_object_or_version_is_not(statement: str) -> None:
+    assert found(statement, lambda change: replace(change, object_id=77, version=1))
+    assert found(statement, lambda change: replace(change, version=change.version + 1))
+
+
+@pytest.mark.parametrize("statement", [s for s in STATEMENTS if "DROP" not in s[:5]])
+def test_an_object_that_is_gone_instead_is_not(statement: str) -> None:
+    assert found(statement, lambda change: replace(change, definition=None))
+
+
+LEFT = (Column(1, "id", ColumnType("INTEGER"), nullable=False),)
+
+
+@pytest.mark.parametrize(
+    ("statement", "fields"),
+    [
+        ("CREATE TABLE x (id INT PRIMARY KEY)", {"name": "y"}),
+        ("CREATE TABLE x (id INT PRIMARY KEY)", {"zone": "z"}),
+        ("CREATE TABLE x (id INT PRIMARY KEY)", {"key": ()}),
+        ("CREATE TABLE x (id INT PRIMARY KEY, a INT)", {"columns": LEFT}),
+        ("ALTER TABLE t DROP COLUMN w", {"columns": LEFT}),
+        ("ALTER TABLE t DROP CONSTRAINT c", {"indexes": ()}),
+        ("DROP INDEX i", {"constraints": ()}),
+        ("ALTER TABLE t ADD COLUMN n INT", {"columns": LEFT}),
+    ],
+)
+def test_what_a_statement_does_not_mention_stays(statement: str, fields: dict[str, Any]) -> None:
+    assert found(statement, with_table(**fields))
+
+
+def column(change: ObjectChange, called: str, **fields: Any) -> ObjectChange:
+    """An update whose table has a column with other fields."""
+    assert isinstance(change.definition, Table)
+    columns = tuple(
+        replace(one, **fields) if one.name == called else one for one in change.definition.columns
+    )
+    return replace(change, definition=replace(change.definition, columns=columns))
+
+
+@pytest.mark.parametrize(
+    ("statement", "name", "fields"),
+    [
+        ("ALTER TABLE t ADD COLUMN n INT DEFAULT 7", "n", {"default": 8}),
+        ("ALTER TABLE t ADD COLUMN n INT DEFAULT 7", "n", {"initial_default": None}),
+        ("ALTER TABLE t ADD COLUMN n INT", "n", {"id": 2}),  # of a column that is there
+        ("ALTER TABLE t ADD COLUMN n INT", "n", {"nullable": False}),
+        ("ALTER TABLE t ALTER COLUMN v SET DEFAULT 6", "v", {"initial_default": 6}),
+        ("ALTER TABLE t ALTER COLUMN v SET DEFAULT 6", "v", {"default": 5}),
+        ("ALTER TABLE t ALTER COLUMN v SET DATA TYPE BIGINT", "v", {"default": None}),
+        ("ALTER TABLE t RENAME COLUMN v TO v2", "v2", {"name": "v3"}),
+        ("ALTER TABLE t RENAME COLUMN v TO v2", "v2", {"id": 9}),
+    ],
+)
+def test_a_column_is_as_its_statement_says(
+    statement: str, name: str, fields: dict[str, Any]
+) -> None:
+    assert found(statement) == []
+    assert found(statement, lambda change: column(change, name, **fields))
