@@ -49,7 +49,8 @@ def found(statement: str, fault: Fault = lambda change: change) -> list[str]:
     story, catalog = Story(), Catalog()
     for number, sql in enumerate((*FIRST, statement), start=1):
         (parsed,) = parse(sql)
-        built: Any = build(parsed.statement, catalog.latest(), catalog.latest().next_object_id)  # type: ignore[arg-type]  # a DDL
+        snapshot, given: Any = catalog.latest(), parsed.statement
+        built = build(given, snapshot, snapshot.next_object_id)
         assert isinstance(built, Built), built
         objects = built.objects
         if sql == statement:
