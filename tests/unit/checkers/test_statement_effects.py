@@ -49,7 +49,8 @@ def found(statement: str, fault: Fault = lambda change: change) -> list[str]:
     story, catalog = Story(), Catalog()
     for number, sql in enumerate((*FIRST, statement), start=1):
         (parsed,) = parse(sql)
-        snapshot, given: Any = catalog.latest(), parsed.statement
+        snapshot = catalog.latest()
+        given: Any = parsed.statement
         built = build(given, snapshot, snapshot.next_object_id)
         assert isinstance(built, Built), built
         objects = built.objects
