@@ -211,10 +211,15 @@ class ProgramRunner:
 
     async def _attempt(self, item: TransactionItem, label: str) -> Reason | None:
         """Run the operations and the commit; return why it failed, or None."""
-        begin = Begin(item.read_only, item.as_of_ms)
+        begin: Begin | None = Begin(item.read_only, item.as_of_ms)
         if item.implicit:
             perform = self.client.perform
             return _reason(await perform(label, None, item.node, item.operations[0], begin))
+        if item.begun:
+            reply = await self.client.perform(f"{label}.b", label, item.node, begin)
+            if type(reply) is not Answer:
+                return _reason(reply)
+            begin = None
         if item.pipelined:
             return await self._pipelined(item, label, begin)
         for number, do in enumerate(item.operations):
@@ -229,7 +234,9 @@ class ProgramRunner:
                 return None
         return None if item.abandoned else await self._commit(item, label)
 
-    async def _pipelined(self, item: TransactionItem, label: str, begin: Begin) -> Reason | None:
+    async def _pipelined(
+        self, item: TransactionItem, label: str, begin: Begin | None
+    ) -> Reason | None:
         """Run the operations after the first, and the end, each without the answer of the last."""
         reply = await self._operation(item, label, 0, item.operations[0], begin)
         if type(reply) is not Answer:

@@ -20,7 +20,8 @@ class TransactionItem(Record, frozen=True):
     to `retries` times. `node` is the coordinator. `fresh` forgets the client's cached schemas
     first, as a new connection does. `read_only` begins it as a read-only transaction, which reads
     `as_of_ms` after the client's present where that is not None. `pipelined` sends the operations
-    after the first one, and the commit, without waiting for answers. `abandoned` ends it with
+    after the first one, and the commit, without waiting for answers; `begun` begins the transaction
+    with a request of its own, not with its first operation. `abandoned` ends it with
     neither commit nor rollback. A DDL statement among the operations is issued outside of the
     transaction, while that is open.
     """
@@ -35,6 +36,7 @@ class TransactionItem(Record, frozen=True):
     read_only: bool = False
     as_of_ms: int | None = None
     pipelined: bool = False
+    begun: bool = False
     abandoned: bool = False
 
 

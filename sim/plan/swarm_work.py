@@ -12,6 +12,7 @@ TABLES: Final = {
     "d": "CREATE TABLE d (id UUID PRIMARY KEY, f BOOLEAN, x REAL, e DECIMAL(5, 2) NOT NULL,"
     " h TIME, p TIMESTAMP(3), g DATE, y VARBINARY(8))",
 }
+CONSTRAINTS: Final = "CONSTRAINT positive CHECK (v > 0), CONSTRAINT single UNIQUE (v)"
 CHANGES: Final = {
     "a": (
         ("ADD COLUMN m1 INT", "ALTER COLUMN v SET DATA TYPE BIGINT", "DROP COLUMN v"),
@@ -61,6 +62,8 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
     if _on(knobs, "table of many types", 0.25):
         names[-1] = "d"
     statements = [TABLES[name] for name in names]
+    if names[0] == "a" and _on(knobs, "constraints at the start", 0.3):
+        statements[0] = statements[0][:-1] + ", " + CONSTRAINTS + ")"
     die = knobs.die("zone")
     if die.chance(0.3):
         replicas, partitions = die.pick((1, min(3, nodes))), die.pick((1, 2, 4))
@@ -72,7 +75,7 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
     else:
         knobs.tell("zone", OFF)
     if _on(knobs, "views at the start", 0.5):
-        statements += [f"CREATE VIEW {name}v AS SELECT * FROM {name}" for name in names]
+        statements.append(f"CREATE VIEW {names[0]}v AS SELECT * FROM {names[0]}")
     return names, "".join(f"{statement};\n" for statement in statements)
 
 
@@ -184,7 +187,8 @@ SHARES: Final = {
     "as_of": (0.0, 0.3, 0.8),
     "pipelined": (0.0, 0.3, 0.6),
     "abandoned": (0.0, 0.0, 0.01),
-    "long": (0.0, 0.01, 0.02),
+    "long": (0.0, 0.02, 0.04),
+    "begun": (0.0, 0.0, 0.3),
     "rollback": (0.0, 0.02, 0.05),
 }
 """The shares of a mixed workload, of which each is one with equal chance."""
@@ -223,10 +227,11 @@ MIXES: Final = {
 
 def _ddl_mix(knobs: Knobs, delay_ms: int) -> Table:
     die: Die = knobs.die("statements")
-    clients, statements = die.pick((1, 1, 1, 2)), die.between(5, 12)
+    clients, statements = die.pick((1, 1, 2, 3)), die.between(6, 14)
     kinds = die.pick(list(MIXES))
     knobs.tell("ddl mix", f"{clients} x {statements}, {kinds}")
     mix: Table = {"name": "ddl_mix", "clients": clients, "operations": statements}
+    mix["inside"] = die.pick((0.0, 0.1, 0.3))
     return {**mix, "pause_ms": [0, delay_ms], **MIXES[kinds]}
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ddl import CreateTable, CreateView
 from ddlsim.model.schema import ColumnType
 from ddlsim.workload.base import Die, quoted
 
@@ -13,12 +13,32 @@ LADDERS: Final = (
     ("VARCHAR(10)", "VARCHAR(20)", "VARCHAR(40)"),
     ("REAL", "DOUBLE"),
     ("DECIMAL(5, 2)", "DECIMAL(7, 2)"),
-    ("TIMESTAMP(3)", "TIMESTAMP(6)"),
-    ("VARBINARY(8)", "VARBINARY(16)"),
+    ("TIMESTAMP(3)", "TIMESTAMP(6)", "VARCHAR(26)"),
+    ("VARBINARY(8)", "VARBINARY(16)", "VARCHAR(32)"),
+    ("TIME(0)", "TIME(3)", "VARCHAR(12)"),
+    ("BOOLEAN", "VARCHAR(5)"),
+    ("DATE", "VARCHAR(10)"),
+    ("UUID", "VARCHAR(36)"),
+    ("SMALLINT", "VARCHAR(6)"),
+    ("DOUBLE", "VARCHAR(24)"),
+    ("DECIMAL(7, 2)", "VARCHAR(9)"),
+    ("INT", "VARCHAR(5)"),
+    ("INT", "DECIMAL(7, 2)"),
+    ("DATE", "TIMESTAMP(3)"),
 )
-"""Types in the order in which they widen."""
+"""Types in the order in which they widen; the last three conversions are not exact."""
 TYPES: Final = ("INT", "INT", "SMALLINT", *(ladder[0] for ladder in LADDERS[2:]))
 """What new columns are."""
+CONSTANTS: Final = {
+    "VARCHAR": ("'1'", "'2'"),
+    "VARBINARY": ("X'01'",),
+    "TIMESTAMP": ("TIMESTAMP '2000-01-01 00:00:00'",),
+    "TIME": ("TIME '01:02:03'",),
+    "BOOLEAN": ("TRUE", "FALSE"),
+    "DATE": ("DATE '2000-02-29'",),
+    "UUID": ("'00000000-0000-0000-0000-00000000000a'",),
+}
+"""Constants by the name of their type; of other types numbers."""
 NEW_COLUMNS: Final = ("m1", "m2", "m3")
 """The names that new columns get first."""
 
@@ -42,11 +62,7 @@ class Column:
 
     def default(self, die: Die) -> str:
         """A constant of the column's type."""
-        if self.type.startswith(("VARCHAR", "VARBINARY")):
-            return die.pick(("'1'", "'2'")) if self.type[3] == "C" else "X'01'"
-        if self.type.startswith("TIMESTAMP"):
-            return "TIMESTAMP '2000-01-01 00:00:00'"
-        return str(die.between(1, 3))
+        return die.pick(CONSTANTS.get(self.type.partition("(")[0], ("1", "2", "3")))
 
 
 @dataclass
@@ -68,15 +84,17 @@ class Table:
 
 @dataclass
 class Schema:
-    """Tables, views by the table that they read, zones; `gone` are dropped ones of the start.
+    """Tables, views by the table that they read, zones; `gone` are dropped tables of the start.
 
-    New names end with `suffix`, so that two clients never give the same.
+    `first_views` are the views of the start with the first names of their tables. New names end
+    with `suffix`, so that two clients never give the same.
     """
 
     tables: list[Table]
     gone: list[CreateTable] = field(default_factory=list)
     suffix: str = ""
     views: dict[str, str] = field(default_factory=dict)
+    first_views: dict[str, str] = field(default_factory=dict)
     zones: list[str] = field(default_factory=list)
     default_zone: str = "Default"
 
@@ -97,8 +115,11 @@ class Schema:
         """A name that no table has."""
         return self._free("t", [table.name for table in self.tables])
 
-    def free_view(self) -> str:
-        """A name that no view has."""
+    def free_view(self, die: Die) -> str:
+        """A name that no view has, often one that a view of the start had."""
+        lost = [name for name in self.first_views if name not in self.views]
+        if lost and die.chance(0.7):
+            return die.pick(lost)
         return self._free("w", list(self.views))
 
     def free_zone(self) -> str:
@@ -117,9 +138,13 @@ class Schema:
         return f"{letter}{number}{self.suffix}"
 
 
-def at_start(tables: tuple[CreateTable, ...], suffix: str = "") -> Schema:
+def at_start(
+    tables: tuple[CreateTable, ...], views: tuple[CreateView, ...], suffix: str = ""
+) -> Schema:
     """The schema with which a run begins."""
-    return Schema([first(table) for table in tables], suffix=suffix)
+    names = [table.name for table in tables]
+    read = {view.name: view.tables[0] for view in views if view.tables[0] in names}
+    return Schema([first(one) for one in tables], suffix=suffix, views=read, first_views={**read})
 
 
 def first(spec: CreateTable) -> Table:
@@ -129,11 +154,12 @@ def first(spec: CreateTable) -> Table:
         for one in spec.columns
         if one.name not in spec.key
     ]
-    return Table(spec.name, spec.key, columns, spec)
+    constraints = [constraint.name for constraint in spec.constraints]
+    return Table(spec.name, spec.key, columns, spec, constraints)
 
 
 def definition(spec: CreateTable) -> str:
-    """The columns and the key of a table, as CREATE TABLE has them; without defaults."""
+    """The columns and the key of a table, as CREATE TABLE has them; no defaults, no constraints."""
     columns = [f"{quoted(one.name)} {_sql_of(one.type)}" for one in spec.columns]
     keys = ", ".join(map(quoted, spec.key))
     return f"({', '.join(columns)}, PRIMARY KEY ({keys}))"

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, Final
 
-from ddlsim.model.programs import DdlItem, Program
+from ddlsim.model.ops import Ddl, Get, Operation, Put, Scan
+from ddlsim.model.programs import DdlItem, Program, TransactionItem
 from ddlsim.workload.assumed import Schema, at_start
 from ddlsim.workload.base import (
     Dice,
@@ -13,16 +14,28 @@ from ddlsim.workload.base import (
     Workload,
     WorkloadWorld,
     check,
+    check_shares,
     check_span,
     workload,
 )
-from ddlsim.workload.keys import weighted
+from ddlsim.workload.keys import key_of, weighted
 from ddlsim.workload.statements import ACTIONS, MAKERS, altered, restored
 
 KINDS: Final = (*ACTIONS, *MAKERS)
 TRIES: Final = 20
 RESTORED: Final = 0.6
 """How often a table that clients miss comes back before anything else is done."""
+AGAIN: Final = (
+    "drop_constraint",
+    "drop_index",
+    "rename_view",
+    "drop_view",
+    "alter_zone",
+    "rename_zone",
+    "drop_zone",
+)
+REUSED: Final = 0.3
+"""How often a statement is of `AGAIN`, about what earlier ones have made, if there is any."""
 
 
 @workload
@@ -34,7 +47,8 @@ class DdlMix(Workload):
     other fields are weights: actions of an ALTER TABLE alone, `compound` ones, and statements about
     tables, indexes, views and zones; `require` is SET NOT NULL, `mixed` changes type, nullability
     and default at once, `mandatory` adds a column that is NOT NULL without a default. `noop` has
-    IF [NOT] EXISTS, `refused` is refused.
+    IF [NOT] EXISTS, `refused` is refused. `inside` is the share of statements that are issued while
+    a transaction of the same client is open, which has used a table before and mostly does after.
     """
 
     name: ClassVar[str] = "ddl_mix"
@@ -52,30 +66,32 @@ class DdlMix(Workload):
     require: int = 3
     default: int = 2
     computed: int = 1
-    mixed: int = 1
-    constraint: int = 2
+    mixed: int = 3
+    constraint: int = 3
     drop_constraint: int = 2
     mandatory: int = 1
     compound: int = 4
     create: int = 3
     drop_table: int = 1
     rename_table: int = 2
-    index: int = 2
+    index: int = 3
     unique: int = 1
     drop_index: int = 2
-    view: int = 1
+    view: int = 2
     rename_view: int = 1
     drop_view: int = 1
-    zone: int = 1
-    alter_zone: int = 1
+    zone: int = 3
+    alter_zone: int = 2
     rename_zone: int = 1
     drop_zone: int = 1
     noop: int = 1
     refused: int = 1
+    inside: float = 0.0
 
     def verify(self) -> None:
         check(self.operations >= 1, "operations", "must be at least 1")
         check_span(self.pause_ms, "pause_ms")
+        check_shares({"inside": self.inside})
         for name in KINDS:
             check(getattr(self, name) >= 0, name, "must not be negative")
         check(sum(self._weights) > 0, ", ".join(KINDS), "must not all be 0")
@@ -92,30 +108,55 @@ class DdlMix(Workload):
 
     def _program(self, client: str, number: int, world: WorkloadWorld, dice: Dice) -> Program:
         die = Die(dice.stream(client, "statements"))
-        schema = at_start(world.chosen(self.tables), "" if number == 1 else f"_{number}")
+        own = Die(dice.stream(client, "transactions"))
+        suffix = "" if number == 1 else f"_{number}"
+        schema = at_start(world.chosen(self.tables), world.views, suffix)
         cumulated = list(accumulate(self._weights))
-        items = [
-            DdlItem(
-                node=die.pick(world.nodes),
-                sql=_statement(cumulated, schema, die),
-                pause_us=die.duration_us(self.pause_ms),
-            )
-            for _ in range(self.operations)
-        ]
+        items: list[DdlItem | TransactionItem] = []
+        for _ in range(self.operations):
+            node = die.pick(world.nodes)
+            around = _used(schema, own) if own.chance(self.inside) else ()
+            sql = _statement(cumulated, schema, die)
+            pause_us = die.duration_us(self.pause_ms)
+            if around:
+                before, *after = around
+                operations = (before, Ddl(sql), *after)
+                items.append(TransactionItem(node, operations, pause_us, retries=0))
+            else:
+                items.append(DdlItem(node, sql, pause_us))
         return Program(client, tuple(items))
+
+
+def _used(schema: Schema, die: Die) -> tuple[Operation, ...]:
+    """Operations on one table: the first before a statement, the others after it."""
+    table = die.pick(schema.tables)
+    key = die.below(5) if table.spec is None else key_of(table.spec, die.below(5))
+    kinds: tuple[Operation, ...] = (
+        Get(table.name, key),
+        Put(table.name, key),
+        Scan(table.name, metadata=True),
+    )
+    return tuple(die.some(kinds, die.between(1, 2)))
 
 
 def _statement(cumulated: list[int], schema: Schema, die: Die) -> str:
     """A statement by the weights; of another kind where the schema has nothing for it.
 
-    Often one that gives the clients a table back, if there is one to give.
+    Often one that gives the clients a table back, if there is one to give, or one about what
+    earlier statements have made.
     """
     if schema.lacks() and die.chance(RESTORED):
         return restored(schema, die)
-    for _ in range(TRIES):
-        kind = KINDS[weighted(cumulated, die)]
+    again = die.some(AGAIN, len(AGAIN)) if die.chance(REUSED) else []
+    drawn = (KINDS[weighted(cumulated, die)] for _ in range(TRIES))
+    for kind in (*(kind for kind in again if _has_weight(cumulated, kind)), *drawn):
         action = ACTIONS.get(kind)
         sql = MAKERS[kind](schema, die) if action is None else altered(action, schema, die)
         if sql:
             return sql
     return MAKERS["noop"](schema, die)
+
+
+def _has_weight(cumulated: list[int], kind: str) -> bool:
+    at = KINDS.index(kind)
+    return cumulated[at] > (cumulated[at - 1] if at else 0)

@@ -33,13 +33,14 @@ class Mixed(Workload):
     `implicit` without begin and commit, `fresh` on a new connection, `rollback` rolled back at the
     end, `read_only` read the past, and where the others write, read; `as_of` of these at a
     timestamp within `as_of_ms` of the present; `long` have `long_operations` on all tables,
-    `long_gap_ms` apart; `pipelined` send operations without awaiting answers; `abandoned` end with
-    neither commit nor rollback. `session` is the share of clients with a causal token. Shares of
-    the operations: `misses` use keys that are never written, `views` go through a view of the
-    table, `named` of the gets name columns, `by_name` of the writes give values by column name,
-    `bad` of the writes have rows that do not fit. With `values` n each column that a put fills, or
-    that a write names, gets one of n values, which collide in a unique index; 0: those that a put
-    fills are unique to the operation.
+    `long_gap_ms` apart; `pipelined` send operations without awaiting answers; `begun` begin with a
+    request of their own; `abandoned` end with neither commit nor rollback. `session` is the share
+    of clients with a causal token. Shares of the operations: `misses` use keys that are never
+    written, `views` go through a view of the table, `named` of the gets name columns, `by_name` of
+    the writes give values by column name, `bad` of the writes have rows that do not fit, or write
+    in a read-only transaction. With `values` n each column that a put fills, or that a write names,
+    gets one of n values, which collide in a unique index; 0: what a put fills in is unique to the
+    operation.
     """
 
     name: ClassVar[str] = "mixed"
@@ -75,6 +76,7 @@ class Mixed(Workload):
     long_operations: Span = (3, 6)
     long_gap_ms: Span = (50, 200)
     pipelined: float = 0.0
+    begun: float = 0.0
     abandoned: float = 0.0
     misses: float = 0.0
     views: float = 0.0
@@ -178,6 +180,7 @@ class Mixed(Workload):
             read_only=read_only,
             as_of_ms=kinds.count(self.as_of_ms) if as_of else None,
             pipelined=not implicit and _on(self.pipelined, kinds),
+            begun=not implicit and _on(self.begun, kinds),
             abandoned=not implicit and _on(self.abandoned, kinds),
         )
 
@@ -193,6 +196,7 @@ SHARES: Final = (
     "as_of",
     "long",
     "pipelined",
+    "begun",
     "abandoned",
     "misses",
     "views",

@@ -61,14 +61,17 @@ class OperationMaker:
         self._rows, self._more = rows, more
 
     def operation(self, tables: list[CreateTable], *, reads: bool) -> Operation:
-        """An operation on one of the tables; `reads`: what would write reads its row."""
+        """An operation on one of the tables; `reads`: what would write reads its row.
+
+        But for a `bad` share, which a read-only transaction refuses.
+        """
         rows, shares = self._rows, self._shares
         table = rows.pick(tables)
         kind = KINDS[weighted(self._kinds, rows)]
         number = self._chooser.choose(rows)
         if self._on(shares.misses):
             number += self._keys
-        if reads and kind not in ("get", "scan", "select"):
+        if reads and kind not in ("get", "scan", "select") and not self._on(shares.bad):
             kind = "get"
         name, key = self._name(table), key_of(table, number)
         if kind in ("scan", "select"):

@@ -4,7 +4,8 @@ A *maker* returns the SQL of its kind and changes the assumed schema as the stat
 returns "" where the schema has nothing for it. `ACTIONS` are the actions of an ALTER TABLE.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ddlsim.workload.assumed import TYPES, Column, Schema, Table, definition, first
@@ -49,7 +50,11 @@ def _rename(table: Table, schema: Schema, die: Die) -> str:
 
 
 def _retype(table: Table, die: Die, step: int) -> str:
-    able = [column for column in table.columns if column.neighbours(step) and not column.defaulted]
+    able = [
+        column
+        for column in table.columns
+        if column.neighbours(step) and (not column.defaulted or die.chance(0.3))
+    ]
     if not able:
         return ""
     column = die.pick(able)
@@ -120,8 +125,20 @@ def _constraint(table: Table, schema: Schema, die: Die) -> str:
         return ""
     column, name = die.pick(numbers), schema.free_of_tables("k")
     table.constraints.append(name)
-    rule = f"UNIQUE ({column.name})" if die.chance(0.5) else f"CHECK ({column.name} > 0)"
-    return f"ADD CONSTRAINT {name} {rule}"
+    if die.chance(0.4):
+        return f"ADD CONSTRAINT {name} UNIQUE ({column.name})"
+    return f"ADD CONSTRAINT {name} CHECK ({die.pick(CONDITIONS).format(column.name)})"
+
+
+CONDITIONS: Final = (
+    "{0} > 0",
+    "{0} <> 1",
+    "1 <= {0}",
+    "{0} IS NULL OR {0} >= 1",
+    "{0} IS NOT NULL AND {0} < 2000000000",
+    "({0} = 1 OR {0} > 2) AND {0} <= 4000000000",
+)
+"""Conditions of a CHECK on a column of numbers."""
 
 
 def _drop_constraint(table: Table, schema: Schema, die: Die) -> str:
@@ -172,7 +189,7 @@ def _create(schema: Schema, die: Die) -> str:
     zone = die.pick(schema.zones) if schema.zones and die.chance(0.5) else ""
     if schema.gone:
         spec = schema.gone.pop()
-        schema.tables.append(first(spec))
+        schema.tables.append(replace(first(spec), constraints=[]))
         return f"CREATE TABLE {quoted(spec.name)} {definition(spec)}{zone and f' ZONE {zone}'}"
     name = schema.free_table()
     schema.tables.append(Table(name, ("id",), [Column("v", "INT")]))
@@ -245,7 +262,9 @@ def _drop_index(schema: Schema, die: Die) -> str:
 
 
 def _view(schema: Schema, die: Die) -> str:
-    name, table = schema.free_view(), die.pick(schema.tables)
+    name = schema.free_view(die)
+    first_ones = [one for one in schema.tables if one.name == schema.first_views.get(name)]
+    table = die.pick(first_ones or schema.tables)
     schema.views[name] = table.name
     return f"CREATE VIEW {name} AS SELECT * FROM {quoted(table.name)}"
 
@@ -253,7 +272,7 @@ def _view(schema: Schema, die: Die) -> str:
 def _rename_view(schema: Schema, die: Die) -> str:
     if not schema.views:
         return ""
-    old, new = die.pick(list(schema.views)), schema.free_view()
+    old, new = die.pick(list(schema.views)), schema.free_view(die)
     schema.views[new] = schema.views.pop(old)
     return f"ALTER VIEW {old} RENAME TO {new}"
 
@@ -286,18 +305,18 @@ def _alter_zone(schema: Schema, die: Die) -> str:
 def _rename_zone(schema: Schema, die: Die) -> str:
     if not schema.zones:
         return ""
-    old, new = schema.zones.pop(die.below(len(schema.zones))), schema.free_zone()
-    schema.zones.append(new)
+    old, new = die.pick(schema.zones), schema.free_zone()
+    schema.zones[schema.zones.index(old)] = new
     schema.default_zone = new if schema.default_zone == old else schema.default_zone
     return f"ALTER ZONE {old} RENAME TO {new}"
 
 
 def _drop_zone(schema: Schema, die: Die) -> str:
-    able = [zone for zone in schema.zones if zone != schema.default_zone]
-    if not able:
+    if not schema.zones:
         return ""
-    zone = die.pick(able)
-    schema.zones.remove(zone)
+    zone = die.pick(schema.zones)
+    if zone != schema.default_zone:  # else it is refused
+        schema.zones.remove(zone)
     return f"DROP ZONE {zone}"
 
 
@@ -305,34 +324,59 @@ def _drop_zone(schema: Schema, die: Die) -> str:
 
 
 def _noop(schema: Schema, die: Die) -> str:
-    table = die.pick(schema.tables)
-    name, key = quoted(table.name), quoted(table.key[0])
-    return die.pick(
-        (
-            f"CREATE TABLE IF NOT EXISTS {name} (id INT PRIMARY KEY)",
-            f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS {key} INT",
-            f"ALTER TABLE {name} DROP COLUMN IF EXISTS never",
-            "DROP TABLE IF EXISTS never",
-            "DROP INDEX IF EXISTS never",
-            "DROP VIEW IF EXISTS never",
-            "DROP ZONE IF EXISTS never",
-        )
-    )
+    return _of_table(NOOPS, schema, die)
 
 
 def _refused(schema: Schema, die: Die) -> str:
+    return _of_table(REFUSED, schema, die)
+
+
+def _of_table(texts: Sequence[str], schema: Schema, die: Die) -> str:
+    """One of the statements, about a table `{t}` and its key's first column `{k}`."""
     table = die.pick(schema.tables)
-    name, key = quoted(table.name), quoted(table.key[0])
-    return die.pick(
-        (
-            f"CREATE TABLE {name} (id INT PRIMARY KEY)",
-            f"ALTER TABLE {name} ADD COLUMN {key} INT",
-            f"ALTER TABLE {name} DROP COLUMN {key}",
-            "ALTER TABLE never ADD COLUMN v INT",
-            "DROP TABLE never",
-            "DROP VIEW never",
-        )
-    )
+    return die.pick(texts).format(t=quoted(table.name), k=quoted(table.key[0]))
+
+
+NOOPS: Final = (
+    "CREATE TABLE IF NOT EXISTS {t} (id INT PRIMARY KEY)",
+    "ALTER TABLE {t} ADD COLUMN IF NOT EXISTS {k} INT",
+    "ALTER TABLE {t} DROP COLUMN IF EXISTS never",
+    "ALTER TABLE {t} DROP CONSTRAINT IF EXISTS never",
+    "ALTER TABLE IF EXISTS never ADD COLUMN v INT",
+    "DROP TABLE IF EXISTS never",
+    "DROP INDEX IF EXISTS never",
+    "DROP VIEW IF EXISTS never",
+    "DROP ZONE IF EXISTS never",
+)
+"""Statements that change nothing."""
+REFUSED: Final = (
+    "CREATE TABLE {t} (id INT PRIMARY KEY)",
+    "CREATE TABLE never (id INT PRIMARY KEY, id INT)",
+    "CREATE TABLE never (id INT, PRIMARY KEY (other))",
+    "CREATE TABLE never (id INT PRIMARY KEY, v DATE DEFAULT 'no day')",
+    "CREATE TABLE never (id INT PRIMARY KEY) ZONE never",
+    "ALTER TABLE {t} ADD COLUMN {k} INT",
+    "ALTER TABLE {t} DROP COLUMN {k}",
+    "ALTER TABLE {t} DROP COLUMN never",
+    "ALTER TABLE {t} RENAME COLUMN never TO other",
+    "ALTER TABLE {t} ALTER COLUMN never DROP NOT NULL",
+    "ALTER TABLE {t} DROP CONSTRAINT never",
+    "ALTER TABLE {t} ADD CONSTRAINT never UNIQUE (other)",
+    "ALTER TABLE never ADD COLUMN v INT",
+    "ALTER TABLE never RENAME TO other",
+    "DROP TABLE never",
+    "CREATE INDEX never ON {t} (other)",
+    "CREATE INDEX never ON other ({k})",
+    "DROP INDEX never",
+    "CREATE VIEW never AS SELECT * FROM other",
+    "ALTER VIEW never RENAME TO other",
+    "DROP VIEW never",
+    "ALTER ZONE never SET (REPLICAS = 2)",
+    "ALTER ZONE never RENAME TO other",
+    "ALTER ZONE never SET DEFAULT",
+    "DROP ZONE never",
+)
+"""Statements that the catalog refuses."""
 
 
 MAKERS: Final[dict[str, Maker]] = {

@@ -115,6 +115,17 @@ def test_a_pipelined_transaction_does_not_await_answers() -> None:
     assert [one.tx for one in history.events if isinstance(one, TxCommitted)] == ["c.1"]
 
 
+def test_a_transaction_may_begin_with_a_request_of_its_own() -> None:
+    """Then its first operation does not begin it."""
+    history = run(
+        program(transaction(PUT, begun=True), transaction(PUT, GET, begun=True, pipelined=True))
+    )
+    assert [line[0] for line in said(history) if line[2] == "ok"] == [
+        "c.1.b", "c.1.0", "c.1.c", "c.2.b", "c.2.0", "c.2.1", "c.2.c",
+    ]  # fmt: skip
+    assert len([event for event in history.events if isinstance(event, TxBegan)]) == 2
+
+
 def test_an_abandoned_transaction_is_left_to_its_time_limit() -> None:
     text = "tx_timeout_ms = 300"
     history = run(program(transaction(PUT, abandoned=True), transaction(Get("t", 2))), text=text)

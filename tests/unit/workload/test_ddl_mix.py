@@ -1,10 +1,14 @@
 """DDL of every kind can be read, takes effect mostly, and reaches every statement and action."""
 
+import pytest
+
 from ddlsim.model.ddl import Action, AlterTable, Statement
-from ddlsim.model.programs import DdlItem
+from ddlsim.model.ops import Ddl
+from ddlsim.model.programs import DdlItem, TransactionItem
 from ddlsim.sql import parse
 from ddlsim.workload.ddl_mix import KINDS
-from tests.support.workloads import programs, world
+from ddlsim.workload.statements import NOOPS, REFUSED
+from tests.support.workloads import TABLES, programs, world
 from tests.unit.workload.test_ddl_storm import outcomes
 
 NONE = dict.fromkeys(KINDS, 0)
@@ -38,6 +42,51 @@ def test_noop_changes_nothing_and_refused_is_refused() -> None:
     assert noops == {"NoOp"}
     refused = outcomes(statements(operations=30, **NONE | {"refused": 1}))
     assert {one.__name__ for one in refused} == {"Refused"}
+
+
+@pytest.mark.parametrize("text", [*NOOPS, *REFUSED])
+def test_each_such_statement_does_nothing_or_is_refused(text: str) -> None:
+    (outcome,) = outcomes([text.format(t="t", k="id")])
+    assert outcome.__name__ == ("NoOp" if text in NOOPS else "Refused")
+
+
+def test_a_share_of_statements_is_issued_inside_a_transaction_of_the_same_client() -> None:
+    (program,) = programs("ddl_mix", operations=200, inside=0.4)
+    around = [item for item in program.items if isinstance(item, TransactionItem)]
+    assert 0.3 < len(around) / 200 < 0.5
+    for item in around:
+        first, ddl, *after = item.operations
+        assert isinstance(ddl, Ddl)
+        assert not isinstance(first, Ddl)
+        assert item.retries == 0 >= len(after) - 1
+
+
+def test_views_of_the_start_come_back_under_their_names() -> None:
+    there = world(f"{TABLES}CREATE VIEW tv AS SELECT * FROM t")
+    kinds = NONE | {"view": 1, "drop_view": 1, "rename_view": 1}
+    (made,) = programs("ddl_mix", there=there, operations=80, **kinds)
+    texts = [item.sql for item in made.items if isinstance(item, DdlItem)]
+    assert any(sql.startswith("DROP VIEW tv") for sql in texts)
+    assert "CREATE VIEW tv AS SELECT * FROM t" in texts
+    assert any(sql.endswith("RENAME TO tv") for sql in texts)
+
+
+def test_a_renamed_zone_gets_another_name() -> None:
+    texts = [sql.split() for sql in statements(**NONE | {"zone": 1, "rename_zone": 3})]
+    renamed = [words for words in texts if words[0] == "ALTER"]
+    assert renamed
+    assert all(words[2] != words[-1] for words in renamed)
+
+
+def test_what_was_made_is_dropped_and_renamed_again() -> None:
+    """Of a few statements already some are about what the earlier ones have made."""
+    again = [
+        sql
+        for seed in range(40)
+        for sql in statements(seed, 10)
+        if sql.startswith(("DROP INDEX i", "DROP VIEW w", "DROP ZONE y", "ALTER ZONE y"))
+    ]
+    assert len(again) > 20
 
 
 def test_a_dropped_table_of_the_clients_comes_back() -> None:

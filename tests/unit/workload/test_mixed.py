@@ -165,6 +165,12 @@ def test_a_share_of_operations_goes_through_a_view_of_its_table() -> None:
     assert 0.4 < names["tv"] / 400 < 0.6
 
 
+def test_a_bad_operation_of_a_read_only_transaction_writes() -> None:
+    made = items(operations=400, read_only=1.0, bad=0.5, rollback=0.0)
+    kinds = Counter(isinstance(do, Get | Scan) for item in made for do in item.operations)
+    assert 0.1 < kinds[False] / 400 < 0.4
+
+
 def test_bad_rows_fit_no_column() -> None:
     found = operations(**ONLY | {"put": 1}, bad=1.0)
     assert {type(do) for do in found} == {Put, Insert, Update}
@@ -183,11 +189,13 @@ def test_long_transactions_have_all_tables_and_their_own_gap() -> None:
 
 
 def test_shares_of_explicit_transactions_are_pipelined_or_abandoned() -> None:
-    made = items(operations=2_000, pipelined=0.5, abandoned=0.25)
+    made = items(operations=2_000, pipelined=0.5, abandoned=0.25, begun=0.3)
     explicit = [item for item in made if not item.implicit]
     assert 0.4 < sum(item.pipelined for item in explicit) / len(explicit) < 0.6
     assert 0.2 < sum(item.abandoned for item in explicit) / len(explicit) < 0.3
-    assert not any(item.pipelined or item.abandoned for item in made if item.implicit)
+    assert 0.2 < sum(item.begun for item in explicit) / len(explicit) < 0.4
+    special = [item.pipelined or item.abandoned or item.begun for item in made if item.implicit]
+    assert not any(special)
 
 
 def test_a_share_of_read_only_transactions_chooses_its_time() -> None:
