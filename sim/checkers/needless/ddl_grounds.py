@@ -104,6 +104,8 @@ def _is_there(statement: Statement, relations: Mapping[str, SchemaObject]) -> st
 def _is_free(statement: Statement, relations: Mapping[str, SchemaObject]) -> str | None:
     """The name that a statement gives, if it gives one and nothing bears it."""
     match statement:
+        case CreateTable(columns=columns) if len({one.name for one in columns}) < len(columns):
+            return None  # a column's name is taken by another one of the statement
         case CreateTable(name=name, constraints=()) | CreateView(name=name):
             return None if name in relations else f"nothing is called {name!r}"
         case AlterTable(name=name, actions=(AddColumn(column=column),)):
