@@ -9,13 +9,14 @@ from typing import Final
 
 from ddlsim.checkers.case.case import Transaction
 from ddlsim.checkers.case.schemas import SchemaVersion
-from ddlsim.checkers.case.writes import Item, Writes
+from ddlsim.checkers.case.writes import Item, Version, Writes
 from ddlsim.checkers.edges import SchemaUse
+from ddlsim.history.events import WriteExecuted
 
 NOT_LATE: Final = ""
 LATE: Final = "late"
 LATE_AND_NOTHING: Final = "late, nothing found"
-"""It did so by reads alone, and each of them found no row."""
+"""None of its operations then found a row or left one: reads, and deletes of what is not there."""
 
 
 def lateness(writes: Writes, tx: Transaction, use: SchemaUse, step: SchemaVersion) -> str:
@@ -42,11 +43,28 @@ def _late_doings(writes: Writes, tx: Transaction, use: SchemaUse, since: int) ->
     for _, write in tx.writes:
         if write.object_id != use.object_id or write.version != use.version:
             continue
-        if write.op_ts >= since or _overwrites_newer(writes, tx, (use.object_id, write.key), since):
-            yield True
+        item = (use.object_id, write.key)
+        if write.op_ts >= since or _overwrites_newer(writes, tx, item, since):
+            yield not _deletes_nothing(writes, tx, write)
+
+
+def _deletes_nothing(writes: Writes, tx: Transaction, write: WriteExecuted) -> bool:
+    """Whether a write is the delete of a key that had no row, of its own transaction neither."""
+    item = (write.object_id, write.key)
+    own = (one for _, one in tx.writes if (one.object_id, one.key) == item)
+    if any(one.row is not None for one in own):
+        return False
+    before = _version_before(writes, tx, item)
+    return before is None or before.write.event.row is None
+
+
+def _version_before(writes: Writes, tx: Transaction, item: Item) -> Version | None:
+    """The version that a transaction's own replaced."""
+    place = writes.order.get((tx.name, item), 0)
+    return writes.versions[item][place - 1] if place > 0 else None
 
 
 def _overwrites_newer(writes: Writes, tx: Transaction, item: Item, since: int) -> bool:
     """Whether the version before a transaction's own was committed at `since` or later."""
-    place = writes.order.get((tx.name, item), 0)
-    return place > 0 and writes.versions[item][place - 1].commit_ts >= since
+    before = _version_before(writes, tx, item)
+    return before is not None and before.commit_ts >= since

@@ -125,6 +125,18 @@ def test_no_finding_excuses_an_operation_after_the_change_without_a_check(look: 
     assert not {one for one in statuses if one.startswith("finding")}
 
 
+@pytest.mark.parametrize(("found_row", "status"), [(False, "finding:F-3"), (True, "violation")])
+def test_a_late_delete_is_excused_only_where_there_was_nothing(
+    found_row: bool, status: str
+) -> None:
+    """By F-3; `go_on` compares no operation, so that the delete of a newer row goes on as well."""
+    overrides: dict[str, object] = {"strategy.check_operation": "go_on"}
+    if found_row:
+        overrides["step[2].do"] = ["put", "a", 19, {"v": 1}]
+    _, statuses = found(load("ignite3/late_delete_of_nothing", overrides))
+    assert {one for one in statuses if one != "accepted"} == {status}
+
+
 COMMITS = [name for name in rules_of_field("commit_schema") if name != "judged_at_finish"]
 
 
