@@ -71,6 +71,7 @@ BRANCHES: Final = (
     Probe("lease-prolonged", "a lease was prolonged"),
     Probe("lease-cas-lost", "two placement drivers wrote leases, one lost"),
     Probe("failover", "a partition got another primary"),
+    Probe("lease-fenced", "a primary reported a lease under which its group takes no write"),
     Probe("partition-tick", "a partition's leader stamped an idle command"),
     Probe("partition-submit-repeated", "a command was sent to a partition's leader again"),
     Probe("write-fenced", "a write under a lease that was over was refused by the log"),

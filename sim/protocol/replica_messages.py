@@ -45,6 +45,14 @@ class Read(Request[Operated], frozen=True):
     read_ts: Timestamp
 
 
+class LeaseFenced(Record, frozen=True):
+    """A primary's group refuses what is sent under its lease: a later one was accepted there."""
+
+    sent_ts: Timestamp
+    place: PartitionId
+    start_ts: Timestamp
+
+
 class TxStateRequest(Request["TxState"], frozen=True):
     """Request a transaction's state from its coordinator, whose clock merges `read_ts`."""
 

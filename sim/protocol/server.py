@@ -165,6 +165,7 @@ class Server:
             self.replicas,
             self.leases,
             config.nodes,
+            metastorage_leader=lambda: self.metastorage.group.leader,
             constraints_class=parts.row_constraints,
         )
         self.readers = parts.readers(node, strategy, self.sync, self.replicas, self.replica)

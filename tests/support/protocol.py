@@ -306,7 +306,14 @@ class Member:
         )
         locks: LockTable = stage.parts.locks(self.node.future)
         self.replica: Replica = stage.parts.replica(
-            self.node, stage.strategy, self.sync, locks, self.replicas, self.leases, stage.names
+            self.node,
+            stage.strategy,
+            self.sync,
+            locks,
+            self.replicas,
+            self.leases,
+            stage.names,
+            metastorage_leader=lambda: "n1",
         )
         self.readers = Readers(self.node, stage.strategy, self.sync, self.replicas, self.replica)
         self.coordinator = Coordinator(

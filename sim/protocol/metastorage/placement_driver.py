@@ -10,6 +10,11 @@ so that it has applied everything committed before, and the group refuses what a
 still sends. Only then does the lease go into the meta storage, as a
 compare-and-set, since two nodes may both believe that they lead.
 
+What a candidate ran through the log refuses writes under earlier leases even where its own lease
+never came into the meta storage, since the one before it did after all. The holder of that one
+reports it (`LeaseFenced`), and it is not prolonged: else the partition could not be written to for
+as long as its holder lives.
+
 A node counts as alive by the meta storage's own traffic: every node is a member of its group.
 """
 
@@ -20,7 +25,7 @@ from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.meta_commands import AppliedUpdate, LeaseUpdate
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
-from ddlsim.protocol.replica_messages import LeaseGrant
+from ddlsim.protocol.replica_messages import LeaseFenced, LeaseGrant
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import US_PER_MS, Micros, Timestamp, plus_ms
 
@@ -48,6 +53,7 @@ class PlacementDriver:
         self._written: dict[PartitionId, Lease] = {}
         self._tries: dict[PartitionId, int] = {}
         self._sent_index = 0
+        node.on(LeaseFenced, self._on_fenced)
 
     def start(self, term: int) -> None:
         """The node leads from now on."""
@@ -122,6 +128,11 @@ class PlacementDriver:
         return self._is_alive(lease.holder) and self._strategy.keeps_lease(
             self._metastorage.group.behind_us(lease.holder), laggard_us
         )
+
+    def _on_fenced(self, _sender: str, report: LeaseFenced) -> None:
+        """Let the lease end, so that another one is granted."""
+        self.node.clock.update(report.sent_ts)
+        self.not_renewed[report.place] = report.start_ts
 
     def _is_alive(self, name: str) -> bool:
         """Whether a node has been heard of within an election timeout."""

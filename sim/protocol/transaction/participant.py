@@ -30,6 +30,7 @@ At the commit partition                           At each participant
 from dataclasses import dataclass, field
 
 from ddlsim.model.ports import Future, Node, NoReplyType
+from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import Cleaned as CleanedCommand
 from ddlsim.protocol.commands import CleanUp, FinishTx, Outcome
 from ddlsim.protocol.ids import PartitionId, TxId
@@ -50,12 +51,14 @@ PROBES = 40
 class Active:
     """A transaction with activity on this node, the last at `seen_us`.
 
-    `ops` are its writes, each with the start of the lease that it was executed under.
+    `ops` are its writes, each with the start of the lease that it was executed under; `refused` are
+    those that were refused behind that.
     """
 
     commit_place: PartitionId
     seen_us: int
     ops: dict[str, Timestamp] = field(default_factory=dict)
+    refused: dict[str, Reason] = field(default_factory=dict)
 
 
 class Participant:
@@ -103,6 +106,7 @@ class Participant:
         if active.ops.get(op) == lease_start:
             return False
         active.ops[op] = lease_start
+        active.refused.pop(op, None)
         return True
 
     def forget_op(self, tx: TxId, op: str) -> None:
@@ -110,6 +114,17 @@ class Participant:
         active = self._active.get(tx)
         if active is not None:
             active.ops.pop(op, None)
+
+    def record_refusal(self, tx: TxId, op: str, reason: Reason) -> None:
+        """Record that a write was executed and then refused: a copy of it is refused as well."""
+        active = self._active.get(tx)
+        if active is not None:
+            active.refused[op] = reason
+
+    def refusal_of(self, tx: TxId, op: str) -> Reason | None:
+        """Why a write was refused after it had been executed; None if it was not."""
+        active = self._active.get(tx)
+        return None if active is None else active.refused.get(op)
 
     # --- the commit point -------------------------------------------------------------------------
 

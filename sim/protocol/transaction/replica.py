@@ -29,7 +29,7 @@ primary serves an operation only while that very lease is its own.
 * op_ts is taken at the check, not at arrival: what was judged and what is recorded are one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager
-from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
+from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGrant
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.conditional import CONDITIONAL, execute, repeated_answer
@@ -78,6 +78,7 @@ class Replica:
         leases: Leases,
         nodes: tuple[str, ...],
         *,
+        metastorage_leader: Callable[[], str | None],
         constraints_class: type[RowConstraints] = RowConstraints,
     ) -> None:
         self.node = node
@@ -86,6 +87,7 @@ class Replica:
         self.locks = locks
         self.replicas = replicas
         self.leases = leases
+        self._metastorage_leader = metastorage_leader
         self.executor = Executor(node, strategy, sync, replicas)
         self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
         self.constraints = constraints_class(node, self.executor, locks)
@@ -155,7 +157,17 @@ class Replica:
                     local.pending.clear()
             if lease.holder == me:
                 self.participant.resume(place)
+        if lease.holder == me and local is not None:
+            self._report_fenced(local, lease)
         self.participant.probe_idle()
+
+    def _report_fenced(self, local: LocalReplica, lease: Lease) -> None:
+        """Report a lease under which this primary's group takes no write, each time it is prolonged."""
+        leader = self._metastorage_leader()
+        if local.machine.lease_start > lease.start_ts and leader is not None:
+            self.node.probe("lease-fenced")
+            report = LeaseFenced(self.node.clock.now(), lease.place, lease.start_ts)
+            self.node.send(leader, report)
 
     # --- one operation ----------------------------------------------------------------------------
 
@@ -349,12 +361,18 @@ class Replica:
                 return execute(executor, self.constraints, sender, request, local, op_ts, table)
             return repeated_answer(executor, request, local, op_ts)
         if not is_new:
+            reason = self.participant.refusal_of(request.tx, request.op)
+            if reason is not None:  # of a one-phase write; the first answer may have been lost
+                return Operated(self.node.clock.now(), op_ts, reason)
             return executor.repeated_answer(request, local, op_ts)
         refused = self.constraints.refusal(request, local, op_ts, table)
         if refused is not None:
             return refused
         if request.one_phase:
-            return await executor.write_and_commit(sender, request, local, op_ts, table)
+            answered = await executor.write_and_commit(sender, request, local, op_ts, table)
+            if answered.reason is not None:
+                self.participant.record_refusal(request.tx, request.op, answered.reason)
+            return answered
         return executor.write(sender, request, local, op_ts, table)
 
     def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, PartitionId] | None:

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.replica_messages import AreReplicated, PartitionRaft
+from ddlsim.protocol.replica_messages import AreReplicated, LeaseFenced, PartitionRaft
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp
 from tests.support.primary import OLD, PLACE, YOUNG
+from tests.support.protocol import FIRST_LEASE
 from tests.support.trio import Trio
 
 
@@ -139,6 +140,33 @@ def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None
     trio.raft_stops = False
     trio.later(50)
     assert [answer.done for answer in answers] == [True, False]
+
+
+def test_a_copy_of_a_refused_one_phase_write_is_refused() -> None:
+    """The first answer may have been lost; its coordinator asks until there is one."""
+    trio = Trio()
+    for name in ("n1", "n2", "n3"):
+        trio.local(name).machine.lease_start = Timestamp(FIRST_LEASE + 1)
+    first = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(10)
+    again = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(10)
+    assert [first.value.reason, again.value.reason] == [Reason.PRIMARY_EXPIRED] * 2
+
+
+def test_a_primary_reports_a_lease_under_which_its_group_takes_no_write() -> None:
+    """Each time that it is prolonged: the report may be lost."""
+    trio = Trio()
+    reports: list[LeaseFenced] = []
+    trio["n1"].node.on(LeaseFenced, lambda _, report: reports.append(report))
+    trio.lease("n1", FIRST_LEASE)
+    trio.later(5)
+    assert reports == []
+    trio.local("n1").machine.lease_start = Timestamp(FIRST_LEASE + 1)
+    for _ in range(2):
+        trio.lease("n1", FIRST_LEASE)
+    trio.later(5)
+    assert [(one.place, one.start_ts) for one in reports] == [(PLACE, FIRST_LEASE)] * 2
 
 
 def unsure() -> Trio:

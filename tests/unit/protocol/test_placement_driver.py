@@ -7,7 +7,7 @@ from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.meta_commands import LeaseUpdate
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
-from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseGrant
+from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGrant
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
 from tests.support import log_group
@@ -83,6 +83,15 @@ def test_lease_of_live_node_is_prolonged() -> None:
         assert (lease.holder, lease.start_ts) == ("a", START)
         assert lease.expiration_ts > timestamp(2_000 + LASTS_MS // 4)
     assert driven.grants == []
+
+
+def test_a_lease_under_which_its_group_takes_no_write_is_not_prolonged() -> None:
+    """Another one is granted once it has ended."""
+    driven = Driven()
+    report = LeaseFenced(timestamp(100), PLACE, START)
+    driven.loop.call_at(100_000, driven.group["b"].node.send, "a", report)
+    driven.until(2_000)
+    assert driven.lease().start_ts > timestamp(400 + SKEW_MS)
 
 
 def test_a_lease_is_left_alone_while_it_has_half_its_time() -> None:

@@ -86,6 +86,7 @@ def test_every_message_has_a_handler_on_every_node() -> None:
         replica_messages.Read,
         replica_messages.Replicated,
         replica_messages.AreReplicated,
+        replica_messages.LeaseFenced,
         replica_messages.TxStateRequest,
         replica_messages.RecoverTx,
         replica_messages.LeaseGrant,
