@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.obligations import obligations
 from ddlsim.checkers.stuck import waiting
 from ddlsim.checkers.waits import Waits
 from ddlsim.history.events import AnyEvent, SafeTimeAdvanced
@@ -38,6 +39,7 @@ class Liveness:
         yield from _never(case)
         yield from _frozen(case)
         yield from _left_open(case)
+        yield from obligations(case)
         case.measures = replace(case.measures, after_heal_ms=_after_heal_ms(case))
         if case.of_cluster.get("calm") and case.faults:
             waits = Waits(case, case.once(Bounds))

@@ -1,12 +1,14 @@
 """Designs that keep others waiting, or refuse statements, when there is nothing to wait for."""
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from ddlsim.model.ddl import AlterTable, CreateTable, Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import mutates
+from ddlsim.protocol.commands import SafeTimeSync, StampedCommand
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.schema.catalog import Snapshot
@@ -44,6 +46,24 @@ class TardyReaders(Readers):
     async def _complete(self, local: LocalReplica, request: Read) -> None:
         await super()._complete(local, request)
         await self.node.sleep(TARDY_US)
+
+
+@mutates("partition", "idles_in_vain", "98.own", "precision")
+class IdlePartition(Partition):
+    """The first idle commands of a partition move no safe time."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._left = 20
+
+    def apply(self, index: int, term: int, command: object) -> object:
+        """Pass over as many idle commands."""
+        assert isinstance(command, StampedCommand), command
+        if not self._left or not isinstance(command.command, SafeTimeSync):
+            return super().apply(index, term, command)
+        self._left -= 1
+        self.applied_index, self.applied_term = index, term
+        return None
 
 
 @mutates("install", "answers_late", "98.flow.4", "precision")

@@ -96,6 +96,8 @@ def _whole(knobs: Knobs) -> Table:
     knobs.tell("load_ms", load_ms)
     clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
     network = swarm_knobs.network(knobs, nodes, delay_ms) | swarm_delays.schedule(knobs)
+    if swarm_faults.is_calm(knobs):
+        swarm_knobs.patient(knobs, protocol, network)
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms, delay_ms)
     workloads = swarm_work.workloads(knobs, names, load_ms, delay_ms, planned=bool(migrations))

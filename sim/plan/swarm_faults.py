@@ -153,9 +153,16 @@ LEAST_SPARE_MS: Final = 0.1
 """With less than that to spare no fault moves a clock."""
 
 
+def is_calm(knobs: Knobs) -> bool:
+    """Whether the world has no fault; drawn once."""
+    if "calm" not in knobs.drawn:
+        knobs.tell("calm", "on" if knobs.die("calm").chance(CALM) else OFF)
+    return bool(knobs.drawn["calm"] == "on")
+
+
 def faults(knobs: Knobs, around: Surroundings) -> list[Table]:
     """The faults of a drawn scenario; each kind has random streams of its own."""
-    calm = knobs.die("calm").chance(CALM)
+    calm = is_calm(knobs)
     made: list[Table] = []
     for name, kind in KINDS.items():
         die = knobs.die(f"fault {name}")

@@ -150,6 +150,35 @@ SOMETIMES: Final[tuple[tuple[str, float, tuple[float, ...]], ...]] = (
 """Settings that follow from others unless they are drawn: share of worlds, multiples of DD."""
 
 
+PATIENT: Final = 0.7
+"""The share of worlds without faults whose time limits are long enough for every latency."""
+PATIENT_MS: Final[dict[str, dict[str, int]]] = {
+    "quick": {
+        "operation_timeout_ms": 20_000,
+        "election_timeout_ms": 200,
+        "lease_duration_ms": 2_000,
+        "lease_grant_ms": 500,
+    },
+    "real": {
+        "operation_timeout_ms": 60_000,
+        "election_timeout_ms": 2_000,
+        "lease_duration_ms": 10_000,
+        "lease_grant_ms": 4_000,
+    },
+}
+"""The least time limits there, by the scale: there every answer that is due comes (I9)."""
+
+
+def patient(knobs: Knobs, protocol: Table, network: Table) -> None:
+    """Raise the time limits of a world without faults, and let it lose no message, now and then."""
+    on = knobs.die("patient").chance(PATIENT)
+    knobs.tell("patient", "on" if on else OFF)
+    if on:
+        network.pop("loss", None)
+        for key, least_ms in PATIENT_MS[scale_of(protocol["delay_duration_ms"])].items():
+            protocol[key] = max(protocol.get(key, 0), least_ms)
+
+
 # --- clocks and links ----------------------------------------------------------------------------
 
 

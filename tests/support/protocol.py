@@ -313,7 +313,7 @@ class Member:
             self.replicas,
             self.leases,
             stage.names,
-            metastorage_leader=lambda: "n1",
+            metastorage_leader=lambda: stage.metastorage_leader,
         )
         self.readers = Readers(self.node, stage.strategy, self.sync, self.replicas, self.replica)
         self.coordinator = Coordinator(
@@ -358,6 +358,7 @@ class Stage:
         self.partitions = partitions
         self.replicas = replicas
         self.placed = placed or {}
+        self.metastorage_leader: str | None = None
         self.parts = parts or Parts()
         self.members = {name: Member(self, name, changes) for name in names}
         self.client = FakeNode("client", self.wire)

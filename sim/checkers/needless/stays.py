@@ -8,7 +8,8 @@ message there, which the header has.
   retries.
 * A read at a timestamp is executed at once when its node knows the schema and its replica's safe
   time has reached read_ts, but for the intents that it has to resolve. And safe time gets there
-  an idle interval after every clock has shown read_ts, but for some messages.
+  an idle interval after every clock has shown read_ts, but for some messages; or after the group
+  has begun, which it has with its first safe time or with the first operation at a primary.
 """
 
 from bisect import bisect_left
@@ -18,7 +19,7 @@ from typing import Final
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.needless.grounds import Grounds
-from ddlsim.history.events import LockWaited, ReadExecuted, SchemaResolved
+from ddlsim.history.events import LockWaited, ReadExecuted, SchemaResolved, WriteExecuted
 from ddlsim.history.world_events import (
     LeaderSteppedDown,
     LeaseBegan,
@@ -155,7 +156,15 @@ class _Readers:
             stamps, instants = self._known.setdefault((moved.node, moved.group), ([], []))
             stamps.append(moved.ts)
             instants.append(moved.at_us)
-            self._begun_us.setdefault(moved.group, moved.at_us)
+            self._begins(moved.group, moved.at_us)
+        kinds = (ReadExecuted, WriteExecuted) if self._arrived else ()
+        for used in (event for kind in kinds for _, event in self._case.of(kind)):
+            assert isinstance(used, ReadExecuted | WriteExecuted), used
+            if self._case.transactions[used.tx].read_ts is None:
+                self._begins(f"{used.object_id}/{used.partition}", used.at_us)
+
+    def _begins(self, group: str, at_us: int) -> None:
+        self._begun_us[group] = min(at_us, self._begun_us.get(group, at_us))
 
     def check(self) -> Iterator[Anomaly]:
         """Each read against both bounds."""

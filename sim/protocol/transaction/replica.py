@@ -162,7 +162,7 @@ class Replica:
         self.participant.probe_idle()
 
     def _report_fenced(self, local: LocalReplica, lease: Lease) -> None:
-        """Report a lease under which this primary's group takes no write, each time it is prolonged."""
+        """Report a lease under which its group takes no write, each time that it is prolonged."""
         leader = self._metastorage_leader()
         if local.machine.lease_start > lease.start_ts and leader is not None:
             self.node.probe("lease-fenced")

@@ -136,6 +136,26 @@ def test_a_read_waits_for_its_replica_and_no_longer() -> None:
     assert read(200.1, (150, 150)) == ["read-late"]
 
 
+def test_a_group_begins_with_the_first_operation_at_a_primary() -> None:
+    """All clocks show 151 by 200; a get began the group at 180, or a first safe time at 260."""
+
+    def begun(get: bool) -> list[str]:
+        story = world()
+        t = story.table()
+        if get:
+            story.read("G", t, "y", 180, None)
+        story.begin("R", 199, read_at=150)
+        story.add(199, Invoked, "client of R", "R.g", "R", "n1", "get", table="t", key="x")
+        story.add(200, SchemaResolved, "n1", "R", "R.g", "read-only", None, t, ts(150), 1, 0)
+        story.add(261, PartitionSafeTime, "n1", f"{t}/0", ts(200))
+        row = story.found(t, "x", None, 1)
+        story.add(261, ReadExecuted, "n1", "R", "R.g", t, 0, ts(150), 1, False, (row,))
+        return kinds(story)
+
+    assert begun(get=True) == ["read-late"]
+    assert begun(get=False) == []
+
+
 def test_a_read_may_wait_to_resolve_intents() -> None:
     """Of each 6 messages."""
     assert read(212, (150, 150), open_writes=2) == []

@@ -157,6 +157,7 @@ def test_a_copy_of_a_refused_one_phase_write_is_refused() -> None:
 def test_a_primary_reports_a_lease_under_which_its_group_takes_no_write() -> None:
     """Each time that it is prolonged: the report may be lost."""
     trio = Trio()
+    trio.metastorage_leader = "n1"
     reports: list[LeaseFenced] = []
     trio["n1"].node.on(LeaseFenced, lambda _, report: reports.append(report))
     trio.lease("n1", FIRST_LEASE)

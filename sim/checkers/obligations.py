@@ -1,0 +1,335 @@
+"""Part of I9: in a calm run (`calm`) whatever is due comes.
+
+* Every request is answered, a statement's too, within what its steps take (`_Requests`). "No node
+  answered" and "no node is primary" are no answers.
+* Every transaction ends within its time limit and the time of its commit, so every lock and every
+  intent goes with it.
+* The schema safe time of every node moves with each idle command, that of a replicated partition on
+  every replica with each of its own.
+* No leader steps down, and no partition in use is without a primary for longer than it takes to
+  replace one.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.calm import TICKS_US, Calm
+from ddlsim.checkers.case.case import Case, Operation, Transaction
+from ddlsim.history.events import AnyEvent, Failed, SafeTimeAdvanced, TxBegan, Unknown, UpdateLogged
+from ddlsim.history.world_events import (
+    LeaderSteppedDown,
+    LeaseBegan,
+    LeftOpen,
+    PartitionSafeTime,
+    TxRecovered,
+)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+
+SILENCE: Final = ("NODE_UNREACHABLE", "PRIMARY_MISSING")
+"""Reasons that say that a node's answer did not come."""
+MESSAGES: Final = 60
+"""More messages in a row than any operation takes at its primaries."""
+
+
+def obligations(case: Case) -> Iterator[Anomaly]:
+    """What did not come though it was due, where the run is calm."""
+    calm = case.once(Calm)
+    if calm.from_us is None or calm.from_us >= case.history.end_us:
+        return
+    yield from _safe_times(case, calm, calm.from_us)
+    yield from _partitions(case, calm, calm.from_us)
+    yield from _leaders(case, calm.from_us)
+    if calm.leases_last:
+        yield from _primaries(case, calm, calm.from_us)
+        yield from _transactions(case, calm, calm.from_us)
+        yield from _Requests(case, calm, calm.from_us).check()
+
+
+def _ms(us: int) -> str:
+    return f"{us / US_PER_MS:g}"
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+class _Requests:
+    """Requests of clients against the time that their steps take at most."""
+
+    def __init__(self, case: Case, calm: Calm, from_us: int) -> None:
+        self._case = case
+        self._calm = calm
+        self._from_us = from_us
+        self._users: dict[int, list[Transaction]] = {}
+        self._logged_us = [update.at_us for _, update in case.of(UpdateLogged)]
+
+    def check(self) -> Iterator[Anomaly]:
+        """Each request that its client gave up, or whose node gave up."""
+        unanswered = [one for one in self._case.operations.values() if _is_unanswered(one)]
+        if not unanswered:
+            return
+        for tx in self._case.transactions.values():
+            for object_id in {event.object_id: None for _, event in tx.enlisted}:
+                self._users.setdefault(object_id, []).append(tx)
+        for operation in unanswered:
+            asked, ended = operation.invoked, operation.ended
+            assert asked is not None, operation.name
+            assert ended is not None, operation.name
+            due_us = self._due_us(operation)
+            took_us = ended.at_us - asked.at_us
+            if due_us is not None and took_us > due_us:
+                yield Anomaly(
+                    "never-answered",
+                    f"{asked.client} had no answer to {asked.op} ({asked.kind}) from {asked.node} "
+                    f"in {_ms(took_us)} ms; nothing was broken, and {_ms(due_us)} ms are enough",
+                    (asked, ended),
+                    clauses=("110.req.0",),
+                )
+
+    def _due_us(self, operation: Operation) -> int | None:
+        """How long it takes at most to be answered; None where that is not known."""
+        asked, calm = operation.invoked, self._calm
+        assert asked is not None, operation.name
+        if asked.at_us < self._from_us:
+            return None
+        clients_us = 4 * calm.slowest_us + TICKS_US
+        if asked.kind == "ddl":
+            return clients_us + self._statement_us(operation)
+        names = operation.txs or ({} if asked.tx is None else {asked.tx: None})
+        txs = [self._case.transactions[one] for one in names if one in self._case.transactions]
+        began = [self._case.began[tx.name][1] for tx in txs if tx.name in self._case.began]
+        if any(event.at_us < self._from_us for event in began) or self._uses_dropped(txs):
+            return None
+        if asked.kind in {"begin", "rollback"}:
+            return clients_us
+        if asked.kind == "commit":
+            return clients_us + commit_us(calm)
+        return clients_us + self._data_us(asked.tx is None, txs, operation)
+
+    def _data_us(self, implicit: bool, txs: list[Transaction], operation: Operation) -> int:  # noqa: FBT001
+        """A data operation: five times another schema, then its steps, its locks, its commit."""
+        calm = self._calm
+        refreshed_us = 5 * (2 * calm.slowest_us + calm.completeness_us)
+        once_us = data_us(calm) + (commit_us(calm) if implicit else 0)
+        if any(tx.read_ts is not None for tx in txs):
+            return refreshed_us + once_us + past_us(calm)
+        if self._is_contended(operation, txs):
+            held_us = calm.largest_us("tx_timeout_ms") + commit_us(calm)
+            once_us += 3 * held_us if implicit else held_us
+        if implicit and len(txs) != 1:
+            once_us += calm.largest_us("tx_timeout_ms")
+        return refreshed_us + once_us
+
+    def _is_contended(self, operation: Operation, txs: list[Transaction]) -> bool:
+        """Whether another transaction that used one of its tables was open meanwhile."""
+        asked, ended = operation.invoked, operation.ended
+        assert asked is not None, operation.name
+        assert ended is not None, operation.name
+        tables = {event.object_id: None for tx in txs for _, event in tx.enlisted}
+        for other in (tx for table in tables for tx in self._users.get(table, ())):
+            if other.name in operation.txs or other.read_ts is not None:
+                continue
+            began = self._case.began.get(other.name)
+            over_us = max(other.ended_us, default=None)
+            if began is None or began[1].at_us > ended.at_us:
+                continue
+            if over_us is None or over_us + commit_us(self._calm) >= asked.at_us:
+                return True
+        return False
+
+    def _uses_dropped(self, txs: list[Transaction]) -> bool:
+        """Whether one of their tables is gone in the end: no primary is looked for then."""
+        for tx in txs:
+            for _, event in tx.enlisted:
+                newest = self._case.schemas.newest(event.object_id)
+                if newest is None or newest.definition is None:
+                    return True
+        return False
+
+    def _statement_us(self, operation: Operation) -> int:
+        """A statement: those before it on its node, lost races, and the wait for Tu + CSmax."""
+        asked, ended, calm = operation.invoked, operation.ended, self._calm
+        assert asked is not None, operation.name
+        assert ended is not None, operation.name
+        ahead = sum(
+            other.invoked is not None
+            and other.invoked.kind == "ddl"
+            and other.invoked.node == asked.node
+            and other.invoked.at_us <= ended.at_us
+            and (other.ended is None or other.ended.at_us >= asked.at_us)
+            for other in self._case.operations.values()
+        )
+        races = sum(asked.at_us <= at_us <= ended.at_us for at_us in self._logged_us)
+        active_us = calm.largest_us("delay_duration_ms") + calm.skew_us + TICKS_US
+        turn_us = (races + 1) * calm.submit_us + 2 * calm.completeness_us + active_us
+        return (ahead + 1) * turn_us + active_us
+
+
+def _is_unanswered(operation: Operation) -> bool:
+    ended = operation.ended
+    if operation.invoked is None:
+        return False
+    return isinstance(ended, Unknown) or (isinstance(ended, Failed) and ended.reason in SILENCE)
+
+
+def data_us(calm: Calm) -> int:
+    """A data operation without locks: a primary, schemas at each step, logs, other partitions."""
+    rests_us = 4 * 10 * calm.largest_us("lock_retry_ms")
+    return (
+        calm.place_us
+        + 8 * calm.completeness_us
+        + calm.submit_us
+        + MESSAGES * calm.slowest_us
+        + rests_us
+    )
+
+
+def past_us(calm: Calm) -> int:
+    """What a read at a timestamp waits besides: its replica's safe time, and intents."""
+    idle_us = calm.largest_us("partition_idle_ms") + calm.largest_us("read_resend_ms")
+    return idle_us + calm.skew_us + 2 * calm.submit_us + calm.largest_us("orphan_answer_ms")
+
+
+def commit_us(calm: Calm) -> int:
+    """A commit: its writes in the log, schemas and leases, the outcome in the log, the answer."""
+    return (
+        calm.largest_us("resend_ms")
+        + 2 * calm.submit_us
+        + calm.place_us
+        + 4 * calm.completeness_us
+        + 2 * calm.skew_us
+        + TICKS_US
+    )
+
+
+# --- transactions ---------------------------------------------------------------------------------
+
+
+def _transactions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
+    """Transactions without an end, and what they still hold, when their time is long over.
+
+    A write in one phase may wait for the locks of others, each up to its time limit.
+    """
+    limit_us = calm.largest_us("tx_timeout_ms") + commit_us(calm)
+    allowed_us = 4 * limit_us + data_us(calm)
+    recovered = {event.tx: None for _, event in case.of(TxRecovered)}
+    overdue: dict[str, TxBegan] = {}
+    deaths = {node: max(ats) for node, ats in case.deaths.items()}
+    for name, (at, began) in case.began.items():
+        tx = case.transactions[name]
+        waited_us = case.history.end_us - max(began.at_us, from_us)
+        alive = deaths.get(began.node, -1) < at
+        if waited_us > allowed_us and alive and not tx.ended_us and name not in recovered:
+            overdue[name] = began
+            yield Anomaly(
+                "transaction-open",
+                f"{name} began on {began.node} at {_ms(began.at_us)} ms and had not ended when the "
+                f"run did; nothing had disturbed it for {_ms(waited_us)} ms, where "
+                f"{_ms(allowed_us)} ms are enough",
+                (began,),
+                clauses=("110.req.0",),
+            )
+    for _, left in case.of(LeftOpen):
+        if left.tx in overdue:
+            yield Anomaly(
+                "left-open",
+                f"when the run ended, node {left.node} still had {left.what} of {left.tx}, though "
+                "its time was over",
+                (overdue[left.tx], left),
+            )
+
+
+# --- safe times -----------------------------------------------------------------------------------
+
+
+def _safe_times(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
+    """A node's schema safe time moves once H is over and a command has come to it."""
+    allowed_us = calm.largest_us("safe_time_interval_ms") + calm.command_us
+    moved: dict[str, list[AnyEvent]] = {node: [] for node in case.header.settings if node}
+    for _, event in case.of(SafeTimeAdvanced):
+        moved.setdefault(event.node, []).append(event)
+    for node, events in moved.items():
+        for before_us, until_us, witness in _gaps(case, events, from_us):
+            if until_us - before_us > allowed_us:
+                yield Anomaly(
+                    "safe-time-still",
+                    f"the safe time of node {node} stood still from {_ms(before_us)} to "
+                    f"{_ms(until_us)} ms, where nothing was broken and it moves within "
+                    f"{_ms(allowed_us)} ms",
+                    witness,
+                    clauses=("98.safe.3",),
+                )
+                break
+
+
+def _partitions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
+    """The same of each replica of a partition, by the idle commands of its group."""
+    allowed_us = calm.largest_us("partition_idle_ms") + calm.command_us
+    moved: dict[tuple[str, str], list[AnyEvent]] = {}
+    for _, event in case.of(PartitionSafeTime):
+        moved.setdefault((event.group, event.node), []).append(event)
+    for (group, node), events in moved.items():
+        if group not in calm.replicated or _is_dropped(case, group):
+            continue
+        for before_us, until_us, witness in _gaps(case, events, max(from_us, events[0].at_us)):
+            if until_us - before_us > allowed_us:
+                yield Anomaly(
+                    "safe-time-still",
+                    f"the safe time of partition {group} on node {node} stood still from "
+                    f"{_ms(before_us)} to {_ms(until_us)} ms, where nothing was broken and it "
+                    f"moves within {_ms(allowed_us)} ms",
+                    witness,
+                )
+                break
+
+
+def _gaps(
+    case: Case, events: list[AnyEvent], from_us: int
+) -> Iterator[tuple[int, int, tuple[AnyEvent, ...]]]:
+    """Spans without an event, from an instant to the end of the run, and the events around them."""
+    inside = [event for event in events if event.at_us > from_us]
+    before = [event for event in events if event.at_us <= from_us][-1:]
+    edges = [(from_us, tuple(before)), *((event.at_us, (event,)) for event in inside)]
+    for (since_us, one), (until_us, other) in pairwise([*edges, (case.history.end_us, ())]):
+        yield since_us, until_us, (*one, *other)
+
+
+def _is_dropped(case: Case, group: str) -> bool:
+    newest = case.schemas.newest(int(group.partition("/")[0]))
+    return newest is None or newest.definition is None
+
+
+# --- leaders and primaries ------------------------------------------------------------------------
+
+
+def _leaders(case: Case, from_us: int) -> Iterator[Anomaly]:
+    """A leader that all hear and that all answer stays."""
+    for _, stepped in case.of(LeaderSteppedDown):
+        if stepped.at_us > from_us:
+            yield Anomaly(
+                "leader-lost",
+                f"{stepped.node}, leader of group {stepped.group} in term {stepped.term}, stepped "
+                f"down at {_ms(stepped.at_us)} ms, though nothing was broken",
+                (stepped,),
+            )
+
+
+def _primaries(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
+    """A partition that had a primary has one again soon after its lease is over."""
+    last: dict[str, LeaseBegan] = {}
+    for _, lease in case.of(LeaseBegan):
+        before = last.get(lease.group)
+        if before is None or lease.expiration_ts > before.expiration_ts:
+            last[lease.group] = lease
+    for group, lease in last.items():
+        over_us = physical_ms(Timestamp(lease.expiration_ts)) * US_PER_MS + calm.skew_us
+        without_us = case.history.end_us - max(over_us, from_us)
+        if without_us > calm.place_us + TICKS_US and not _is_dropped(case, group):
+            yield Anomaly(
+                "primary-missing",
+                f"the last lease of partition {group}, of node {lease.holder}, was over at "
+                f"{show(lease.expiration_ts)}; when the run ended, {_ms(without_us)} ms later, "
+                "there was no other",
+                (lease,),
+            )

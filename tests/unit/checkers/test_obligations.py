@@ -1,0 +1,261 @@
+"""I9: in a calm run every request is answered, every transaction ends, every safe time moves."""
+
+from typing import Any
+
+import pytest
+
+from ddlsim.checkers.calm import Calm
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import Failed, Invoked, SafeTimeAdvanced, TxBegan, Unknown, UpdateLogged
+from ddlsim.history.world_events import (
+    ClockSet,
+    FaultBegan,
+    FaultHealed,
+    LeaderElected,
+    LeaderSteppedDown,
+    LeaseBegan,
+    LeftOpen,
+    PartitionSafeTime,
+    StepMissed,
+    TrafficDelayed,
+)
+from tests.support.history import Story, ts
+from tests.support.judging import anomalies
+
+NODE = {
+    "safe_time_interval_ms": 50,
+    "max_clock_skew_ms": 5,
+    "delay_duration_ms": 20,
+    "resend_ms": 10,
+    "retry_ms": 2,
+    "election_timeout_ms": 100,
+    "election_spread_ms": 100,
+    "heartbeat_ms": 10,
+    "heartbeat_idle_ms": 50,
+    "lease_duration_ms": 2000,
+    "lease_check_ms": 50,
+    "lease_grant_ms": 500,
+    "partition_idle_ms": 40,
+    "read_resend_ms": 80,
+    "orphan_answer_ms": 30,
+    "tx_timeout_ms": 300,
+    "lock_retry_ms": 1,
+}
+COMMAND = 8 + 3
+RESENT = 2 * 10 + 2
+COMPLETE = 5 + 50 + 8 + 3 + RESENT
+SUBMIT = 32 + RESENT
+PLACE = 2 * 5 + 2 * 50 + SUBMIT
+COMMIT = 10 + 2 * SUBMIT + PLACE + 4 * COMPLETE + 2 * 5 + 3
+DATA = PLACE + 8 * COMPLETE + SUBMIT + 60 + 40
+CLIENT = 4 + 3
+REFRESHED = 5 * (2 + COMPLETE)
+"""Bounds in milliseconds, for messages of 1 ms at most."""
+
+
+def quiet(end: int, *, cluster: dict[str, int] | None = None, **changes: int) -> Story:
+    """Two nodes whose safe times move all the time."""
+    whole = {"calm": 1, "slowest_us": 1000, "voters": 3} | (cluster or {})
+    node = NODE | changes
+    story = Story(("I9",), settings={"": whole, "n1": node, "n2": node})
+    for at in range(0, end, 50):
+        for name in ("n1", "n2"):
+            story.add(at, SafeTimeAdvanced, name, ts(at))
+    story.add(end, StepMissed, "s", 1, "ok", "nothing")  # any event: the end
+    return story
+
+
+def kinds(story: Story) -> list[str]:
+    return [one.kind for one in anomalies("liveness", story)]
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def asked(kind: str, took: float, *, tx: str | None = "T", **more: Any) -> list[str]:
+    """A request at 10 ms that its client gives up after `took`; T began with it."""
+    story = quiet(6000, cluster=more.get("cluster"))
+    t = story.table()
+    if kind != "ddl":
+        story.begin("T", 10)
+        story._enlist("T", t, 11, 1)
+        story.abort("T", 20)
+    if more.get("contended"):
+        story.begin("U", 5)
+        story._enlist("U", t, 6, 1)
+        story.abort("U", 30)
+    story.add(10, Invoked, "c", "T.op", tx, "n1", kind, table="t", key=1)
+    if "reason" in more:
+        story.add(10 + took, Failed, "c", "T.op", more["reason"])
+    else:
+        story.add(10 + took, Unknown, "c", "T.op", "NODE_UNREACHABLE")
+    return kinds(story)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bound"),
+    [
+        ("rollback", CLIENT),
+        ("commit", CLIENT + COMMIT),
+        ("put", CLIENT + REFRESHED + DATA),
+        ("ddl", CLIENT + 2 * (SUBMIT + 2 * COMPLETE + 28) + 28),
+    ],
+)
+def test_a_request_is_answered_within_what_its_steps_take(kind: str, bound: int) -> None:
+    assert asked(kind, bound) == []
+    assert asked(kind, bound + 1) == ["never-answered"]
+    assert asked(kind, bound + 1, reason="NODE_UNREACHABLE") == ["never-answered"]
+    assert asked(kind, bound + 1, reason="PRIMARY_MISSING") == ["never-answered"]
+    assert asked(kind, bound + 1, reason="LOCK_CONFLICT") == []
+    assert asked(kind, bound + 1, cluster={"calm": 0}) == []
+
+
+def test_an_operation_may_wait_for_the_locks_of_another_transaction() -> None:
+    bound = CLIENT + REFRESHED + DATA + 300 + COMMIT
+    assert asked("put", bound, contended=True) == []
+    assert asked("put", bound + 1, contended=True) == ["never-answered"]
+
+
+def test_a_statement_waits_for_those_before_it_and_for_lost_races() -> None:
+    turn = SUBMIT + 2 * COMPLETE + 28
+    bound = CLIENT + 3 * (turn + SUBMIT) + 28
+
+    def told(took: int) -> list[str]:
+        story = quiet(6000)
+        story.add(10, Invoked, "c", "D", None, "n1", "ddl")
+        story.add(10, Invoked, "d", "E", None, "n1", "ddl")
+        story.add(20, Failed, "d", "E", "DDL_REFUSED")
+        story.add(15, UpdateLogged, "n1", "E", 2, 2, ts(15), ts(35), 20, ())
+        story.add(10 + took, Unknown, "c", "D", "NODE_UNREACHABLE")
+        return kinds(story)
+
+    assert told(bound) == []
+    assert told(bound + 1) == ["never-answered"]
+
+
+# --- transactions ---------------------------------------------------------------------------------
+
+
+def test_a_transaction_ends_within_its_time_limit() -> None:
+    allowed = 4 * (300 + COMMIT) + DATA
+
+    def left(end: int) -> list[str]:
+        story = quiet(end)
+        story.add(10, TxBegan, "T", "n1", ts(10))
+        story.add(end, LeftOpen, "n2", "T", "locks")
+        return kinds(story)
+
+    assert left(10 + allowed) == []
+    assert left(11 + allowed) == ["transaction-open", "left-open"]
+
+
+# --- safe times -----------------------------------------------------------------------------------
+
+
+def test_the_safe_time_of_each_node_moves_after_each_idle_interval() -> None:
+    def gap(ms: float) -> list[str]:
+        story = quiet(1000)
+        story.settings["n3"] = NODE
+        for at in range(0, 500, 50):
+            story.add(at, SafeTimeAdvanced, "n3", ts(at))
+        at = 450 + ms
+        while at < 1000:
+            story.add(at, SafeTimeAdvanced, "n3", ts(int(at)))
+            at += 50
+        return kinds(story)
+
+    assert gap(50 + COMMAND) == []
+    assert gap(51 + COMMAND) == ["safe-time-still"]
+    assert gap(600) == ["safe-time-still"]
+
+
+def test_a_node_whose_safe_time_never_moved() -> None:
+    story = quiet(200)
+    story.settings["n3"] = NODE
+    assert kinds(story) == ["safe-time-still"]
+
+
+def test_the_safe_time_of_a_replica_moves_after_each_idle_command() -> None:
+    def gap(ms: int) -> list[str]:
+        story = quiet(1000)
+        t = story.table()
+        for node, late in (("n1", 0), ("n2", ms)):
+            for at in range(100, 1000, 40):
+                story.add(at + (late if at > 400 else 0), PartitionSafeTime, node, f"{t}/0", ts(at))
+        return kinds(story)
+
+    assert gap(COMMAND) == []
+    assert gap(COMMAND + 1) == ["safe-time-still"]
+
+
+# --- leaders and primaries ------------------------------------------------------------------------
+
+
+def test_a_leader_stays() -> None:
+    story = quiet(500)
+    story.add(300, LeaderSteppedDown, "n1", "meta", 1)
+    assert kinds(story) == ["leader-lost"]
+
+
+def test_a_partition_gets_another_primary() -> None:
+    def without(end: int) -> list[str]:
+        story = quiet(end)
+        t = story.table()
+        story.add(1, LeaseBegan, "n1", f"{t}/0", "n1", ts(1), ts(200))
+        return kinds(story)
+
+    assert without(200 + 5 + PLACE + 3) == []
+    assert without(200 + 5 + PLACE + 4) == ["primary-missing"]
+
+
+# --- when a run is calm ---------------------------------------------------------------------------
+
+SETTLED = 2000 + PLACE + COMPLETE + 50
+
+
+def calm_from(story: Story) -> float | None:
+    found = Calm(Case(story.history())).from_us
+    return None if found is None else found / 1000
+
+
+@pytest.mark.parametrize(
+    ("changes", "calm"),
+    [
+        ({}, True),
+        ({"heartbeat_idle_ms": 98}, False),
+        ({"heartbeat_idle_ms": 97}, True),
+        ({"heartbeat_ms": 98}, False),
+        ({"election_timeout_ms": 52}, False),
+    ],
+)
+def test_elections_wait_for_longer_than_heartbeats_and_their_answers(
+    changes: dict[str, int], *, calm: bool
+) -> None:
+    assert calm_from(quiet(100, **changes)) == (0 if calm else None)
+    assert calm_from(quiet(100, cluster={"voters": 1}, **changes)) == 0
+
+
+@pytest.mark.parametrize("changes", [{"lease_duration_ms": 129}, {"lease_grant_ms": 11}])
+def test_leases_last_for_longer_than_it_takes_to_replace_one(changes: dict[str, int]) -> None:
+    assert Calm(Case(quiet(100).history())).leases_last
+    assert not Calm(Case(quiet(100, **changes).history())).leases_last
+
+
+def test_a_run_is_calm_once_the_last_disturbance_has_settled() -> None:
+    story = quiet(9000)
+    story.add(0, ClockSet, "n1", 0, 0)
+    story.add(100, FaultBegan, "clog", "n1", ("n1",))
+    story.add(200, FaultHealed, "clog", "n1", ("n1",))
+    assert calm_from(story) == 200 + SETTLED
+    story.add(150, TrafficDelayed, "clog", ("n1",), 70_000)
+    assert calm_from(story) == 270 + SETTLED
+    story.add(290, LeaderElected, "n1", "meta", 2)
+    assert calm_from(story) == 290 + SETTLED
+    story.add(270 + 20 * 204, LeaderElected, "n1", "meta", 3)
+    assert calm_from(story) == 270 + 20 * 204 + SETTLED
+    story.add(271 + 20 * 204, LeaderElected, "n1", "meta", 4)
+    assert calm_from(story) == 270 + 20 * 204 + SETTLED
+
+
+def test_a_loss_or_a_script_is_never_calm() -> None:
+    assert calm_from(quiet(100, cluster={"calm": 0})) is None
