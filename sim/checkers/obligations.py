@@ -105,11 +105,12 @@ class _Requests:
             return clients_us
         if asked.kind == "commit":
             return clients_us + commit_us(calm)
-        return clients_us + self._data_us(asked.tx is None, txs, operation)
+        return clients_us + self._data_us(operation, txs)
 
-    def _data_us(self, implicit: bool, txs: list[Transaction], operation: Operation) -> int:  # noqa: FBT001
+    def _data_us(self, operation: Operation, txs: list[Transaction]) -> int:
         """A data operation: five times another schema, then its steps, its locks, its commit."""
-        calm = self._calm
+        calm, asked = self._calm, operation.invoked
+        implicit = asked is not None and asked.tx is None
         refreshed_us = 5 * (2 * calm.slowest_us + calm.completeness_us)
         once_us = data_us(calm) + (commit_us(calm) if implicit else 0)
         if any(tx.read_ts is not None for tx in txs):

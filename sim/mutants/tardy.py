@@ -1,6 +1,6 @@
 """Designs that keep others waiting, or refuse statements, when there is nothing to wait for."""
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from ddlsim.model.ddl import AlterTable, CreateTable, Statement
 from ddlsim.model.reasons import Reason
@@ -52,9 +52,7 @@ class TardyReaders(Readers):
 class IdlePartition(Partition):
     """The first idle commands of a partition move no safe time."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._left = 20
+    _left = 20
 
     def apply(self, index: int, term: int, command: object) -> object:
         """Pass over as many idle commands."""
