@@ -34,7 +34,7 @@ from ddlsim.history.world_events import (
 from ddlsim.units import US_PER_MS
 
 ROUNDS: Final = 20
-"""Rounds of an election that nobody need win: each is split with a chance of less than a half."""
+"""Rounds of an election: each ends without a winner with a chance of less than a half."""
 CLOCK_LIMIT_US: Final = 50 * US_PER_MS
 """How far a restarted node's hybrid clock may be ahead of its physical one."""
 TICKS_US: Final = 3 * US_PER_MS
