@@ -11,6 +11,7 @@ from itertools import pairwise
 from ddlsim.checkers.alias_rules import alias_rules
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.clock_rules import clock_rules
 from ddlsim.checkers.ddl_answers import ddl_answers
 from ddlsim.checkers.lease_rules import lease_rules
 from ddlsim.checkers.lock_rules import lock_rules
@@ -41,15 +42,16 @@ class Machinery:
 
     At most one leader of a group and term, one command at an index; terms never fall and stamps
     always rise with the index; what a member has committed stays in its log, and a catalog takes an
-    update once. The answer to a DDL agrees with the log (`ddl_answers`): only this
-    checker compares answers with it, and what is logged is what the statement says
-    (`statement_effects`). A node's schema safe time, and the
-    timestamps that it issues, never go back, not even over a crash; its safe time of a partition
-    does not between crashes. Leases of one place never overlap, a prolongation never shortens one,
-    and what committed did so within the leases that it ran under (`lease_rules`). Under one lease
-    a primary executes nothing that conflicts with an open transaction (`lock_rules`). An old name
-    that a design keeps after a rename does not end before its time (`alias_rules`). Only this
-    checker sees such a fault while it is still without consequences for any transaction.
+    update once. The answer to a DDL agrees with the log (`ddl_answers`): only this checker compares
+    answers with it, and what is logged is what the statement says (`statement_effects`). A node's
+    schema safe time, and the timestamps that it issues, never go back, not even over a crash; its
+    safe time of a partition does not between crashes, and what follows something is stamped behind
+    it on whichever node (`clock_rules`). Leases of one place never overlap, a prolongation never
+    shortens one, and what committed did so within the leases that it ran under (`lease_rules`).
+    Under one lease a primary executes nothing that conflicts with an open transaction
+    (`lock_rules`). An old name that a design keeps after a rename does not end before its time
+    (`alias_rules`). Only this checker sees such a fault while it is still without consequences for
+    any transaction.
     """
 
     name = "machinery"
@@ -70,6 +72,7 @@ class Machinery:
         yield from _lives(case)
         yield from lease_rules(case)
         yield from lock_rules(case)
+        yield from clock_rules(case)
         yield from alias_rules(case)
         yield from ddl_answers(case)
         yield from statement_effects(case)

@@ -6,7 +6,12 @@ from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.by_name import is_compatible_by_name
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.forward_compatible import first_incompatible
-from ddlsim.history.events import ReadExecuted, RowFinal, TxCommitted, WriteExecuted
+from ddlsim.history.events import (
+    ReadExecuted,
+    RowFinal,
+    TxCommitted,
+    WriteExecuted,
+)
 from ddlsim.units import show
 
 
@@ -17,7 +22,8 @@ class UniformCommit:
     under one from which every step to it is forward-compatible [98.one] [110.valid.1]. What a
     transaction only read is not judged here but in I8. All participants commit at one commit_ts, as
     the rows at the end of the run show it: only this checker sees a participant that chooses its
-    own. I5 and I8 see the other breaches too.
+    own, and a commit that was judged by other tables than those that it used. I5 and I8 see the
+    other breaches too.
     """
 
     name = "uniform_commit"
@@ -31,6 +37,7 @@ class UniformCommit:
         for tx in case.committed:
             yield from _several_versions(case, tx)
             yield from _rows(case, tx)
+            yield from _tables(case, tx)
         yield from _several_timestamps(case)
 
 
@@ -54,6 +61,25 @@ def _several_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             (before, event, tx.committed),
             clauses=("98.one",),
         )
+
+
+def _tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    """What a commit is judged by: it names each table that was used, with that version."""
+    assert tx.committed is not None, tx.name
+    named = {object_id: initial for object_id, initial, _ in tx.committed.tables}
+    used: dict[int, list[int]] = {}
+    for object_id, version, _, event in tx.uses():
+        if isinstance(event, ReadExecuted | WriteExecuted):
+            used.setdefault(object_id, []).append(version)
+    for object_id, versions in used.items():
+        if named.get(object_id) not in versions:
+            yield Anomaly(
+                "tables-not-as-used",
+                f"{tx.name} used {case.schemas.describe(object_id, versions[0])}, and its commit "
+                f"names {'it not' if object_id not in named else 'another version'}",
+                (tx.committed,),
+                clauses=("98.one",),
+            )
 
 
 def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:

@@ -21,7 +21,7 @@ import msgspec
 
 from ddlsim.execute.workers import cores
 from ddlsim.mutation import report
-from ddlsim.mutation.areas import AREAS, BASELINES
+from ddlsim.mutation.areas import AREAS
 from ddlsim.mutation.campaign import Campaign, survey, warm
 from ddlsim.mutation.course import Surveyed
 from ddlsim.mutation.mutants import Mutant, mutants, sample
@@ -33,7 +33,7 @@ from ddlsim.problems import BadInputError
 
 SAMPLE = 300
 CPU_S = [5.0, 20.0, 60.0]
-WORLDS = 200
+WORLDS = 120
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
@@ -144,9 +144,9 @@ class Work:
             found.extend(worlds)
             if store is not None:
                 store.add_worlds(worlds)
-            sys.stderr.write(f"surveyed {len(found)} of {seeds * len(BASELINES)} worlds\n")
+            sys.stderr.write(f"surveyed {len(found)} worlds\n")
 
-        survey(wanted, self._options.jobs, Budget(), take)
+        survey(wanted, self._options.jobs, take)
         return [one for one in found if one.world.seed < seeds]
 
     def _pass(self, budget: Budget, surveyed: list[Surveyed]) -> None:

@@ -1,8 +1,8 @@
 """Which worlds a mutant is tried in, and in which order.
 
-A run that never executes the changed statement is as it was without the mutant. So of the worlds
-of a survey only those that execute it are run, most executions per CPU time first, and only then
-fresh worlds.
+A run that the mutant nowhere infects (`infection`) is as it was without it. So of the worlds of a
+survey only those with an infection are run, most infections per CPU time first, and only then fresh
+worlds. Where infections cannot be counted, executions of the changed statement are.
 """
 
 import zlib
@@ -11,9 +11,10 @@ from functools import cache
 from typing import Final
 
 from ddlsim.model.records import Record
-from ddlsim.mutation.mutants import Mutant, files
+from ddlsim.mutation.infection import watched_by
+from ddlsim.mutation.mutants import Mutant, files, mutants
 from ddlsim.mutation.records import World
-from ddlsim.mutation.source import Module, number_at, number_of_statements
+from ddlsim.mutation.source import Module, inside, number_at, number_of_statements
 
 MOST: Final = 255
 
@@ -21,7 +22,8 @@ MOST: Final = 255
 class Surveyed(Record, frozen=True):
     """What a world executes without a mutant, and the CPU time that it takes.
 
-    `counts` has for each statement the number of bits of how often it was executed (compressed).
+    `counts` has the number of bits of how often each statement was executed, and then of how often
+    each mutant infected the run (compressed).
     """
 
     world: World
@@ -55,7 +57,7 @@ class Survey:
         """The worlds of a mutant: of the first of its designs that executes its statement."""
         if not self._worlds:
             return Course((), designs, 0)
-        number = _number(mutant)
+        number = number_of(mutant)
         for design in designs:
             found = [
                 (counts[number] / cpu_s, world)
@@ -73,20 +75,27 @@ def packed(counts: Sequence[int]) -> bytes:
     return zlib.compress(bytes(min(one.bit_length(), MOST) for one in counts))
 
 
-def _number(mutant: Mutant) -> int:
-    """The number of the changed statement."""
-    file = mutant.place.partition(":")[0]
-    module, first = _modules()[file]
-    return first + number_at(module.tree, mutant.line, mutant.column)
+def number_of(mutant: Mutant) -> int:
+    """The number under which a survey counts what says most about a mutant."""
+    module, first, end = _modules()[mutant.place.partition(":")[0]]
+    if watched_by(module, mutant) is not None:
+        return end + _order()[mutant.id]
+    line, column = mutant.line, mutant.column
+    if mutant.operator == "guard":
+        line, column = inside(module.tree, line, column)
+    return first + number_at(module.tree, line, column)
 
 
 @cache
-def _modules() -> dict[str, tuple[Module, int]]:
-    """Every module in which mutants are made, and the number of its first statement."""
-    found: dict[str, tuple[Module, int]] = {}
-    first = 0
-    for file in files():
-        module = Module.read(file)
-        found[file] = module, first
-        first += number_of_statements(module.tree)
-    return found
+def _order() -> dict[str, int]:
+    return {name: place for place, name in enumerate(mutants())}
+
+
+@cache
+def _modules() -> dict[str, tuple[Module, int, int]]:
+    """Every module with mutants, the number of its first statement, and of all statements."""
+    modules = [Module.read(file) for file in files()]
+    sizes = [number_of_statements(module.tree) for module in modules]
+    firsts = [sum(sizes[:at]) for at in range(len(sizes))]
+    pairs = zip(modules, firsts, strict=True)
+    return {module.file: (module, first, sum(sizes)) for module, first in pairs}

@@ -4,14 +4,24 @@ import ast
 import builtins
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
-from types import ModuleType
-from typing import Final
+from types import CodeType, ModuleType
+from typing import Final, NamedTuple, Self
 
-from ddlsim.mutation.mutants import Mutant, files
-from ddlsim.mutation.source import COUNTS, MARK, ROOT, Module, counted, marked
+from ddlsim.mutation.infection import WATCH, watch, watching
+from ddlsim.mutation.mutants import Mutant, files, mutants
+from ddlsim.mutation.source import (
+    COUNTS,
+    MARK,
+    ROOT,
+    Module,
+    counted,
+    marked,
+    number_of_statements,
+)
 
 THIRD_PARTY: Final = (
     "simpy",
@@ -36,12 +46,17 @@ class Reached:
         self.times += 1
 
 
-class _Changed:
-    """A module's file, and its changed tree."""
+class _Changed(NamedTuple):
+    """A module's file, and its changed code."""
 
-    def __init__(self, file: str, tree: ast.Module) -> None:
-        self.path = str(ROOT / file)
-        self.tree = tree
+    path: str
+    code: CodeType
+
+    @classmethod
+    def of(cls, file: str, tree: ast.Module) -> Self:
+        """The compiled tree in the place of a file."""
+        path = str(ROOT / file)
+        return cls(path, compile(tree, path, "exec", dont_inherit=True))
 
 
 class _Loader(Loader):
@@ -54,8 +69,7 @@ class _Loader(Loader):
         return None  # an ordinary one
 
     def exec_module(self, module: ModuleType) -> None:
-        code = compile(self._changed.tree, self._changed.path, "exec", dont_inherit=True)
-        exec(code, module.__dict__)
+        exec(self._changed.code, module.__dict__)
 
 
 class _Finder(MetaPathFinder):
@@ -86,19 +100,35 @@ def install(mutant: Mutant) -> Reached:
     setattr(builtins, MARK, reached)
     file = mutant.place.partition(":")[0]
     tree = marked(mutant.source, mutant.line, mutant.column)
-    _use({mutant.module: _Changed(file, tree)})
+    _use({mutant.module: _Changed.of(file, tree)})
     return reached
 
 
 def install_counts() -> list[int]:
-    """Have this process count the protocol's statements; returns the counts by their numbers."""
-    changed: dict[str, _Changed] = {}
-    end = 0
-    for file in files():
-        module = Module.read(file)
-        end = counted(module.tree, end)
-        changed[module.name] = _Changed(file, module.tree)
+    """Have this process count what `sites` names; returns the counts by their numbers."""
+    changed, end = counting_modules()
     counts = [0] * end
     setattr(builtins, COUNTS, counts)
+    setattr(builtins, WATCH, watching(counts))
     _use(changed)
     return counts
+
+
+@cache
+def counting_modules() -> tuple[dict[str, _Changed], int]:
+    """Every module in which mutants are made, with its counts, and the number of these.
+
+    Statements come first, then mutants.
+    """
+    modules = [Module.read(file) for file in files()]
+    start = sum(number_of_statements(module.tree) for module in modules)
+    of_file: dict[str, list[tuple[int, Mutant]]] = {}
+    for number, mutant in enumerate(mutants().values(), start):
+        of_file.setdefault(mutant.place.partition(":")[0], []).append((number, mutant))
+    changed: dict[str, _Changed] = {}
+    first = 0
+    for module in modules:
+        watch(module, of_file.get(module.file, ()))
+        first = counted(module.tree, first)
+        changed[module.name] = _Changed.of(module.file, module.tree)
+    return changed, start + len(mutants())

@@ -13,7 +13,7 @@ from typing import Final
 from ddlsim.model.records import Record
 from ddlsim.mutation.areas import AREAS, FILES, area_of
 from ddlsim.mutation.operators.table import OPERATORS
-from ddlsim.mutation.source import ROOT, Function, Module
+from ddlsim.mutation.source import NONE, ROOT, Change, Function, Module
 
 SEED: Final = "2026"
 """Part of what orders the mutants of a sample; another one gives another sample."""
@@ -34,6 +34,7 @@ class Mutant(Record, frozen=True):
     column: int
     sentence: str
     source: str
+    change: Change = NONE
 
 
 @cache
@@ -73,6 +74,7 @@ def _mutants_of(function: Function, place: str, area: str) -> Iterator[Mutant]:
                 column,
                 module.sentence(change),
                 module.changed(change),
+                change,
             )
 
 

@@ -89,6 +89,14 @@ class Search:
             return _crash(design, seed, error)
         return conviction_of(design, seed, verdict) or False
 
+    def ran_in_time(self, world: World) -> History | None:
+        """The history of a world; None where it takes too long, cannot be read or crashes."""
+        try:
+            with _timed(self._run_cpu_s):
+                return self.ran(world)
+        except (Exception, EndlessError):
+            return None
+
     def ran(self, world: World) -> History:
         """The history of a world."""
         source = swarm.source_of(None, {"strategy.name": world.design})

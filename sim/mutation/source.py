@@ -35,6 +35,9 @@ class Change(NamedTuple):
     text: str
 
 
+NONE: Final = Change(0, 0, "")
+
+
 class Function:
     """One function or method of a module."""
 
@@ -85,6 +88,7 @@ class Module:
         self.tree = ast.parse(source)
         self._bytes = source.encode()
         self._starts = [0]
+        self._spans: list[tuple[int, int, ast.expr | ast.stmt]] = []
         for line in self._bytes.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
         self.parents = {
@@ -126,6 +130,13 @@ class Module:
     def text(self, node: ast.AST) -> str:
         """The source of a node."""
         return self.between(*self.span(node, node))
+
+    def spans(self) -> list[tuple[int, int, ast.expr | ast.stmt]]:
+        """The spans of all expressions and statements, inner ones behind outer ones."""
+        if not self._spans:
+            nodes = [one for one in ast.walk(self.tree) if isinstance(one, ast.expr | ast.stmt)]
+            self._spans = [(*self.span(one, one), one) for one in nodes]
+        return self._spans
 
     def between(self, begin: int, end: int) -> str:
         """The source between two bytes."""
@@ -188,6 +199,13 @@ def number_at(tree: ast.Module, line: int, column: int) -> int:
             return number + place[1]
         number += len(body)
     raise AssertionError(f"no function has a statement at {line}:{column}")
+
+
+def inside(tree: ast.Module, line: int, column: int) -> tuple[int, int]:
+    """The place of the first statement under the one at a place, such as an `if`."""
+    body, at = _innermost(tree, line, column)
+    first = next(_lists(body[at]))[0]
+    return first.lineno, first.col_offset
 
 
 def _insert(text: str, body: list[ast.stmt], at: int) -> None:

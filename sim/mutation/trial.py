@@ -20,6 +20,8 @@ from ddlsim.mutation.records import Conviction, Searched, World
 
 MEMORY: Final = 4 << 30
 """The bytes of address space that a trial may take."""
+TOUR_CPU_S: Final = 6.0
+"""A world that takes more CPU time in a survey is left out: others are cheaper to try."""
 LAST_RESORT_S: Final = 120
 """The system ends a trial that takes so much more CPU time than its budget."""
 
@@ -167,25 +169,24 @@ def trial_of(mutant: Mutant | None, course: Course, first: int, budget: Budget) 
     return work
 
 
-def tour_of(design: str, seeds: Sequence[int], budget: Budget) -> Work:
+def tour_of(design: str, seeds: Sequence[int]) -> Work:
     """The survey of some worlds of a design; those that do not end as they should are left out."""
 
     def work(sender: Connection) -> None:
         counts = install_counts()
         from ddlsim.mutation.search import Search, digest
+        from ddlsim.strategies.base import STRATEGIES
 
-        search = Search(budget.run_cpu_s, budget.run_events)
-        search.ran(World(design, seeds[0]))  # imports the rest
+        STRATEGIES.get(design)
+        search = Search(TOUR_CPU_S, Budget().run_events)
         found: list[Surveyed] = []
         for seed in seeds:
             counts[:] = bytes(len(counts))
             began_s = time.process_time()
-            try:
-                history = search.ran(World(design, seed))
-            except Exception:
-                continue
-            cpu_s = round(time.process_time() - began_s, 4)
-            found.append(Surveyed(World(design, seed, digest(history)), cpu_s, packed(counts)))
+            history = search.ran_in_time(World(design, seed))
+            if history is not None:
+                cpu_s = round(time.process_time() - began_s, 4)
+                found.append(Surveyed(World(design, seed, digest(history)), cpu_s, packed(counts)))
         sender.send_bytes(_encode(Toured(found)))
 
     return work

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from ddlsim.history.events import TxCommitted
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import BIGINT, INT, Story, add_column
+from tests.support.history import BIGINT, INT, Story, add_column, ts
 from tests.support.judging import anomalies
 
 INCOMPATIBLE = ddl.ColumnDropped(Column(1, "v", INT))
@@ -127,3 +128,17 @@ def test_a_commit_that_is_stored_again_with_another_commit_ts() -> None:
     assert kinds(story) == []
     story.commit("T", 16, op="third")
     assert kinds(story) == ["several-commit-timestamps"]
+
+
+def test_a_commit_names_the_tables_that_were_used_and_their_versions() -> None:
+    def story(*tables: tuple[int, int, int]) -> Story:
+        found = Story()
+        t = found.table()
+        found.write("T", t, "x", 10)
+        found.add(12, TxCommitted, "n1", "T", ts(12), tables)
+        return found
+
+    assert kinds(story((1, 1, 1))) == []
+    assert kinds(story((1, 1, 1), (2, 1, 1))) == []
+    assert kinds(story()) == ["tables-not-as-used"]
+    assert kinds(story((1, 2, 2))) == ["tables-not-as-used"]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ddlsim.mutation.course import Course, Survey, Surveyed, packed
+from ddlsim.mutation.course import Course, Survey, Surveyed, number_of, packed
 from ddlsim.mutation.mutants import mutants
 from ddlsim.mutation.records import World
-from ddlsim.mutation.source import COUNTS, Module, counted, number_at, number_of_statements
+from ddlsim.mutation.source import COUNTS, counted, number_at, number_of_statements
 
 SOURCE = """\
 TABLE = [1]
@@ -55,8 +55,7 @@ def surveyed(design: str, seed: int, cpu_s: float, number: int, times: int) -> S
 
 def test_worlds_that_do_not_execute_the_statement_are_left_out() -> None:
     mutant = next(iter(mutants().values()))
-    file = mutant.place.partition(":")[0]
-    number = number_at(Module.read(file).tree, mutant.line, mutant.column)
+    number = number_of(mutant)
     found = Survey([
         surveyed("iep", 0, 0.1, number, 1_000_000),
         surveyed("iep_closed", 0, 0.1, number, 0),
@@ -70,8 +69,7 @@ def test_worlds_that_do_not_execute_the_statement_are_left_out() -> None:
 
 def test_a_statement_that_only_the_second_design_executes_is_tried_under_that() -> None:
     mutant = next(iter(mutants().values()))
-    file = mutant.place.partition(":")[0]
-    number = number_at(Module.read(file).tree, mutant.line, mutant.column)
+    number = number_of(mutant)
     worlds = [surveyed("iep_closed", 0, 0.1, number, 0), surveyed("iep", 1, 0.1, number, 2)]
     found = Survey(worlds).course(mutant, ("iep_closed", "iep"))
     assert found.worlds == (World("iep", 1, "run 1"),)

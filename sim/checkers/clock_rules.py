@@ -1,0 +1,112 @@
+"""What follows something has the larger timestamp, on whichever node; part of I12.
+
+Hybrid clocks order what is ordered by messages: every message carries its sender's timestamp and
+the receiver's clock merges it. So without any bound on physical clocks
+
+* an operation is stamped behind the begin of its transaction, the commit behind each operation;
+* an operation under locks is stamped behind the commit of every version that it finds or replaces;
+* an update of the schema is stamped behind the look-up of the statement that asked for it.
+
+A read-only transaction reads everything as of its one timestamp.
+
+Where this fails no cycle need have formed yet: it takes clocks that are apart at the right moment.
+"""
+
+from collections.abc import Iterator
+
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.history.event import Event
+from ddlsim.history.events import ReadExecuted, WriteExecuted
+from ddlsim.units import show
+
+CLAUSES = ("98.x.1",)
+
+
+def clock_rules(case: Case) -> Iterator[Anomaly]:
+    """Begins, operations and commits; reads and writes of versions; updates."""
+    for tx in case.transactions.values():
+        yield from _within(case, tx) if tx.read_ts is None else _in_the_past(tx, tx.read_ts)
+    yield from _found(case)
+    yield from _updates(case)
+
+
+def _disordered(
+    what: str, before: Event, earlier: int, then: str, after: Event, later: int
+) -> Anomaly:
+    return Anomaly(
+        "stamped-before-its-cause",
+        f"{what} at {show(earlier)}, and {then}, which followed it, at {show(later)}",
+        (before, after),  # type: ignore[arg-type]  # events of a history
+        clauses=CLAUSES,
+    )
+
+
+def _within(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    """One transaction: its begin, the first execution of its operations, its commit."""
+    placed = case.began.get(tx.name)
+    first: dict[tuple[str, str], ReadExecuted | WriteExecuted] = {}
+    for event in tx.accesses:  # a copy of a message may be executed late, and its answer is dropped
+        key = (event.op, type(event).__name__)
+        if key not in first or event.op_ts < first[key].op_ts:
+            first[key] = event
+    for event in first.values():
+        if placed is not None and event.op_ts <= placed[1].begin_ts:
+            began = placed[1]
+            yield _disordered(
+                f"{tx.name} began", began, began.begin_ts, "its operation", event, event.op_ts
+            )
+        if tx.committed is not None and event.op_ts >= tx.committed.commit_ts:
+            what, commit_ts = "executed an operation", tx.committed.commit_ts
+            yield _disordered(
+                f"{tx.name} {what}", event, event.op_ts, "its commit", tx.committed, commit_ts
+            )
+
+
+def _in_the_past(tx: Transaction, read_ts: int) -> Iterator[Anomaly]:
+    """A read-only transaction: its reads are as of its one timestamp."""
+    for _, event in tx.reads:
+        if event.op_ts != read_ts:
+            yield Anomaly(
+                "read-at-another-time",
+                f"{tx.name} reads as of {show(read_ts)}, and read as of {show(event.op_ts)}",
+                (event,),
+                clauses=CLAUSES,
+            )
+
+
+def _found(case: Case) -> Iterator[Anomaly]:
+    """Operations under locks, and the committed versions that they find or replace."""
+    newest: dict[tuple[int, object], Transaction] = {}
+    ends = {tx.committed_at: tx for tx in case.committed if tx.writes}
+    for at, event in enumerate(case.history.events):
+        if at in ends:
+            tx = ends[at]
+            newest.update({(write.object_id, write.key): tx for _, write in tx.writes})
+        elif isinstance(event, WriteExecuted):
+            yield from _behind(newest.get((event.object_id, event.key)), event)
+        elif isinstance(event, ReadExecuted) and case.transactions[event.tx].read_ts is None:
+            for row in event.rows:
+                writer = None if row.writer is None else case.transactions.get(row.writer)
+                yield from _behind(writer, event)
+
+
+def _behind(writer: Transaction | None, event: ReadExecuted | WriteExecuted) -> Iterator[Anomaly]:
+    if writer is None or writer.name == event.tx or writer.committed is None:
+        return
+    commit_ts = writer.committed.commit_ts
+    if event.op_ts <= commit_ts:
+        then = f"an operation of {event.tx} on what it wrote"
+        what = f"{writer.name} committed"
+        yield _disordered(what, writer.committed, commit_ts, then, event, event.op_ts)
+
+
+def _updates(case: Case) -> Iterator[Anomaly]:
+    """A statement, and the update that it asks for."""
+    for name, ddl in case.ddls.items():
+        update, decided = ddl.logged, ddl.decided
+        if update is None or decided is None or not decided.asked_ts:
+            continue
+        if update.message_ts <= decided.asked_ts:
+            asked, then = f"{name} looked up the schema", "its update"
+            yield _disordered(asked, decided, decided.asked_ts, then, update, update.message_ts)
