@@ -7,7 +7,9 @@ the receiver's clock merges it. So without any bound on physical clocks
 * an operation under locks is stamped behind the commit of every version that it finds or replaces;
 * an update of the schema is stamped behind the look-up of the statement that asked for it.
 
-A read-only transaction reads everything as of its one timestamp.
+A read-only transaction reads everything as of its one timestamp. Designs that do not stamp an
+operation once it has its locks [110.x.1], or whose commit does not wait for it [110.x.2], promise
+none of that.
 
 Where this fails no cycle need have formed yet: it takes clocks that are apart at the right moment.
 """
@@ -20,11 +22,19 @@ from ddlsim.history.event import Event
 from ddlsim.history.events import ReadExecuted, WriteExecuted
 from ddlsim.units import show
 
-CLAUSES = ("98.x.1",)
+CLAUSES = ("110.x.1", "110.x.2")
+NEEDED = {
+    "check_operation_when": "ARRIVAL_AND_AFTER_LOCKS",
+    "before_commit_ts": "await_outstanding_operations",
+}
+"""The rules of a design that what is judged here rests on."""
 
 
 def clock_rules(case: Case) -> Iterator[Anomaly]:
     """Begins, operations and commits; reads and writes of versions; updates."""
+    rules = case.header.design.rules
+    if any(rules.get(field, rule) != rule for field, rule in NEEDED.items()):
+        return
     for tx in case.transactions.values():
         yield from _within(case, tx) if tx.read_ts is None else _in_the_past(tx, tx.read_ts)
     yield from _found(case)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import ReadExecuted, WriteExecuted
+from ddlsim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
 from ddlsim.history.world_events import LeaseBegan, TxRecovered
 from ddlsim.units import show
 
@@ -83,10 +83,17 @@ def _hashable(key: Any) -> Any:
 
 
 def _ends(case: Case) -> dict[str, int]:
-    """Where each transaction ended first; whatever is not there is open for good."""
+    """Where each transaction ended first; whatever is not there is open for good.
+
+    Where the commit partition judges the schema, it may have stored an abort from then on.
+    """
     ends: dict[str, int] = {}
+    if case.header.design.rules.get("validate_at_finish", "none") != "none":
+        for at, resolved in case.of(SchemaResolved):
+            if resolved.purpose == "commit":
+                ends.setdefault(resolved.tx, at)
     for at, recovered in case.of(TxRecovered):
-        ends.setdefault(recovered.tx, at)
+        ends[recovered.tx] = min(at, ends.get(recovered.tx, at))
     for tx in case.transactions.values():
         known = [ends[tx.name]] if tx.name in ends else []
         known += [tx.committed_at] if tx.committed is not None else []

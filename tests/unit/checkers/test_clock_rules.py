@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.history.events import (
     DdlDecided,
@@ -22,8 +23,9 @@ BROKEN = ["stamped-before-its-cause"]
 TABLES = ((1, 1, 1),)
 
 
-def kinds(*events: Told) -> list[str]:
+def kinds(*events: Told, **rules: str) -> list[str]:
     story = Story()
+    story.design = replace(story.design, rules=rules)
     story.table("t")
     for at, (kind, *fields) in enumerate(events):
         story.add(at, kind, *fields)
@@ -58,6 +60,13 @@ def test_an_operation_is_stamped_behind_the_begin_of_its_transaction(
 @pytest.mark.parametrize(("commit_ts", "found"), [(21, BROKEN), (22, [])])
 def test_a_commit_is_stamped_behind_its_operations(commit_ts: int, found: list[str]) -> None:
     assert kinds(began("T1", 20), wrote("T1", 21), committed("T1", commit_ts)) == found
+
+
+def test_a_design_without_the_checks_that_take_the_stamps_is_not_judged() -> None:
+    broken = (began("T1", 20), wrote("T1", 21), committed("T1", 21))
+    assert kinds(*broken, check_operation_when="ARRIVAL_AND_AFTER_LOCKS") == BROKEN
+    assert kinds(*broken, check_operation_when="ARRIVAL_ONLY") == []
+    assert kinds(*broken, before_commit_ts="stamp_at_once") == []
 
 
 def test_a_copy_of_an_operation_may_be_stamped_behind_the_commit() -> None:

@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.history.events import (
     Invoked,
     ReadExecuted,
     RowRead,
+    SchemaResolved,
     TxAborted,
     TxBegan,
     TxCommitted,
@@ -34,8 +36,9 @@ def read(tx: str, at: int, kind: str, *keys: int) -> list[Told]:
     return [invoked, (ReadExecuted, "n1", tx, op, 1, 0, ts(at), 1, kind == "scan", rows)]
 
 
-def kinds(*events: Told, lease: Told = LEASE) -> list[str]:
+def kinds(*events: Told, lease: Told = LEASE, **rules: str) -> list[str]:
     story = Story()
+    story.design = replace(story.design, rules=rules)
     story.table("t")
     for at, (kind, *fields) in enumerate((lease, *events)):
         story.add(at, kind, *fields)
@@ -81,6 +84,14 @@ def test_the_end_of_a_transaction_releases_its_locks(end: Told) -> None:
     first, second = write("T1", 10), write("T2", 20)
     assert kinds(*first, end, *second) == []
     assert kinds(*first, *second, end) == CONFLICT
+
+
+def test_a_commit_partition_that_judges_the_schema_may_have_aborted() -> None:
+    first, second = write("T1", 10), write("T2", 20)
+    judged = (SchemaResolved, "n1", "T1", None, "commit", None, 1, ts(15), 1, 0)
+    assert kinds(*first, judged, *second) == CONFLICT
+    assert kinds(*first, judged, *second, validate_at_finish="schema_at_finish") == []
+    assert kinds(*first, *second, judged, validate_at_finish="schema_at_finish") == CONFLICT
 
 
 def test_the_end_of_a_lease_and_a_crash_release_all_locks() -> None:
