@@ -30,6 +30,7 @@ class StepTable(TableRecord, frozen=True):
     session: bool = False
     read_only: bool = False
     misfit: bool = False
+    values: Positive | None = None
     as_of_ms: Annotated[int, Meta(ge=-FOREVER_MS, le=FOREVER_MS)] | None = None
     fresh: bool = False
     expect: str | dict[str, Any] | None = None

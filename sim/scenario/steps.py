@@ -127,6 +127,11 @@ class StepReader:
             raise self._origin.error((*path, "id"), f"two steps have the id {table.id!r}")
         must_be_client(table.client, self._nodes, self._origin, (*path, "client"))
         do = self._reading(table, self._operation(table, path), path)
+        if table.values is not None:
+            if not isinstance(do, Put) or do.values is not None:
+                what = 'only of a put whose columns the client fills: ["put", "t", 1]'
+                raise self._origin.error((*path, "values"), what)
+            do = replace(do, spread=table.values)
         node = self._node(table, path)
         at_us, after, plus_us = self._due(table, path)
         step = Step(
@@ -222,7 +227,8 @@ class StepReader:
         reads = self._read_only.get(table.tx, table.read_only) if table.tx else table.read_only
         if table.tx is not None:
             self._read_only[table.tx] = reads
-        if reads and isinstance(do, DataOperation) and not isinstance(do, Get | Scan):
+        writes = isinstance(do, DataOperation) and not isinstance(do, Get | Scan)
+        if reads and writes and not table.misfit:
             raise self._origin.error((*path, "do"), "a read-only transaction does not write")
         return (
             Begin(read_only=True, as_of_ms=table.as_of_ms)

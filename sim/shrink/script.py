@@ -14,12 +14,14 @@ from ddlsim.cluster.run import Run
 from ddlsim.model.ops import (
     Begin,
     Commit,
+    DataOperation,
     Ddl,
     Delete,
     Get,
     Insert,
     Key,
     Operation,
+    Put,
     Rollback,
     Scan,
     Update,
@@ -215,6 +217,7 @@ class Writer:
 
     def __init__(self, plan: Plan) -> None:
         self._last: dict[str, str] = {}  # by client, the end of what it issued last
+        self._reads: dict[str | None, bool] = {}  # by transaction, whether it only reads
         self._awaited = {step.id: step.after for step in plan.steps}
         sql = [text for text in (plan.schema_sql, *_ddl_of(plan)) if text]
         read = [line.statement for text in sql for line in parse(text)]
@@ -239,7 +242,11 @@ class Writer:
             step["as_of_ms"] = begin.as_of_ms
         if isinstance(issued.do, Ddl):
             return {**step, "ddl": issued.do.sql}
-        if self._misfits(issued.do):
+        if isinstance(issued.do, Put) and issued.do.spread:
+            step["values"] = issued.do.spread
+        if issued.tx is None or issued.begin is not None or isinstance(issued.do, Begin):
+            self._reads[issued.tx] = begin.read_only
+        if self._misfits(issued.do, reads=self._reads.get(issued.tx, False)):
             step["misfit"] = True
         return {**step, "do": self.do(issued.do)}
 
@@ -283,8 +290,10 @@ class Writer:
         given: Table = {name: NULL if one is None else one for name, one in do.values.items()}
         return [*written, given]
 
-    def _misfits(self, do: Operation) -> bool:
-        """Whether the operation names a value that no column of the name can have."""
+    def _misfits(self, do: Operation, *, reads: bool) -> bool:
+        """Whether it names a value that no column of the name can have, or writes in a reader."""
+        if reads and isinstance(do, DataOperation) and not isinstance(do, Get | Scan):
+            return True
         values = getattr(do, "values", None) or {}
         return any(
             self._types.wrong_value(getattr(do, "table", ""), name, value) is not None

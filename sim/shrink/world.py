@@ -159,7 +159,7 @@ def _paths(data: Data) -> list[tuple[str | int, ...]]:
     found += [
         ("step", at, key)
         for at, step in enumerate(steps)
-        for key in ("session", "read_only", "as_of_ms", "fresh")
+        for key in ("session", "read_only", "as_of_ms", "values", "fresh")
         if key in step
     ]
     return found

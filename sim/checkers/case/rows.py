@@ -13,6 +13,7 @@ from typing import Final
 from ddlsim.checkers.spec.types import precision
 from ddlsim.history.event import Cells
 from ddlsim.model.schema import (
+    DEFAULT_DECIMAL_PRECISION,
     FLOAT_TYPES,
     INTEGER_TYPES,
     TEMPORAL_TYPES,
@@ -147,8 +148,10 @@ def _is_decimal(number: Decimal | None, type_: ColumnType) -> bool:
     if number is None or not number.is_finite():
         return False
     scale = type_.scale or 0
-    whole = precision(type_) - scale
-    return number == round(number, scale) and abs(number) < Decimal(10) ** whole
+    digits = DEFAULT_DECIMAL_PRECISION if type_.precision is None else type_.precision
+    exponent = number.normalize().as_tuple().exponent
+    assert isinstance(exponent, int), exponent
+    return -exponent <= scale and (not number or number.adjusted() < digits - scale)
 
 
 def is_legal(row: Cells, table: Table, excused: Container[int] = ()) -> str | None:

@@ -88,6 +88,7 @@ CREATE VIEW kv AS SELECT * FROM k'''
         Insert("k", (2, "y"), {"v": 5}, strict=True),
         Insert("t", 1, strict=True),
         Put("t", 1, {"v": None}),
+        Put("t", 1, spread=3),
         Put("t", 1, {"v": "no number"}),
         Insert("kv", (1, "x"), {"v": 6}, strict=True),
         Update("kv", (1, "x"), {"v": 6}),
