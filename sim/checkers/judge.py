@@ -1,6 +1,5 @@
 """The verdict on a history: every checker's anomalies, under what the design claims and assumes."""
 
-import gc
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -11,6 +10,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.findings import LATE, Finding, explained_by
 from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.garbage import collected_seldom
 from ddlsim.graph.verdict import KEPT_OF_A_KIND
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import History
@@ -25,8 +25,6 @@ WITHOUT_CLAIM: Final[dict[str, tuple[str, ...]]] = {
     "I10": (LEASES_HOLD,),
 }
 """What an invariant that a design does not claim is taken to assume, under `--all-claims`."""
-COLLECT_AFTER: Final = 50_000
-"""How many new objects make the collector look while a history is judged."""
 
 
 class Violation(Record, frozen=True, rename={"severity": "class"}):
@@ -140,20 +138,13 @@ def judge(
     all_claims: bool = False,
     findings: Iterable[Finding] = (),
 ) -> Verdict:
-    """Judge a history by every checker, under what its design claims and assumes.
-
-    The collector looks less often meanwhile: what judges gather is no garbage.
-    """
+    """Judge a history by every checker, under what its design claims and assumes."""
     case = Case(history)
     claims = Claims(
         case, strict=strict or history.header.strict, all_claims=all_claims, findings=findings
     )
-    before = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER, *before[1:])
-    try:
+    with collected_seldom():
         return _judged(case, claims)
-    finally:
-        gc.set_threshold(*before)
 
 
 def _judged(case: Case, claims: Claims) -> Verdict:

@@ -4,7 +4,6 @@ A run is a function of its plan: it draws nothing and reads no wall clock. Recor
 simulated time and decides nothing.
 """
 
-import gc
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from ddlsim.cluster.faults import ClusterFaults
 from ddlsim.cluster.final_state import alive, at_rest, read_back
 from ddlsim.cluster.nemesis import Nemesis, awaits_moments
 from ddlsim.cluster.timeline import Timeline
+from ddlsim.garbage import collected_seldom
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.history.stream import Stream, streamed
@@ -34,8 +34,6 @@ from ddlsim.kernel.rng import quantiles
 from ddlsim.plan.records import ClockStep, Plan
 from ddlsim.units import US_PER_MS
 
-COLLECT_AFTER: Final = 50_000
-"""How many new objects make the collector look, during a run: a history is no garbage."""
 SLICE_US: Final = 50_000
 """Simulated time between two looks of the drain whether everything has ended."""
 
@@ -111,22 +109,15 @@ class Run:
             self.cluster.network.trace = self._trace
 
     def carry_out(self) -> History:
-        """Run all phases; the collector runs less often meanwhile, since little is garbage."""
-        before = gc.get_threshold()
-        gc.set_threshold(COLLECT_AFTER, *before[1:])
-        try:
-            return self._carried_out()
-        finally:
-            gc.set_threshold(*before)
-
-    def _carried_out(self) -> History:
-        self._set_up()
-        self.loop.run(self.plan.load_until_us, self._events_max)
-        self._heal_all()
-        self._drain()
-        self._steps.settle(self._so_far())
-        self._record_unmatched()
-        read_back(self.cluster)
+        """Run all phases."""
+        with collected_seldom():
+            self._set_up()
+            self.loop.run(self.plan.load_until_us, self._events_max)
+            self._heal_all()
+            self._drain()
+            self._steps.settle(self._so_far())
+            self._record_unmatched()
+            read_back(self.cluster)
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
         return self.history

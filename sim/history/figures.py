@@ -100,10 +100,10 @@ class Samples(Record, frozen=True):
     wait_us: tuple[int, ...]
 
 
-def figures(history: History) -> Figures:
-    """The figures of a history."""
+def figures(history: History, taken: Samples | None = None) -> Figures:
+    """The figures of a history, of which `taken` are the durations if they are at hand."""
     fates = Counter(_fates(history).values())
-    taken = samples(history)
+    taken = taken or samples(history)
     aborted = {name: fates[name] for name in sorted(fates) if name not in _NOT_ABORTED}
     attempts = sum(fates.values())
     return Figures(

@@ -12,6 +12,7 @@ from ddlsim.checkers.findings import Finding, Signature, signature
 from ddlsim.checkers.judge import Violation, forbidden, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.stuck import waiting
+from ddlsim.garbage import collected_seldom
 from ddlsim.history.figures import Buckets, Figures, bucketed, figures, samples
 from ddlsim.history.history import History
 from ddlsim.history.world_events import NothingMatched, StepMissed
@@ -71,8 +72,16 @@ def row_of(
     known: tuple[Finding, ...],
 ) -> RunRow:
     """Judge a history; its row."""
+    with collected_seldom():
+        return _row_of(history, strict=strict, all_claims=all_claims, known=known)
+
+
+def _row_of(
+    history: History, *, strict: bool, all_claims: bool, known: tuple[Finding, ...]
+) -> RunRow:
     verdict = judge(history, strict=strict, all_claims=all_claims, findings=known)
     taken = samples(history)
+    measured = figures(history, taken)
     case = Case(history)
     arguments: dict[int, str] = {}
     seen: dict[Structure, None] = {}
@@ -91,11 +100,11 @@ def row_of(
         violations=verdict.violations,
         omitted=verdict.omitted,
         arguments=arguments,
-        missed=(*_missed(history), *_forbidden(case)),
-        unmatched=tuple(event.what for event in history.of(NothingMatched)),
+        missed=(*_missed(case), *_forbidden(case)),
+        unmatched=tuple(event.what for _, event in case.of(NothingMatched)),
         stuck=tuple(waiting(case, event) for event in verdict.stuck),
         unjudged=verdict.unjudged,
-        figures=with_measures(figures(history), verdict.measures),
+        figures=with_measures(measured, verdict.measures),
         pools={
             "ddl_latency_ms": bucketed(taken.ddl_us),
             "ddl_noop_latency_ms": bucketed(taken.ddl_noop_us),
@@ -105,8 +114,8 @@ def row_of(
     )
 
 
-def _missed(history: History) -> Iterator[str]:
-    for one in history.of(StepMissed):
+def _missed(case: Case) -> Iterator[str]:
+    for _, one in case.of(StepMissed):
         yield f"step {one.step} (line {one.line}): expected {one.expected}, got {one.got}"
 
 

@@ -63,6 +63,10 @@ class Grounds:
         self.case = case
         self.clocks = case.once(Clocks)
         self._touches: dict[tuple[str, int], list[Touch]] | None = None
+        self._refused: dict[str, list[tuple[int, LockWaited]]] = defaultdict(list)
+        for at, waited in case.of(LockWaited):
+            if not waited.granted:
+                self._refused[waited.tx].append((at, waited))
         self._moved: dict[str, dict[int, None]] = defaultdict(dict)
         self._ends: dict[str, list[int]] = defaultdict(list)
         for _, lease in case.of(LeaseBegan):
@@ -114,6 +118,11 @@ class Grounds:
         return min(ends) <= shown_ms
 
     # --- locks ------------------------------------------------------------------------------------
+
+    def last_refused(self, tx: Transaction) -> LockWaited | None:
+        """The last lock that was refused to a transaction before its abort."""
+        before = [one for at, one in self._refused.get(tx.name, ()) if at < tx.aborted_at]
+        return before[-1] if before else None
 
     def touches(self, node: str, object_id: int) -> list[Touch]:
         """Every operation of a table at a node, in the order in which they were seen."""
@@ -231,23 +240,18 @@ class Grounds:
 
 def _locked(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """Wait-die refuses a lock that an older transaction holds, or waits for ahead of it."""
-    refused = [
-        event
-        for at, event in grounds.case.of(LockWaited)
-        if event.tx == tx.name and not event.granted and at < tx.aborted_at
-    ]
+    refused = grounds.last_refused(tx)
     del aborted
-    if not refused:
+    if refused is None:
         if not tells_names(grounds.case):
             return None
         return Needless("no-lock-refused", "no lock was refused to it")
-    if grounds.may_hold(refused[-1], tx) or grounds.may_meet_intent(refused[-1]):
+    if grounds.may_hold(refused, tx) or grounds.may_meet_intent(refused):
         return None
-    what = "a partition" if refused[-1].key is None else f"key {refused[-1].key!r}"
+    what = "a partition" if refused.key is None else f"key {refused.key!r}"
     return Needless(
         "no-lock-holder",
-        f"no older transaction had used {what} of table {refused[-1].object_id} on "
-        f"node {refused[-1].node}",
+        f"no older transaction had used {what} of table {refused.object_id} on node {refused.node}",
     )
 
 

@@ -9,6 +9,7 @@ from zlib import crc32
 
 import pytest
 
+from ddlsim.kernel import rng
 from ddlsim.kernel.rng import (
     TABLE_SIZE,
     Constant,
@@ -138,6 +139,30 @@ def test_tables_are_the_same_on_every_machine() -> None:
     """If this fails on yours, a library's logarithm is to blame, and seeds do not travel."""
     tables = {str(spec): crc32(repr(quantiles(spec)).encode()) for spec, _ in ANALYTIC}
     assert tables == EXPECTED
+
+
+SKEWED = Lognormal(0.3, 40), Lognormal(20, 4000), Exponential(0.05, 300)
+
+
+@pytest.mark.parametrize("distribution", [each for each, _ in ANALYTIC] + list(SKEWED))
+def test_a_table_is_the_exact_one_whatever_the_last_bits_of_libm_are(
+    distribution: Distribution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = rng._inverse(distribution)
+    expected = tuple(round(exact((index + 0.5) / TABLE_SIZE) * 1000) for index in range(TABLE_SIZE))
+    for wrong in (1 - 1e-14, 1, 1 + 1e-14):
+        monkeypatch.setattr(rng, "log", lambda x, by=wrong: math.log(x) * by)
+        monkeypatch.setattr(rng, "exp", lambda x, by=wrong: math.exp(x) * by)
+        assert quantiles.__wrapped__(distribution) == expected
+
+
+def test_near_halves_are_computed_exactly() -> None:
+    """Planted: one is rounded by what libm says of it."""
+    assert rng._is_near_half(2.5)
+    assert rng._is_near_half(2.5 + 1e-10)
+    assert rng._is_near_half(1e6 + 0.5 - 1e-4)
+    assert not rng._is_near_half(2.501)
+    assert not rng._is_near_half(3.0)
 
 
 REFUSED = [
