@@ -22,7 +22,7 @@ from ddlsim.scenario.tomltext import toml_text
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
-LOADS: Final = (12, 16, 24)
+LOADS: Final = (12, 16, 20)
 """How many DDs a load lasts."""
 LEAST_LOAD_MS: Final = 100
 LOAD_MS: Final = 2_000
@@ -101,8 +101,9 @@ def _whole(knobs: Knobs) -> Table:
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms, delay_ms)
     workloads = swarm_work.workloads(knobs, names, load_ms, delay_ms, planned=bool(migrations))
+    late = swarm_work.late_table(knobs, nodes, load_ms)
     around = Surroundings(
-        tables=tuple(names),
+        tables=(*names, *(swarm_work.LATE for _ in late)),
         client="mixed-1",
         load_ms=load_ms,
         delay_duration_ms=delay_ms,
@@ -118,7 +119,7 @@ def _whole(knobs: Knobs) -> Table:
         "network": network,
         "run": {"load_ms": load_ms, "drain_ms": DRAIN_MS},
         "schema": {"sql": sql},
-        "migration": migrations,
+        "migration": migrations + late,
         "workload": workloads,
         "faults": swarm_faults.faults(knobs, around) + swarm_moments.faults(knobs, around),
     }

@@ -18,6 +18,11 @@ class Surroundings(NamedTuple):
     spare_skew_ms: float
     """How far all faults together may move clocks before the skew bound breaks."""
 
+    def delays_ms(self, die: Die, least: float, most: float) -> int:
+        """A whole number of ms between these multiples of DD, at least 1."""
+        low, high = (max(round(each * self.delay_duration_ms), 1) for each in (least, most))
+        return die.between(low, high)
+
 
 Maker = Callable[[Die, Surroundings], Table]
 
@@ -96,7 +101,7 @@ def _drift(die: Die, around: Surroundings) -> Table:
 
 def _slow_listener(die: Die, around: Surroundings) -> Table:
     stage = die.pick(("listener", "catalog", "log"))
-    return {"node": _role(die, around), "stage": stage, "delay_ms": die.between(5, 200)}
+    return {"node": _role(die, around), "stage": stage, "delay_ms": around.delays_ms(die, 0.1, 3)}
 
 
 def _messages(die: Die, around: Surroundings) -> Table:
@@ -105,38 +110,49 @@ def _messages(die: Die, around: Surroundings) -> Table:
 
 
 def _clog(die: Die, around: Surroundings) -> Table:
-    keys: Table = {"node": _role(die, around), "delay_ms": die.between(10, 400)}
+    keys: Table = {"node": _role(die, around), "delay_ms": around.delays_ms(die, 0.1, 4)}
     return {**keys, "both_ways": True} if die.chance(0.3) else keys
 
 
 def _setting(die: Die, around: Surroundings) -> Table:
-    """A lower DD, or another H: raising DD on one node would need a restart of all."""
-    node = _role(die, around)
-    if die.chance(0.5):
-        to = max(around.delay_duration_ms // die.pick((2, 4)), 1)
+    """Another DD or H. Readers subtract no more than the largest DD at the start [98.x.4]."""
+    node, delay_ms = _role(die, around), around.delay_duration_ms
+    if die.chance(0.6):
+        to = max(round(delay_ms * die.pick((0.25, 0.5, 2, 4))), 1)
         return {"node": node, "key": "delay_duration_ms", "to": to}
-    return {"node": node, "key": "safe_time_interval_ms", "to": die.pick((5, 40, 200))}
+    to = max(round(delay_ms * die.pick((0.2, 1, 4))), 1)
+    return {"node": node, "key": "safe_time_interval_ms", "to": to}
 
 
 def _lag(die: Die, around: Surroundings) -> Table:
-    lag: Table = {"delay_ms": die.between(20, 600)} if die.chance(0.5) else {}
+    lag: Table = {"delay_ms": around.delays_ms(die, 0.3, 6)} if die.chance(0.5) else {}
     return {"node": die.pick(("any follower", f"primary of {die.pick(around.tables)}")), **lag}
 
 
 KINDS: Final[dict[str, Kind]] = {
     "learner_lag": Kind(0.2, 0.4, _lag),
     "partition": Kind(0.2, 0.3, _partition),
-    "swizzle": Kind(0.08, 0.3, lambda die, _: {"every_ms": die.between(5, 60)}),
+    "swizzle": Kind(0.08, 0.3, lambda die, around: {"every_ms": around.delays_ms(die, 0.2, 2)}),
     "crash": Kind(0.25, 0.3, _crash),
     "crash_majority": Kind(0.05, 0.2, _majority),
     "pause": Kind(0.15, 0.2, lambda die, around: {"node": _role(die, around)}),
     "slow_disk": Kind(
-        0.1, 0.4, lambda die, around: {"node": _role(die, around), "delay_ms": die.between(1, 50)}
+        0.1,
+        0.4,
+        lambda die, around: {
+            "node": _role(die, around),
+            "delay_ms": around.delays_ms(die, 0.02, 1),
+        },
     ),
     "clock_step": Kind(0.12, 0.4, _step),
     "clock_drift": Kind(0.1, 0.4, _drift),
     "clock_skew_beyond": Kind(
-        0.03, 0.2, lambda die, around: {"node": _role(die, around), "beyond_ms": die.between(1, 60)}
+        0.03,
+        0.2,
+        lambda die, around: {
+            "node": _role(die, around),
+            "beyond_ms": around.delays_ms(die, 0.1, 2),
+        },
     ),
     "slow_listener": Kind(0.2, 0.4, _slow_listener),
     "message_loss": Kind(0.1, 0.3, _messages),

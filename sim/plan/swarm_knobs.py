@@ -55,7 +55,7 @@ def cluster(knobs: Knobs) -> Table:
         "nodes": nodes,
         "voters": knobs.pick("voters", (3, 5) if nodes >= 5 else (3,)),
         "partitions": knobs.pick("partitions", (1, 1, 2, 3)),
-        "replicas": knobs.pick("replicas", (1, 1, 1, 3)),
+        "replicas": knobs.pick("replicas", (1, 1, 1, 1, 3)),
     }
 
 
@@ -90,7 +90,7 @@ def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
     delay_ms = knobs.die("delay_duration_ms").pick(DELAYS_MS[knobs.pick("scale", SCALES)])
     knobs.tell("delay_duration_ms", delay_ms)
     skew_ms = _times(knobs, "max_clock_skew_ms", delay_ms, (0.1, 0.1, 0.2, 0.3, 0.5, 1, 2))
-    timeout_ms = _times(knobs, "operation_timeout_ms", delay_ms, (4, 5, 6, 10), least=40)
+    timeout_ms = _times(knobs, "operation_timeout_ms", delay_ms, (3, 4, 5, 8), least=30)
     timeout_ms = max(timeout_ms, delay_ms + skew_ms + 2 * delay_ms)
     knobs.tell("operation_timeout_ms", timeout_ms)
     table: Table = {
@@ -117,21 +117,21 @@ def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
 
 
 MULTIPLES: Final[dict[str, tuple[tuple[float, ...], int]]] = {
-    "safe_time_interval_ms": ((0.2, 0.3, 0.5, 0.5, 0.8, 1.5), 2),
-    "resend_ms": ((0.2, 0.5, 1), 3),
+    "safe_time_interval_ms": ((0.3, 0.5, 0.5, 0.8, 0.8, 1.5), 2),
+    "resend_ms": ((0.3, 0.6, 1.2), 3),
     "election_timeout_ms": ((1, 2, 5), 15),
-    "lease_duration_ms": ((2, 4, 8), 30),
-    "lease_check_ms": ((0.25, 0.5, 1), 5),
+    "lease_duration_ms": ((3, 6, 12), 30),
+    "lease_check_ms": ((0.4, 0.7, 1), 5),
     "partition_idle_ms": ((0.5, 1, 4, 20), 3),
     "orphan_check_ms": ((1, 2, 10), 10),
     "tx_timeout_ms": ((5, 10, 20, 40), 50),
+    "lock_retry_ms": ((0, 0.05, 0.2), 0),
 }
 """Durations as multiples of DD, and the least of them in ms: short enough that elections, lost
 leases and recoveries happen within a load."""
 COUNTS: Final[dict[str, tuple[int, ...]]] = {
     "snapshot_entries": (5, 20, 200),
     "lock_retries": (0, 3, 3, 10),
-    "lock_retry_ms": (0, 1, 5),
     "ddl_attempts": (1, 3, 10, 10),
 }
 SOMETIMES: Final[tuple[tuple[str, float, tuple[float, ...]], ...]] = (
@@ -146,6 +146,8 @@ SOMETIMES: Final[tuple[tuple[str, float, tuple[float, ...]], ...]] = (
     ("orphan_answer_ms", 0.2, (0.5, 2)),
     ("orphan_sweep_ms", 0.2, (1, 5)),
     ("heartbeat_ms", 0.1, (0.1, 0.2)),
+    ("heartbeat_idle_ms", 0.15, (0.2, 0.5, 2)),
+    ("election_spread_ms", 0.2, (0.2, 1, 4)),
 )
 """Settings that follow from others unless they are drawn: share of worlds, multiples of DD."""
 

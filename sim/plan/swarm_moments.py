@@ -35,44 +35,47 @@ def _when(die: Die, around: Surroundings, moment: str, **more: Any) -> Table:
     return {"when": when, "from_ms": die.below(around.load_ms * 7 // 10)}
 
 
-def _stop(die: Die, node: str, longest_ms: int = 400) -> Table:
-    """A crash, with or without what was not synced, or a pause."""
-    stop: Table = {"node": node, "for_ms": die.between(5, longest_ms)}
+def _stop(die: Die, around: Surroundings, node: str) -> Table:
+    """A crash, with or without what was not synced, or a pause; some are short, some long."""
+    longest = die.pick((0.5, 2, 2, 6))
+    stop: Table = {"node": node, "for_ms": around.delays_ms(die, 0.1, longest)}
     if die.chance(0.4):
         return {"name": "pause", **stop}
     lost = {"lose_unsynced": True, "torn": die.below(3)} if die.chance(0.3) else {}
     return {"name": "crash", **stop, **lost}
 
 
-def _strike(die: Die, longest_ms: int = 400) -> Table:
+def _strike(die: Die, around: Surroundings) -> Table:
     """One message lost, late or doubled."""
     name = die.pick(("lost_message", "late_message", "doubled_message"))
-    return {"name": name} if name == "lost_message" else {
-        "name": name, "delay_ms": die.between(1, longest_ms)
-    }  # fmt: skip
+    if name == "lost_message":
+        return {"name": name}
+    return {"name": name, "delay_ms": around.delays_ms(die, 0.02, die.pick((0.5, 2, 8)))}
 
 
 # --- the ends of transactions ---------------------------------------------------------------------
 
 
 def _between_stamp_and_finish(die: Die, around: Surroundings) -> list[Table]:
-    return [{**_stop(die, "its node"), **_when(die, around, die.pick(POINTS))}]
+    return [{**_stop(die, around, "its node"), **_when(die, around, die.pick(POINTS))}]
 
 
 def _around_the_finish(die: Die, around: Surroundings) -> list[Table]:
     moment = die.pick(("finish sent", "finish delivered", "finished sent", "finished delivered"))
     node = die.pick(("its sender", "its receiver"))
-    return [{**_stop(die, node), **_when(die, around, moment)}]
+    return [{**_stop(die, around, node), **_when(die, around, moment)}]
 
 
 def _between_intent_and_cleanup(die: Die, around: Surroundings) -> list[Table]:
     moment = die.pick(("write-executed", "cleanup sent", "after-commit-ts"))
     node = "its receiver" if moment == "cleanup sent" else "its primary"
-    return [{**_stop(die, node), **_when(die, around, moment, plus_ms=die.pick((0, 0, 0.5, 3)))}]
+    return [
+        {**_stop(die, around, node), **_when(die, around, moment, plus_ms=die.pick((0, 0, 0.5, 3)))}
+    ]
 
 
 def _cleanup(die: Die, around: Surroundings) -> list[Table]:
-    strike = _strike(die)
+    strike = _strike(die, around)
     if die.chance(0.3):
         from_ms = die.between(1, around.load_ms * 7 // 10)
         return [{**strike, "kind": "cleanup", "count": die.between(1, 6), "from_ms": from_ms}]
@@ -82,7 +85,7 @@ def _cleanup(die: Die, around: Surroundings) -> list[Table]:
 def _recovery(die: Die, around: Surroundings) -> list[Table]:
     """The end of a transaction without its coordinator is disturbed itself."""
     moment = die.pick(("coordinator-recovery", "cleanup-resumed", "intent-resolved", "failover"))
-    again = {**_stop(die, "its node"), **_when(die, around, moment)}
+    again = {**_stop(die, around, "its node"), **_when(die, around, moment)}
     return [*_between_stamp_and_finish(die, around), {**again, "from_ms": 0}]
 
 
@@ -91,8 +94,8 @@ def _recovery(die: Die, around: Surroundings) -> list[Table]:
 
 def _lease_under_locks(die: Die, around: Surroundings) -> list[Table]:
     """A lease is not renewed while a transaction holds locks; its commit waits beyond the end."""
-    lost = {"name": "lease_loss", "place": "its partition", "for_ms": die.between(300, 1_500)}
-    held: Table = {"name": "pause", "node": "its node", "for_ms": die.between(100, 1_200)}
+    lost = {"name": "lease_loss", "place": "its partition", "for_ms": around.delays_ms(die, 4, 20)}
+    held: Table = {"name": "pause", "node": "its node", "for_ms": around.delays_ms(die, 1, 16)}
     return [
         {**lost, **_when(die, around, "write-executed")},
         {**held, **_when(die, around, die.pick(POINTS))},
@@ -102,12 +105,19 @@ def _lease_under_locks(die: Die, around: Surroundings) -> list[Table]:
 def _lease_end(die: Die, around: Surroundings) -> list[Table]:
     """At the end of a lease that is not renewed, its primary stops, or lags."""
     when: Table = {"moment": "lease-began", "nth": die.pick((1, 2, 4))}
-    end = {**when, "at": "expiration_ts", "plus_ms": die.between(-20, 5)}
+    end = {
+        **when,
+        "at": "expiration_ts",
+        "plus_ms": die.between(-2 * around.max_clock_skew_ms - 2, 5),
+    }
     from_ms = die.below(around.load_ms // 2)
     role = "its primary" if die.chance(0.2) else "its node"
-    then = {"name": "pause", "node": role, "for_ms": die.between(2, 60)}
+    then = {"name": "pause", "node": role, "for_ms": around.delays_ms(die, 0.1, 4)}
     lost = {"name": "lease_loss", "place": "its partition", "when": when, "from_ms": from_ms}
-    return [{**lost, "for_ms": 1_500}, {**then, "when": end, "from_ms": from_ms}]
+    return [
+        {**lost, "for_ms": 12 * around.delay_duration_ms},
+        {**then, "when": end, "from_ms": from_ms},
+    ]
 
 
 # --- leaders --------------------------------------------------------------------------------------
@@ -129,7 +139,7 @@ def _leader_dies(die: Die, around: Surroundings) -> list[Table]:
         ("update-logged", "meta storage leader"), ("leader-elected", "its node"),
         ("partition-submit delivered", "its receiver"),
     ))  # fmt: skip
-    return [{**_stop(die, node), **_when(die, around, moment)}]
+    return [{**_stop(die, around, node), **_when(die, around, moment)}]
 
 
 # --- schema changes -------------------------------------------------------------------------------
@@ -137,7 +147,7 @@ def _leader_dies(die: Die, around: Surroundings) -> list[Table]:
 
 def _ddl_messages(die: Die, around: Surroundings) -> list[Table]:
     moment = die.pick(("submit sent", "submitted sent", "submitted sent", "not-leader sent"))
-    return [{**_strike(die, 600), **_when(die, around, moment)}]
+    return [{**_strike(die, around), **_when(die, around, moment)}]
 
 
 def _cut_until_activation(die: Die, around: Surroundings) -> list[Table]:
@@ -157,25 +167,36 @@ def _pause_at_activation(die: Die, around: Surroundings) -> list[Table]:
     plus_ms = die.pick((-skew_ms - 2, -skew_ms, -2, 0))
     node = die.pick(("any node", f"primary of {die.pick(around.tables)}", "meta storage leader"))
     when = _when(die, around, "update-logged", at="activation_ts", plus_ms=plus_ms)
-    return [{"name": "pause", "node": node, "for_ms": die.between(2, 2 * skew_ms + 30), **when}]
+    return [
+        {
+            "name": "pause",
+            "node": node,
+            "for_ms": die.between(2, 2 * skew_ms + around.delay_duration_ms),
+            **when,
+        }
+    ]
 
 
 def _lookup(die: Die, around: Surroundings) -> list[Table]:
     """A look-up waits; its node then lags on, into a snapshot, or stops."""
     when = _when(die, around, die.pick(("completeness-wait", "catalog-version-awaited")))
     if die.chance(0.5):
-        lag = {"name": "learner_lag", "node": "its node", "for_ms": die.between(50, 600)}
+        lag = {"name": "learner_lag", "node": "its node", "for_ms": around.delays_ms(die, 1, 8)}
         return [{**lag, **when}]
-    return [{**_stop(die, "its node"), **when}]
+    return [{**_stop(die, around, "its node"), **when}]
 
 
 def _catch_up(die: Die, around: Surroundings) -> list[Table]:
     """A node stops again while it catches up with what it missed."""
     from_ms = die.between(1, around.load_ms // 2)
-    first = {**_stop(die, "any node", min(400, around.load_ms // 2)), "from_ms": from_ms}
+    first = {**_stop(die, around, "any node"), "from_ms": from_ms}
+    first["for_ms"] = min(first["for_ms"], around.load_ms - from_ms)
     moment = die.pick(("node-restarted", "node-restarted", "snapshot-installed"))
-    plus_ms = die.pick((0, 1, 10, 60))
-    return [first, {**_stop(die, "its node"), "when": {"moment": moment, "plus_ms": plus_ms}}]
+    plus_ms = die.pick((0, 1, around.delays_ms(die, 0.2, 2)))
+    return [
+        first,
+        {**_stop(die, around, "its node"), "when": {"moment": moment, "plus_ms": plus_ms}},
+    ]
 
 
 # --- clocks, and messages of every kind -----------------------------------------------------------
@@ -186,7 +207,7 @@ def _clock(die: Die, around: Surroundings) -> list[Table]:
     most = max(round(around.spare_skew_ms * ALL_SPARE * 1_000), 1)
     by_ms = die.between(1, most) / 1_000
     step: Table = {"name": "clock_step", "by_ms": -by_ms if die.chance(0.5) else by_ms}
-    step["for_ms"] = die.between(5, 600)
+    step["for_ms"] = around.delays_ms(die, 0.2, 8)
     if die.chance(0.5):
         plus_ms = die.below(around.delay_duration_ms + 1)
         node = die.pick(("any node", "meta storage leader"))
@@ -198,13 +219,18 @@ def _clock(die: Die, around: Surroundings) -> list[Table]:
 def _any_message(die: Die, around: Surroundings) -> list[Table]:
     kinds = [kind for kind in message_kinds() if not kind.startswith(OF_CLIENTS)]
     kind = die.pick(message_kinds() if die.chance(0.2) else kinds)
-    return [{**_strike(die), **_when(die, around, f"{kind} {SENT}")}]
+    return [{**_strike(die, around), **_when(die, around, f"{kind} {SENT}")}]
 
 
 def _stop_at_any_message(die: Die, around: Surroundings) -> list[Table]:
     kind = die.pick([each for each in message_kinds() if not each.startswith(OF_CLIENTS)])
     moment = f"{kind} {die.pick((SENT, DELIVERED))}"
-    return [{**_stop(die, die.pick(("its sender", "its receiver"))), **_when(die, around, moment)}]
+    return [
+        {
+            **_stop(die, around, die.pick(("its sender", "its receiver"))),
+            **_when(die, around, moment),
+        }
+    ]
 
 
 AIMED: Final[dict[str, Aimed]] = {

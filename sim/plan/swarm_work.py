@@ -105,6 +105,21 @@ def migrations(
     ]
 
 
+LATE: Final = "late"
+
+
+def late_table(knobs: Knobs, nodes: tuple[str, ...], load_ms: int) -> list[Table]:
+    """In some scenarios, a planned statement that makes the table `LATE`, which faults may name."""
+    die = knobs.die("late table")
+    if not die.chance(0.25):
+        knobs.tell("late table", OFF)
+        return []
+    at_ms = die.between(load_ms // 10, load_ms * 9 // 10)
+    knobs.tell("late table", f"at {at_ms} ms")
+    sql = f"CREATE TABLE {LATE} (id INT PRIMARY KEY, v INT);\n"
+    return [{"at_ms": at_ms, "node": die.pick(nodes), "sql": sql}]
+
+
 # --- clients -------------------------------------------------------------------------------------
 
 
@@ -122,7 +137,8 @@ def workloads(
     else:
         knobs.tell("ddl storm", OFF)
     if planned and _on(knobs, "transborder", 0.6):
-        made.append({"name": "transborder", "clients": 2, "keys": 5})
+        around: Table = {"before_ms": [1, max(delay_ms, 2)], "after_ms": [0, max(delay_ms, 2)]}
+        made.append({"name": "transborder", "clients": 2, "keys": 5, **around})
     if _on(knobs, "read own DDL", 0.2):
         pauses = [0, load_ms // 4]
         made.append({"name": "read_own_ddl", "operations": 3, "clients": 2, "pause_ms": pauses})
@@ -148,29 +164,29 @@ SHAPES: Final = {
 
 
 def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
-    clients = knobs.pick("clients", (10, 14, 18))
-    transactions = knobs.pick("transactions of each", (12, 16, 20))
-    most = knobs.pick("operations of a transaction", (1, 1, 1, 2, 4))
+    clients = knobs.pick("clients", (14, 18, 22))
+    transactions = knobs.pick("transactions of each", (14, 18, 22))
+    most = knobs.pick("operations of a transaction", (1, 1, 1, 1, 2, 4))
     die = knobs.die("pauses")
     pace_ms = load_ms / transactions
     idle = die.chance(0.2)
     knobs.tell("idle phases", "on" if idle else OFF)
-    keys = knobs.pick("keys", (5, 15, 30, 60))
+    keys = knobs.pick("keys", (5, 20, 40, 80))
     table: Table = {
         "name": "mixed",
         "clients": clients,
         "operations": transactions * (1 + most) // 2,
         "transaction_operations": [1, most],
         "transaction_tables": [1, 2],
-        "pause_ms": [0, 2 * pace_ms] if idle else [0, pace_ms / 2],
+        "pause_ms": [0, 2 * pace_ms] if idle else [0, 0.7 * pace_ms],
         "gap_ms": [0, delay_ms * knobs.pick("gap of DD", (0, 0, 0.02, 0.1))],
         **SHAPES[knobs.pick("shape", list(SHAPES))],
         "keys": keys,
         "hot_keys": min(2, keys) if die.chance(0.4) else 0,
-        "implicit": knobs.pick("implicit", (0.2, 0.5, 0.8)),
+        "implicit": knobs.pick("implicit", (0.3, 0.6, 0.9)),
         "fresh": knobs.pick("fresh", (0.0, 0.1, 0.5)),
         "session": knobs.pick("session", (0.0, 0.25, 1.0)),
-        "retries": knobs.pick("retries", (0, 2, 3)),
+        "retries": knobs.pick("retries", (0, 0, 1, 3)),
     }
     knobs.tell("hot keys", table["hot_keys"])
     table["values"] = knobs.pick("values of a column", (0, 0, 3, 12))

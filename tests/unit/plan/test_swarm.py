@@ -13,6 +13,7 @@ from ddlsim.checkers.assumptions import skew_beyond_bound
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
+from ddlsim.model.settings import SETTINGS
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.plan import swarm, swarm_faults, swarm_knobs, swarm_moments
 from ddlsim.plan.plan import plan
@@ -85,6 +86,30 @@ def test_every_knob_is_on_in_some_worlds_and_off_in_others() -> None:
     assert values["skew beyond CSmax"]["on"] < values["skew beyond CSmax"]["off"] / 5
     assert values["nodes"].keys() == {"3", "4", "5", "6", "7"}
     assert values["voters"].keys() == {"3", "5"}
+
+
+UNDRAWN: dict[str, str] = {}
+"""Settings that no world draws, and why."""
+
+
+def test_every_setting_is_drawn_unless_it_is_argued_why_not() -> None:
+    drawn: dict[str, set[int]] = {}
+    for seed in MANY:
+        for name, value in data(seed)["protocol"].items():
+            if name != "nodes":
+                drawn.setdefault(name, set()).add(value)
+    assert set(SETTINGS) - drawn.keys() == set(UNDRAWN)
+    assert [name for name, values in drawn.items() if len(values) == 1] == []
+
+
+def test_faults_raise_a_delay_duration_and_lower_it() -> None:
+    changes = [
+        (fault["to"], data(seed)["protocol"]["delay_duration_ms"])
+        for seed in MANY
+        for fault in faults_of(seed)
+        if fault["name"] == "setting_change" and fault["key"] == "delay_duration_ms"
+    ]
+    assert {to > before for to, before in changes} == {True, False}
 
 
 def test_every_kind_of_fault_and_of_client_is_drawn() -> None:
