@@ -15,15 +15,18 @@ def alive(cluster: Cluster) -> dict[str, Server]:
     return {name: server for name, server in cluster.servers.items() if hosts[name].alive}
 
 
-def at_rest(cluster: Cluster) -> bool:
-    """Whether all nodes run, none has locks or intents left, and replicas have applied the same."""
+def has_open_work(cluster: Cluster) -> bool:
+    """Whether some node does not run, or has locks or intents left."""
     servers = alive(cluster)
     if len(servers) < len(cluster.servers):
-        return False
-    if any(server.replica.has_open_work for server in servers.values()):
-        return False
+        return True
+    return any(server.replica.has_open_work for server in servers.values())
+
+
+def replicas_agree(cluster: Cluster) -> bool:
+    """Whether all replicas of each partition have applied the same."""
     applied: dict[PartitionId, int] = {}
-    for server in servers.values():
+    for server in alive(cluster).values():
         for place, partition in server.replica.partitions.items():
             if applied.setdefault(place, partition.applied_index) != partition.applied_index:
                 return False

@@ -14,7 +14,7 @@ from ddlsim.cluster.clients import ClientHost, ProgramRunner
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.designs import declared, design
 from ddlsim.cluster.faults import ClusterFaults
-from ddlsim.cluster.final_state import alive, at_rest, read_back
+from ddlsim.cluster.final_state import alive, has_open_work, read_back, replicas_agree
 from ddlsim.cluster.nemesis import Nemesis, awaits_moments
 from ddlsim.cluster.timeline import Timeline
 from ddlsim.garbage import collected_seldom
@@ -36,6 +36,10 @@ from ddlsim.units import US_PER_MS
 
 SLICE_US: Final = 50_000
 """Simulated time between two looks of the drain whether everything has ended."""
+REGULAR_LOOKS: Final = 20
+ODD_SLICE_US: Final = 51_437
+"""The same after so many looks at which nothing but an idle command was under way: where these
+come every 5 ms, say, each regular look may meet one."""
 
 
 def run(plan: Plan, *, events_max: int = FOREVER) -> History:
@@ -183,8 +187,14 @@ class Run:
     def _drain(self) -> None:
         """Run until all work has ended or the drain is over; record what never completed."""
         deadline_us = self.plan.load_until_us + self.plan.drain_us
-        while self.loop.now_us < deadline_us and not self._at_rest():
-            self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us), self._events_max)
+        disagreed = 0
+        while self.loop.now_us < deadline_us:
+            if self._work_is_over():
+                if replicas_agree(self.cluster):
+                    break
+                disagreed += 1
+            slice_us = SLICE_US if disagreed <= REGULAR_LOOKS else ODD_SLICE_US
+            self.loop.run(min(self.loop.now_us + slice_us, deadline_us), self._events_max)
         for client in self._clients.values():
             for op, (do, node) in client.open.items():
                 waits_for = f"an answer to {do.__struct_config__.tag} from {node}"
@@ -198,11 +208,11 @@ class Run:
             for tx, what in server.replica.left_open():
                 self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
 
-    def _at_rest(self) -> bool:
-        """Whether every client is done and the cluster is at rest."""
+    def _work_is_over(self) -> bool:
+        """Whether every client is done, all nodes run, and no transaction left anything open."""
         if self._steps.unfinished or not all(program.finished for program in self._programs):
             return False
-        return at_rest(self.cluster)
+        return not has_open_work(self.cluster)
 
     # --- the history's header, the trace ----------------------------------------------------------
 

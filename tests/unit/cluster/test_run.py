@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.cluster.designs import BadDesignError, declared, design, rules_of, with_fields
-from ddlsim.cluster.run import run
+from ddlsim.cluster.run import SLICE_US, run
 from ddlsim.history.events import Ok, RowFinal, SafeTimeAdvanced, TxCommitted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
@@ -232,6 +232,21 @@ def test_drain_waits_for_intents_and_locks() -> None:
         ("n2", 1),
         ("n3", 2),
     ]
+
+
+def test_drain_ends_though_idle_commands_come_with_each_regular_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted: with regular looks alone some replica has always to apply the last command yet."""
+    text = "[cluster]\nreplicas = 3\n[network]\nlatency_ms = 0.2\n"
+    made = planned(
+        text, programs=(program(LATE),), load_until_us=Micros(301_050), drain_us=ms(4_000)
+    )
+    for node in made.nodes:
+        node.settings["partition_idle_ms"] = 5
+    assert run(made).end_us < ms(2_000)
+    monkeypatch.setattr("ddlsim.cluster.run.ODD_SLICE_US", SLICE_US)
+    assert run(made).end_us == Micros(4_301_050)
 
 
 # --- reading back --------------------------------------------------------------------------------
