@@ -95,6 +95,10 @@ class Participant:
         else:
             active.seen_us = self.node.watch.now_us
 
+    def is_active(self, tx: TxId) -> bool:
+        """Whether a transaction has not ended on this node."""
+        return tx in self._active
+
     def is_new(self, tx: TxId, op: str, lease_start: Timestamp) -> bool:
         """Whether a write was not executed under this lease: a copy must not undo a later one.
 

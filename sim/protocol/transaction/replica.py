@@ -208,6 +208,8 @@ class Replica:
         if reason is not None:
             return Operated(clock.now(), op_ts, reason)
         answered = await self._with_locks(sender, request, local, current, op_ts)
+        if not self.participant.is_active(tx):  # it has ended meanwhile: its locks were released
+            self.locks.release_all(tx)
         if request.one_phase and answered is not None:
             self._one_phase_ended(request, answered)
         return answered

@@ -240,3 +240,15 @@ def test_a_copy_of_a_read_changes_nothing() -> None:
     assert first.rows == ()
     primary.end(OLD, timestamp(90))
     assert not primary.replica.has_open_work
+
+
+def test_an_operation_of_a_transaction_that_has_ended_meanwhile_keeps_no_locks() -> None:
+    """It retried a refused lock when the clean-up came, and was granted it after that."""
+    primary = Primary(lock_retries=1, lock_retry_ms=5)
+    primary.put(OLD, 1, 5)
+    primary.send(YOUNG, "put", 1, (1, 6))
+    primary.later(1)
+    primary.replica.participant.release(YOUNG)
+    primary.ended(OLD)
+    primary.later(20)
+    assert not primary.replica.locks.any_held
