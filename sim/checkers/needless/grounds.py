@@ -1,10 +1,10 @@
 """What must justify an abort for another reason than the schema in the history; part of I11.
 
 A lock is refused because an older transaction may have held it, or an intent is there whose lock
-was lost with its lease; a lease is over because one ended;
-what timed out took as long as its time limit; what was unreachable was so by a fault, a loss, or
-for as long as an operation may take. What a history cannot decide is not judged: in a run that
-holds messages back or loses them (not `calm`), or after a fault, any node may be silent for long.
+was lost with its lease; a lease is over because one ended; what timed out took as long as its time
+limit; what was unreachable was so for as long as an operation may take, or refused by a node that
+had crashed. What a history cannot decide is not judged: in a run that holds messages back or loses
+them (not `calm`), or after a fault, any node may be silent for long.
 
 Refused rows and columns are judged in `row_grounds`. A history of an earlier version lacks the
 names that operations use, which leaves some reasons undecided; `undecided` counts them.
@@ -37,7 +37,7 @@ from ddlsim.history.events import (
     Unknown,
     WriteExecuted,
 )
-from ddlsim.history.world_events import LeaseBegan, SettingChanged, TxRecovered
+from ddlsim.history.world_events import LeaseBegan, NodeCrashed, SettingChanged, TxRecovered
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms
@@ -81,6 +81,11 @@ class Grounds:
             return True
         return any(event.at_us <= at_us for event in self.case.faults)
 
+    @property
+    def staged(self) -> bool:
+        """Whether messages may have been held back by a script."""
+        return not self.case.of_cluster.get("calm")
+
     def limit_us(self, key: str) -> int:
         """The smallest value of a time limit that any node ever had; 0 where it is not known."""
         values = self.case.settings(key)
@@ -99,6 +104,19 @@ class Grounds:
         if took_us >= limit_us:
             return None
         return f"it was {_ms(took_us)} ms old, and {key} is {_ms(limit_us)}"
+
+    def sooner_than(self, key: str, tx: Transaction, reason: str) -> str | None:
+        """Why no operation that failed for a reason can have used up its time, if so."""
+        limit_us, longest_us = self.limit_us(key), None
+        for op in tx.ops:
+            operation = self.case.operations.get(op)
+            invoked = None if operation is None else operation.invoked
+            ended = None if operation is None else operation.ended
+            if invoked is not None and isinstance(ended, Failed) and ended.reason == reason:
+                longest_us = max(longest_us or 0, ended.at_us - invoked.at_us)
+        if longest_us is None or longest_us >= limit_us:
+            return None
+        return f"no operation of it took {_ms(limit_us)} ms, which {key} is"
 
     def groups(self, tx: Transaction) -> list[str]:
         """The partitions' groups of every table that it had to do with."""
@@ -263,17 +281,25 @@ def _lease_ended(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needl
 
 
 def _never_answered(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """No answer within an operation's time limit; sooner only where something is broken."""
-    shorter = grounds.shorter_than("operation_timeout_ms", tx, aborted)
-    if shorter is None or grounds.disturbed(aborted.at_us):
+    """No answer within an operation's time limit; a dead node alone refuses sooner.
+
+    A read-only transaction asks one replica after the other until its time is over.
+    """
+    sooner = grounds.sooner_than("operation_timeout_ms", tx, aborted.reason)
+    sooner = sooner or grounds.shorter_than("operation_timeout_ms", tx, aborted)
+    faults = grounds.case.faults
+    died = any(isinstance(one, NodeCrashed) and one.at_us <= aborted.at_us for one in faults)
+    if sooner is None or (tx.read_ts is None and (died or grounds.staged)):
         return None
-    return Needless("no-fault", f"{shorter}, and nothing was broken, lost or held back by then")
+    return Needless("no-fault", f"{sooner}, and no node that it asked had crashed by then")
 
 
 def _no_primary(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """A coordinator looks for a primary for as long as an operation may take."""
-    shorter = grounds.shorter_than("operation_timeout_ms", tx, aborted)
-    return None if shorter is None else Needless("too-early", shorter)
+    sooner = grounds.shorter_than("operation_timeout_ms", tx, aborted)
+    if tx.read_ts is None:
+        sooner = sooner or grounds.sooner_than("operation_timeout_ms", tx, aborted.reason)
+    return None if sooner is None else Needless("too-early", sooner)
 
 
 def _timed_out(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import Failed, Invoked, LockWaited, Ok, SafeTimeAdvanced, Unknown
+from ddlsim.history.events import (
+    Failed,
+    Invoked,
+    LockWaited,
+    Ok,
+    SafeTimeAdvanced,
+    TxBegan,
+    Unknown,
+)
 from ddlsim.history.world_events import FaultBegan, LeaseBegan, NodeCrashed, TxRecovered
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
@@ -151,13 +159,46 @@ def test_primary_expired_needs_a_lease_that_ended_or_moved(
 
 @pytest.mark.parametrize(
     ("at", "before", "found"),
-    [(1009, None, ["no-fault"]), (1010, None, []), (30, breaks, []), (30, too_late, ["no-fault"])],
+    [
+        (1009, None, ["no-fault"]),
+        (1010, None, []),
+        (30, dies, []),
+        (30, breaks, ["no-fault"]),  # what is lost is not refused
+        (30, too_late, ["no-fault"]),
+    ],
 )
-def test_node_unreachable_needs_a_fault_or_the_time_limit(
+def test_node_unreachable_needs_a_crash_or_the_time_limit(
     at: float, before: Any, found: list[str]
 ) -> None:
     assert aborted("NODE_UNREACHABLE", at, before=before) == found
     assert aborted("NODE_UNREACHABLE", at, before=before, calm=False) == []
+
+
+def failed(reason: str, *spans: tuple[float, float], read_ts: int | None = None) -> list[str]:
+    """T begins at 10, its operations last so long, and it is aborted at 3000; n2 has crashed."""
+    story = world()
+    story.table()
+    story.add(10, TxBegan, "T", "n1", ts(10), False, read_ts)
+    dies(story, 1)
+    for number, (begin, end) in enumerate(spans):
+        op = f"T.{number}"
+        story.add(begin, Invoked, "client of T", op, "T", "n1", "get", table="t", key="x")
+        story.add(end, Failed, "client of T", op, reason)
+    story.abort("T", 3000, reason)
+    return kinds(story)
+
+
+def test_a_read_only_transaction_asks_replicas_until_its_time_is_over() -> None:
+    assert failed("NODE_UNREACHABLE", (2000, 2999), read_ts=ts(5)) == ["no-fault"]
+    assert failed("NODE_UNREACHABLE", (2000, 3000), read_ts=ts(5)) == []
+    assert failed("NODE_UNREACHABLE", (2000, 2001)) == []  # a dead node refuses
+
+
+def test_a_primary_is_looked_for_until_the_time_of_an_operation_is_over() -> None:
+    assert failed("PRIMARY_MISSING", (2000, 2999)) == ["too-early"]
+    assert failed("PRIMARY_MISSING", (2000, 3000)) == []
+    assert failed("PRIMARY_MISSING", (2000, 3000), (2999, 3000)) == []  # with the one before
+    assert failed("PRIMARY_MISSING", (2000, 2999), read_ts=ts(5)) == []
 
 
 @pytest.mark.parametrize(("reason", "limit"), [("PRIMARY_MISSING", 1000), ("TX_TIMED_OUT", 2000)])
