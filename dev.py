@@ -152,8 +152,8 @@ def test(args: list[str]) -> int:
     if "bench" in args:
         more += ["-s"]  # shows the figures, one process after the other
     elif all(a.startswith("-") for a in more) and ONE_PROCESS.isdisjoint(more):
-        # one worker more than cores: much of what Spark's tests take is waiting
-        workers = str((os.cpu_count() or 1) + 1)
+        # more workers than cores: much of what tests of processes and of Spark take is waiting
+        workers = str((os.cpu_count() or 1) + 2)
         more += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
     return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
 

@@ -25,7 +25,9 @@ settings.load_profile("ci")
 LONG_FIRST = (
     *("tests/spark/", "tests/unit/analysis/", "tests/unit/cli/", "tests/scenarios/"),
     "tests/house/",
-    *("tests/property/", "tests/unit/verify/", "tests/fuzz/", "tests/unit/docs/"),
+    *("tests/unit/mutation/", "tests/unit/plan/", "tests/unit/shrink/", "tests/unit/search/"),
+    *("tests/property/", "tests/unit/verify/", "tests/determinism/", "tests/ledger/"),
+    *("tests/fuzz/", "tests/unit/docs/"),
 )
 
 
@@ -52,10 +54,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
+gc.disable()  # until all is collected
+
+
 def pytest_collection_finish() -> None:
     """Exempt what collection made from garbage collection: it lives as long as the process."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 TOOLS = "tests/house/test_tools.py"

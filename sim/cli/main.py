@@ -13,11 +13,14 @@ from ddlsim.cli import arguments, signals, streams
 from ddlsim.cli.problems import BAD_INPUT, CRASHED, INTERRUPTED, PIPE_CLOSED, InputError, note
 from ddlsim.extras import needed_by
 from ddlsim.files import FREE, is_full
+from ddlsim.garbage import collect_seldom
 from ddlsim.problems import BadInputError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit code of one command."""
+    """The exit code of one command; without `argv` of the one that this process is for."""
+    if argv is None:
+        collect_seldom()
     words = list(sys.argv[1:] if argv is None else argv)
     streams.opened()
     try:

@@ -25,6 +25,8 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NoReturn
 
+from ddlsim.garbage import collect_seldom
+
 PR_SET_PDEATHSIG: Final = 1
 ORPHANED: Final = 78
 """The exit code of a process whose parent has ended."""
@@ -44,6 +46,7 @@ def begin() -> None:
     """Set up a process that `multiprocessing` has spawned; call it before anything else."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "only a worker ends with its parent"
+    collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _silence()
     _end_with(parent.pid, parent.join)

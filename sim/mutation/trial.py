@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from ddlsim.execute.workers import Lifeline, death, fork
+from ddlsim.garbage import collect_seldom
 from ddlsim.model.records import Record
 from ddlsim.mutation.course import Course, Surveyed, packed
 from ddlsim.mutation.loader import Reached, install, install_counts
@@ -123,6 +124,7 @@ def _serve(sender: Connection, lifeline: Lifeline, work: Work, cpu_s: float | No
     try:
         lifeline.in_child()
         gc.freeze()
+        collect_seldom()
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         if cpu_s is not None:
             most = int(cpu_s) + LAST_RESORT_S

@@ -43,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A sweep of 3 cells and 40 seeds that nothing has disturbed."""
     folder = tmp_path_factory.mktemp("whole")
     file = sweep_file(folder, 40)
-    done = sweep(file, folder / "out", "--jobs", "2")
+    done = sweep(file, folder / "out", "--jobs", "1")
     assert done.code == 0, done.err
     return file, folder / "out"
 
@@ -79,7 +79,7 @@ def test_every_table_has_its_provenance(whole: tuple[str, Path]) -> None:
 def test_the_command_of_the_provenance_gives_the_same_rows(tmp_path: Path) -> None:
     """Where the rows go, and who runs them, is left to whoever says it again."""
     file = sweep_file(tmp_path, 6)
-    assert sweep(file, tmp_path / "one", "--seeds", "2..3", "--jobs", "2").code == 0
+    assert sweep(file, tmp_path / "one", "--seeds", "2..3", "--jobs", "1").code == 0
     first = command_in(tmp_path / "one")
     assert shlex.split(first) == ["ddlsim", "sweep", file, "--seeds", "2..3"]
     again = [*shlex.split(first)[1:], "--out", str(tmp_path / "two"), "--jobs", "1"]
@@ -116,9 +116,9 @@ def command_in(directory: Path) -> str:
 def test_any_number_of_processes_gives_the_same_bytes(
     whole: tuple[str, Path], tmp_path: Path
 ) -> None:
-    for jobs in ("1", "3"):
-        assert sweep(whole[0], tmp_path / jobs, "--jobs", jobs).code == 0
-        assert rows_bytes(tmp_path / jobs) == rows_bytes(whole[1])
+    """Of one process, of three, and, in the tests that kill some, of two."""
+    assert sweep(whole[0], tmp_path / "out", "--jobs", "3").code == 0
+    assert rows_bytes(tmp_path / "out") == rows_bytes(whole[1])
 
 
 def test_a_finished_sweep_is_not_run_again(whole: tuple[str, Path]) -> None:

@@ -142,7 +142,7 @@ def test_vacuous_is_5(tmp_path: Path) -> None:
 
 
 def test_the_worst_of_several_seeds_counts() -> None:
-    told = document("negative/no_commit_check", "--seeds", "0..4")
+    told = document("negative/no_commit_check", "--seeds", "0..4", "--jobs", "1")
     outcomes = [row["outcome"] for row in told["runs"]]
     assert told["outcome"] == ("violated" if "violated" in outcomes else "ok")
     assert [row["seed"] for row in told["runs"]] == [0, 1, 2, 3, 4]
@@ -424,7 +424,9 @@ def test_one_seed_leaves_its_history_and_a_summary(tmp_path: Path) -> None:
 
 
 def test_many_seeds_leave_the_first_and_those_that_failed(tmp_path: Path) -> None:
-    told = document("negative/no_commit_check", "--seeds", "0..9", "--out", str(tmp_path))
+    told = document(
+        "negative/no_commit_check", "--seeds", "0..9", "--jobs", "1", "--out", str(tmp_path)
+    )
     failed = {row["seed"] for row in told["runs"] if row["outcome"] == "violated"}
     kept = {path.name for path in tmp_path.iterdir()} - {"summary.json"}
     assert kept == {f"seed-{seed}.jsonl" for seed in failed | {0}}
