@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import Final
+
+STATUSES: Final = {"violated": "violation", "stuck": "stuck"}
+"""The keys of a scenario's `expect` that name judges, with the status of what these find."""
 
 
 class Outcome(Enum):

@@ -15,6 +15,7 @@ import msgspec
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
+from ddlsim.checkers.outcome import STATUSES
 from ddlsim.cli import list_shapes, shapes, shapes_hunt, shapes_shrink
 from ddlsim.lint import document as lint
 from ddlsim.model import probes
@@ -25,7 +26,7 @@ from ddlsim.mutants.base import MUTANTS
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.registry import Registry
 from ddlsim.scenario.config import NodeClock, NodeProtocol
-from ddlsim.scenario.expect import STATUSES, WORDS
+from ddlsim.scenario.expect import WORDS
 from ddlsim.scenario.faults import FaultTimes
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.rules import fields_of_designs, is_number, rules_of

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.outcome import STATUSES
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario.findings import described
 from ddlsim.scenario.positions import Path
@@ -17,8 +18,6 @@ from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.strategies.base import STRATEGIES
 
 WORDS: Final = ("ok", "stuck", "vacuous")
-STATUSES: Final = {"violated": "violation", "stuck": "stuck"}
-"""The keys that name judges, with the status of what these find."""
 
 
 def judges_expected(expect: str | Mapping[str, Any]) -> tuple[str, ...]:

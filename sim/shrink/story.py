@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
+from ddlsim.checkers.outcome import STATUSES
 from ddlsim.checkers.signature import signature_of
 from ddlsim.history.events import (
     DdlDecided,
@@ -23,7 +24,6 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted, TxRecovered
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.scenario.expect import STATUSES
 from ddlsim.scenario.tomltext import toml_text, toml_value
 from ddlsim.shrink.data import STAGING, Data, Table, steps_of
 from ddlsim.shrink.trial import Shown

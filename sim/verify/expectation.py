@@ -6,10 +6,9 @@ from typing import Any
 from msgspec import structs
 
 from ddlsim.checkers.judge import Violation
-from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.checkers.outcome import STATUSES, Outcome, worst
 from ddlsim.checkers.signature import signature_of
 from ddlsim.model.records import Record
-from ddlsim.scenario.expect import STATUSES
 from ddlsim.verify.row import RunRow
 
 
