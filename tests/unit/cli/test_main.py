@@ -132,3 +132,17 @@ def test_a_reader_that_goes_away_is_no_trouble() -> None:
     )
     assert done.stderr == ""
     assert done.returncode in {0, 141}  # 0 where all was written before the reader went
+
+
+SELDOM = (
+    "import gc, sys; from ddlsim.cli import main\n"
+    "before = gc.get_threshold(); main(GIVEN); print(gc.get_threshold() == before)"
+)
+
+
+@pytest.mark.parametrize(("given", "same"), [("", False), ("['--version']", True)])
+def test_only_a_process_of_the_program_collects_garbage_seldom(given: str, same: bool) -> None:
+    """A caller of `main` keeps its own thresholds."""
+    words = [sys.executable, "-c", SELDOM.replace("GIVEN", given), "--version"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == str(same)
