@@ -49,7 +49,7 @@ from ddlsim.model.ddl import (
     Statement,
 )
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
-from ddlsim.model.schema import Column, SchemaObject, Table, View, Zone
+from ddlsim.model.schema import Column, ColumnType, SchemaObject, Table, Value, View, Zone
 
 CLAUSES: Final = ("98.def.1", "110.compat.compound")
 NEW: Final = 0
@@ -375,8 +375,14 @@ def _by_meaning(shape: Shape | None) -> Shape | None:
 
 
 def _column(spec: ColumnSpec, *, is_key: bool) -> Column:
-    nullable = spec.nullable and not is_key
-    return Column(NEW, spec.name, spec.type, nullable, spec.default, spec.default)
+    nullable, default = spec.nullable and not is_key, _written(spec.default, spec.type)
+    return Column(NEW, spec.name, spec.type, nullable, default, default)
+
+
+def _written(default: Value, type_: ColumnType) -> Value:
+    """A default as its column keeps it when retyped: a decimal has all digits of its scale."""
+    datum = read(default, type_)
+    return default if datum is None or datum.kind != "decimal" else str(datum.content)
 
 
 # --- actions of ALTER TABLE -----------------------------------------------------------------------
@@ -446,7 +452,7 @@ def _altered(shape: Shape, before: Column, action: AlterColumn) -> Shape:
     nullable = before.nullable if action.nullable is None else action.nullable
     in_key = before.name in shape.key
     _must(not in_key or (type_ == before.type and not nullable), f"{before.name!r} is of the key")
-    default = action.default if action.sets_default else before.default
+    default = _written(action.default, type_) if action.sets_default else before.default
     after = replace(before, type=type_, nullable=nullable, default=default)
     columns = tuple(after if one is before else one for one in shape.columns)
     return shape._replace(columns=columns)

@@ -18,7 +18,7 @@ from ddlsim.protocol.commands import SafeTimeSync
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSync
 from ddlsim.protocol.partition.partition import Intent
-from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import NOTHING, Found
@@ -89,7 +89,15 @@ class Readers:
         node.clock.update(read_ts)
         if primary and group.is_leader and group.last_stamp <= local.machine.safe_ts:
             return  # nothing is on its way
-        await self.replicas.run(local, SafeTimeSync())
+        submitted = self.replicas.submit(local, SafeTimeSync())
+        if not isinstance(submitted, Submission):
+            return
+        result = self.replicas.result_of(submitted)
+        if group.is_alone:
+            await result
+        else:  # a command that is on its way may be enough
+            node.spawn(result)
+            await self.replicas.safe_time_reaches(local, read_ts)
 
     async def _seen(self, local: LocalReplica, request: Read, key: Key) -> Found:
         """The version of a row at read_ts; an intent may be one that is committed already."""

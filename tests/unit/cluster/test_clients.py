@@ -7,6 +7,7 @@ from ddlsim.history.events import (
     Failed,
     Invoked,
     Ok,
+    ReadExecuted,
     ReadTimeChosen,
     TxAborted,
     TxBegan,
@@ -99,6 +100,31 @@ def test_a_coordinator_waits_for_a_chosen_time_that_lies_ahead() -> None:
     (began,) = [one for one in history.events if isinstance(one, TxBegan)]
     assert began.at_us == ms(70)
     assert history.probes["read-time-awaited"] == 1
+
+
+BEHIND_A_WRITE = """
+[cluster]
+replicas = 3
+[network]
+latency_ms = 5
+[[leader]]
+group = "t/0"
+node = "n1"
+"""
+
+
+def test_a_read_at_the_primary_waits_for_what_is_under_way_and_no_longer() -> None:
+    """The write of 300 is stored at 310; a command of the read's own would be at 313."""
+    history = run(
+        program(transaction(PUT, implicit=True), transaction(PUT, implicit=True, pause_us=ms(290))),
+        program(
+            transaction(GET, implicit=True, read_only=True, as_of_ms=-4, pause_us=ms(303)),
+            client="d",
+        ),
+        text=BEHIND_A_WRITE,
+    )
+    (read,) = [event for event in history.events if isinstance(event, ReadExecuted)]
+    assert (read.node, read.at_us) == ("n1", ms(310))
 
 
 # --- programs ------------------------------------------------------------------------------------
