@@ -26,6 +26,9 @@ def value_of(column: Column, seed: int) -> Value:
         return number / 2
     if name == "BOOLEAN":
         return number % 2 == 0
+    if name == "TIMESTAMP":
+        return f"2024-02-29 12:00:{number % 60:02}"
+    assert name == "VARCHAR", f"no value for a column of {column.type}"
     return str(number)
 
 
