@@ -150,14 +150,15 @@ def past(
     t = story.table()
     client = "c" if session else None
     for tx, at in (("A", 10), ("B", 20)):
-        story.write(tx, t, "x", at, client=more.get("writer", "c"))
+        story.write(tx, t, "x", at - 1, client=more.get("writer", "c"))
         story.commit(tx, at, client=more.get("writer", "c"))
     story.ddl("D", t, add_column(2, "w"), tu=30, ack=32, client=more.get("author", "d"))
     story.begin("P", 40, client=client, read_at=read_at, session=session)
     read: Any = story.scan if more.get("scan") else story.read
     found: Any = {"x": shown} if shown else {}
     key: Any = (41, found) if more.get("scan") else ("x", 41, shown)
-    read("P", t, *key, version=version, **({"client": client} if client else {}))
+    named = {"client": client} if client else {}
+    read("P", t, *key, version=version, op_ts=read_at, **named)
     return story
 
 
