@@ -1,21 +1,28 @@
-"""Signatures: equal for one hole in whatever world, different for different holes."""
+"""Signatures: equal for one hole in whatever world, different for holes that break differently."""
 
 import tomllib
-from itertools import combinations
+from itertools import chain, combinations
 
 import pytest
+from msgspec import structs
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.checkers.signature import Signature, signature_of
+from ddlsim.cluster.designs import rules_of, with_fields
 from ddlsim.cluster.run import run
+from ddlsim.model.design import DesignHeader
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.shipped import shipped
+from ddlsim.strategies.base import STRATEGIES
 
 FINDINGS = [name for name in shipped() if name.startswith("findings/")]
+ONE_SYMPTOM = [{"F-16", "F-22"}, {"F-19", "F-20", "F-21"}]
+"""Different open rules let the same promise break without a cycle: stamps follow the log (I12), a
+node uses the version in force (I1). A history shows the broken promise; the design, the rule."""
 
 
 def violation(
@@ -44,11 +51,29 @@ def finding_of(name: str) -> tuple[str, Signature]:
     return wanted, next(signature_of(one) for one in found if one.status == wanted)
 
 
-def test_findings_have_different_signatures() -> None:
-    shown = dict(map(finding_of, FINDINGS))
+def literal_with(rules: dict[str, str]) -> DesignHeader:
+    """The design `iep_literal` with these rules in its fields."""
+    chosen = with_fields(STRATEGIES.get("iep_literal"), rules)
+    return structs.replace(chosen.header, rules=rules_of(chosen))
+
+
+def test_findings_have_different_signatures_unless_they_share_a_symptom() -> None:
+    shown = {status.removeprefix("finding:"): one for status, one in map(finding_of, FINDINGS)}
     assert len(shown) == len(FINDINGS)
-    same = [pair for pair in combinations(shown, 2) if shown[pair[0]] == shown[pair[1]]]
-    assert same == []
+    same = [set(pair) for pair in combinations(shown, 2) if shown[pair[0]] == shown[pair[1]]]
+    assert same == [set(pair) for ids in ONE_SYMPTOM for pair in combinations(sorted(ids), 2)]
+
+
+@pytest.mark.parametrize("ids", ONE_SYMPTOM, ids=lambda ids: ",".join(sorted(ids)))
+def test_findings_with_one_symptom_are_known_apart_by_the_design(ids: set[str]) -> None:
+    """Where `iep_literal` takes the closing rules of all others, each is the only one left."""
+    tables = {one.id: one for one in findings.described() if one.id in ids}
+    assert len({one.signature for one in tables.values()}) == 1
+    for left in ids:
+        others = [tables[one].closing for one in sorted(ids - {left})]
+        design = literal_with(dict(chain.from_iterable(one.items() for one in others)))
+        concerned = {one.id for one in findings.known() if one.concerns(design)}
+        assert concerned & ids == {left}
 
 
 @pytest.mark.parametrize("name", ["findings/F-1", "findings/F-9"])
