@@ -19,8 +19,8 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NoReturn
@@ -122,19 +122,40 @@ def death(code: int) -> str:
 
 
 def fork() -> int:
-    """Fork, as `os.fork` does; signals that end a command wait until it is done.
+    """Fork, as `os.fork` does; the handlers of signals that end a command run after it.
 
     Python drops an exception that is raised while it calls what modules have registered for a fork,
-    and a KeyboardInterrupt with it.
+    and a KeyboardInterrupt with it. To block the signals would not do: where there are other
+    threads, the kernel has one of them take the signal, and the handler runs in this one.
     """
-    ending = {getattr(signal, name) for name in ENDING}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+    with _handlers_later(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
+        return os.fork()
+
+
+@contextmanager
+def _handlers_later() -> Iterator[None]:
+    """Call Python's handlers of `ENDING` after the block, and not in a process forked in it.
+
+    Handlers run in the main thread alone, so a block in another thread is not disturbed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: set[int] = set()
+    here = os.getpid()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads; the child has none
-            return os.fork()
+        with ExitStack() as restored:
+            for number in (getattr(signal, name) for name in ENDING):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    restored.callback(signal.signal, number, handler)
+                    signal.signal(number, lambda number, _frame: caught.add(number))
+            yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if os.getpid() == here:
+            for number in caught:
+                signal.raise_signal(number)
 
 
 def process(target: Callable[..., None], *words: Any) -> SpawnProcess:

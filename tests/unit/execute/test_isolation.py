@@ -4,6 +4,8 @@ import contextlib
 import faulthandler
 import os
 import signal
+import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -116,25 +118,49 @@ def test_isolated_without_fork_gives_the_same_rows(monkeypatch: pytest.MonkeyPat
     assert rows_of(JOBS, Limits()) == forked
 
 
-INTERRUPTS: list[int] = []
-"""What is sent to this process behind its next forks, while Python still works at them."""
+INTERRUPTS: list[Callable[[], None]] = []
+"""What interrupts this process behind its next forks, while Python still works at them."""
 
 
 def interrupt() -> None:
     if INTERRUPTS:
-        os.kill(os.getpid(), INTERRUPTS.pop())
+        INTERRUPTS.pop()()
 
 
 os.register_at_fork(after_in_parent=interrupt)
 
 
-def test_an_interrupt_during_a_fork_is_not_lost() -> None:
+def in_this_thread() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def another_thread() -> Callable[[], None]:
+    """A function that has a thread, begun now, take an interrupt; Python's handler runs in the main
+    thread. The kernel has other threads take what is sent to the process and blocked here."""
+    due, taken = threading.Event(), threading.Event()
+
+    def take() -> None:
+        due.wait()
+        in_this_thread()
+        taken.set()
+
+    def interrupts() -> None:
+        due.set()
+        taken.wait()
+
+    threading.Thread(target=take, daemon=True).start()
+    return interrupts
+
+
+@pytest.mark.parametrize("begin", [lambda: in_this_thread, another_thread])
+def test_an_interrupt_during_a_fork_is_not_lost(begin: Callable[[], Callable[[], None]]) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    INTERRUPTS.append(signal.SIGINT)
+    INTERRUPTS.append(begin())
     parent = os.getpid()
     try:
         with pytest.raises(KeyboardInterrupt):
             fork()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         if os.getpid() != parent:
             os._exit(0)
