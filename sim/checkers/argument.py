@@ -63,8 +63,8 @@ def argue(case: Case, violation: Violation) -> Argument:
     if violation.steps:
         paragraph = _order(violation, parties)
     else:
-        seen = _listed([f"{one.event} at {one.at_ms:g} ms" for one in moments])
-        shown = f" {seen} show it." if moments else ""
+        seen = [f"{one.event} at {one.at_ms:g} ms" for one in moments]
+        shown = f" {_listed(seen)} show it." if seen else ""
         clauses = f" [{', '.join(violation.clauses)}]" if violation.clauses else ""
         paragraph = f"{_sentence(violation.summary + clauses)}{shown}"
     return Argument(paragraph, parties, violation.steps, moments)

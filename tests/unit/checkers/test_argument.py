@@ -4,7 +4,7 @@ import pytest
 
 from ddlsim.checkers.argument import Argument, argue, prose
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.judge import judge
+from ddlsim.checkers.judge import Violation, judge
 from ddlsim.history.events import SchemaResolved, UpdateApplied
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
@@ -90,6 +90,22 @@ def test_an_anomaly_without_cycle_is_argued_by_its_witness() -> None:
     assert late.moments[0].event == SchemaResolved.__name__
     assert late.moments[1].event == UpdateApplied.__name__
     assert "D2" in [party.name for party in late.parties]
+
+
+def test_a_violation_without_witness_is_argued_by_its_summary() -> None:
+    violation = Violation(
+        invariant="I9",
+        checker="liveness",
+        kind="safe-time-still",
+        severity="liveness",
+        status="violation",
+        strict_only=False,
+        summary="safe time stood still",
+        clauses=("98.safe.3",),
+    )
+    argument = argue(Case(Story().history()), violation)
+    assert argument.moments == ()
+    assert argument.paragraph == "safe time stood still [98.safe.3]."
 
 
 def test_an_argument_says_that_a_party_has_no_node() -> None:
