@@ -89,6 +89,7 @@ BREACHES = {
     "iep98/naive_future": {("I1", "out_of_assumption"), ("I11", "out_of_assumption")},
     "iep98/naive_future_skew": {("I1", "out_of_assumption")},
     "iep98/skew_beyond_csmax": {("I4", "out_of_assumption"), ("I3", "accepted")},
+    "iep110/null_rows": {("I7", "finding:F-15")},  # what the scenario shows
     "iep110/option_1_switch": {("I2", "violation"), ("I5", "violation"), ("I3", "accepted")},
     "iep110/option_2_keep": {("I4", "violation")},
 }
@@ -147,6 +148,7 @@ BY_MUTANT = {
     "iep110/marked_though_enlisted_later": "no_commit_check",  # [110.valid.3]
     "iep110/mixed_change": "no_commit_check",
     "iep110/name_keeps_its_meaning": "enlists_at_every_operation",  # [110.simple]
+    "iep110/null_rows": "updates_keep_nulls",  # [110.ours.notnull]
     "iep110/option_3_chosen": "primary_takes_its_own_version",  # [110.border]
     "iep110/overall_flow": "accepts_any_client_version",  # [110.flow.1-8]
     "iep110/quirk": "no_operation_check",  # [110.quirk]
