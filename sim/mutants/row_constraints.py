@@ -6,9 +6,10 @@ from ddlsim.history.event import Cells
 from ddlsim.model.ops import Key
 from ddlsim.model.schema import Table
 from ddlsim.mutants.base import mutates
-from ddlsim.protocol.ids import IndexKey
+from ddlsim.protocol.ids import IndexKey, Tuple
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.partition.replica_manager import LocalReplica
+from ddlsim.protocol.schema.constraints import unique_columns
 from ddlsim.protocol.transaction.execution import Found
 from ddlsim.protocol.transaction.locks import Resource
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
@@ -63,6 +64,26 @@ class LastingEntries(RowConstraints):
             left = [one for one in versions if one.row is not None]
             if key not in found and left:
                 yield key, (left[-1].writer, left[-1].version, left[-1].row)
+
+
+@mutates("row_constraints", "compares_written_forms", "110.ours.unique", "data_matches_schema")
+class WrittenForms(RowConstraints):
+    """Values in a unique index are compared as they were written, whatever type they have now."""
+
+    def _has(
+        self,
+        request: Operate,
+        table: Table,
+        found: tuple[int, Tuple | None],
+        keys: tuple[IndexKey, ...],
+    ) -> bool:
+        """Whether a row has one of these values in the form in which it was written."""
+        row = self._shown(request, table, *found)
+        cells = dict(row or ())
+        return any(
+            IndexKey(one.id, tuple(cells.get(column) for column in one.columns)) in keys
+            for one in unique_columns(table)
+        )
 
 
 @mutates("row_constraints", "checks_under_first_version", "110.ours.check", "data_matches_schema")

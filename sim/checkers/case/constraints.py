@@ -7,6 +7,7 @@ one that is unknown, since it compares a NULL, is kept.
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
+from ddlsim.checkers.spec.types import Content, read
 from ddlsim.history.event import Cells
 from ddlsim.model.schema import Comparison, Condition, IsNull, Table, Value
 
@@ -26,21 +27,20 @@ def uniques(table: Table) -> list[Unique]:
     return indexes + [Unique(one.id, one.name, one.columns) for one in constraints]
 
 
-def entry(unique: Unique, row: Cells, table: Table) -> tuple[Value, ...] | None:
-    """A row's values in a unique index under the types of `table`; None if one of them is NULL."""
-    texts = [column.id for column in table.columns if column.type.name == "VARCHAR"]
+def entry(unique: Unique, row: Cells, table: Table) -> tuple[Content, ...] | None:
+    """What a row's values in a unique index mean under the types of `table`; None if one is NULL.
+
+    A row may have been written under an earlier type: 4 and 4.00 are one DECIMAL(7, 2).
+    """
+    types = {column.id: column.type for column in table.columns}
     cells = dict(row)
-    values: list[Value] = []
+    values: list[Content] = []
     for column in unique.columns:
-        value = cells.get(column)
-        if value is None:
+        datum = read(cells.get(column), types[column])
+        if datum is None:
             return None
-        values.append(_text(value) if column in texts else value)
+        values.append(datum.content)
     return tuple(values)
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def broken_checks(table: Table, row: Cells) -> list[str]:

@@ -50,13 +50,14 @@ class Repeated(NamedTuple):
 
 
 Text = str | Repeated
+Content = int | float | str | Repeated
 
 
 class Datum(NamedTuple):
     """A value by its meaning; `kind` keeps the number 1, the text '1' and TRUE apart."""
 
     kind: str
-    content: int | float | str | Repeated
+    content: Content
 
 
 class Domain(NamedTuple):

@@ -216,6 +216,12 @@ def same_default(before: Column, after: Column) -> bool:
     return _plain(old, after.type) == _plain(new, after.type)
 
 
+def meant(value: Value, column_type: ColumnType) -> Value:
+    """A value as all have it that mean the same in a column of this type; a misfit as it is."""
+    held = fit(value, column_type)
+    return value if isinstance(held, Misfit) else _plain(held, column_type)
+
+
 def _plain(value: Value, column_type: ColumnType) -> Value:
     """A constant without what it may be spelled with or without."""
     if not isinstance(value, str):

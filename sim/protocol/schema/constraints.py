@@ -35,6 +35,7 @@ from ddlsim.model.schema import (
     Value,
 )
 from ddlsim.protocol.ids import IndexKey
+from ddlsim.protocol.schema.column_types import meant
 from ddlsim.protocol.schema.ddl_answers import Refused, refuse
 
 _KINDS: Final = {
@@ -117,11 +118,15 @@ def unique_columns(table: Table) -> tuple[UniqueColumns, ...]:
 
 
 def index_keys(table: Table, row: Cells) -> tuple[IndexKey, ...]:
-    """What a row enters into each unique index: its values there, unless one of them is NULL."""
+    """What a row enters into each unique index: its values there, unless one of them is NULL.
+
+    A row may have been written under an earlier type: 4 and 4.00 are one DECIMAL(7, 2).
+    """
     keys = []
     cells = dict(row)
+    types = {one.id: one.type for one in table.columns}
     for unique in unique_columns(table):
-        values = tuple(cells.get(column) for column in unique.columns)
+        values = tuple(meant(cells.get(column), types[column]) for column in unique.columns)
         if None not in values:
             keys.append(IndexKey(unique.id, values))
     return tuple(keys)
