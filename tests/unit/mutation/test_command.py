@@ -56,7 +56,7 @@ def test_options_without_sense_are_exit_2(words: tuple[str, ...]) -> None:
 
 def test_an_interrupted_campaign_keeps_its_results_and_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    words = ["--area", "locks", "--sample", "4", "--jobs", "1", "--out", str(out)]
+    words = ["--area", "schema", "--sample", "4", "--jobs", "1", "--out", str(out)]
     words += ["--worlds", "1", "--seeds", "1"]
     with subprocess.Popen(
         [*COMMAND, *words],
