@@ -2,11 +2,14 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ddlsim.nemesis.actions import Fate, FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
 from ddlsim.units import ms
+
+CLIENT_REQUEST: Final = "client-"
+"""How the kinds of clients' requests begin."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +84,11 @@ class LateMessage(OneMessage):
 @fault
 @dataclass(frozen=True, kw_only=True)
 class DoubledMessage(OneMessage):
-    """The message is delivered, and once more `delay_ms` later."""
+    """The message is delivered, and once more `delay_ms` later.
+
+    No request of a client: a client sends it once [reading 6], over a connection that delivers it
+    once, and a node runs each request that it receives.
+    """
 
     name: ClassVar[str] = "doubled_message"
     summary: ClassVar[str] = "one message is delivered twice, or the next few of a kind"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from ddlsim.nemesis.one_message import CLIENT_REQUEST, DoubledMessage, LateMessage
 from ddlsim.plan.swarm_faults import CLOCKS_MOVE, KINDS, LEAST_SPARE_MS, Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.moments import DELIVERED, SENT
@@ -11,7 +12,7 @@ from ddlsim.workload.base import Die
 
 Maker = Callable[[Die, Surroundings], list[Table]]
 
-OF_CLIENTS: Final = ("answer", "mismatch", "refusal", "client-")
+OF_CLIENTS: Final = ("answer", "mismatch", "refusal", CLIENT_REQUEST)
 """How the kinds of messages to and from clients begin."""
 POINTS: Final = ("before-commit-ts", "after-commit-ts", "after-commit-check")
 ALL_SPARE: Final = 0.9
@@ -219,7 +220,10 @@ def _clock(die: Die, around: Surroundings) -> list[Table]:
 def _any_message(die: Die, around: Surroundings) -> list[Table]:
     kinds = [kind for kind in message_kinds() if not kind.startswith(OF_CLIENTS)]
     kind = die.pick(message_kinds() if die.chance(0.2) else kinds)
-    return [{**_strike(die, around), **_when(die, around, f"{kind} {SENT}")}]
+    strike = _strike(die, around)
+    if strike["name"] == DoubledMessage.name and kind.startswith(CLIENT_REQUEST):
+        strike["name"] = LateMessage.name  # a client's request arrives once
+    return [{**strike, **_when(die, around, f"{kind} {SENT}")}]
 
 
 def _stop_at_any_message(die: Die, around: Surroundings) -> list[Table]:

@@ -7,6 +7,7 @@ from ddlsim.kernel.rng import Constant, Exponential, Spread, Uniform
 from ddlsim.model.ddl import AlterZone, CreateTable, CreateZone, RenameTable, RenameZone
 from ddlsim.model.records import Record
 from ddlsim.nemesis.base import FAULTS, Fault
+from ddlsim.nemesis.one_message import CLIENT_REQUEST, DoubledMessage
 from ddlsim.nemesis.roles import (
     COORDINATOR,
     DRAWN,
@@ -143,6 +144,7 @@ def read_faults(
             else:
                 check_group(group, targets.tables, origin, (*path, key), meta=is_group)
         check_kind(getattr(made, "kind", None), origin, (*path, "kind"))
+        _check_doubled(made, moment, origin, path)
         entries.append(FaultEntry(times, made))
     return tuple(entries)
 
@@ -154,6 +156,20 @@ def _fault(fields: dict[str, Any], kind: type[Fault], origin: Origin, path: Path
             raise origin.error((*path, key), unknown_key(key, known))
     made: Fault = convert(fields, kind, origin, path)
     return made
+
+
+def _check_doubled(made: Fault, moment: Moment | None, origin: Origin, path: Path) -> None:
+    """Check that no client's request is doubled: its connection delivers each request once."""
+    if not isinstance(made, DoubledMessage):
+        return
+    kind, key = made.kind, "kind"
+    if kind is None:
+        assert moment is not None, "a fault of its moment has one"
+        kind, key = moment.name.removesuffix(f" {SENT}"), "when"
+    if kind.startswith(CLIENT_REQUEST):
+        what = f"a node gets a client's request ({kind}) once, since a client sends it once and "
+        what += "over a connection; its answer and what nodes send each other may be doubled"
+        raise origin.error((*path, key), what)
 
 
 # --- moments -------------------------------------------------------------------------------------

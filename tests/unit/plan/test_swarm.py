@@ -122,6 +122,12 @@ def test_every_kind_of_fault_and_of_client_is_drawn() -> None:
     assert sum(not faults_of(seed) for seed in MANY) > len(MANY) * swarm_faults.CALM / 2
 
 
+def test_a_request_of_a_client_is_late_where_another_message_would_be_doubled() -> None:
+    (struck,) = [fault for fault in faults_of(5016) if "client-ddl sent" in str(fault)]
+    assert struck["name"] == "late_message"
+    assert plan(swarm.scenario(NOTHING, 5016), 5016).faults
+
+
 def test_aimed_faults_leave_the_rest_of_a_world_as_it_was() -> None:
     with patch.object(swarm_moments, "AIMED", {}):
         for seed in range(30):
