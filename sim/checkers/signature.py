@@ -47,8 +47,13 @@ class Signature(Record, frozen=True):
 
     @property
     def id(self) -> str:
-        """A short name for files: some digits of a digest of the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:DIGITS]
+        """A short name for files."""
+        return id_of(self.text)
+
+
+def id_of(text: str) -> str:
+    """A short name for files: some digits of a digest of a signature's text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 def signature_of(violation: Violation) -> Signature:

@@ -76,7 +76,7 @@ def _per_hour(state: State) -> shapes_hunt.PerHour:
 
 
 def _found(result: Result, found: Found) -> shapes_hunt.HuntFound:
-    seen, shrunk = found.seen, result.shrunk.get(found.seen.id)
+    seen, shrunk = found.seen, result.shrunk.get(hunted.stem(found))
     return {
         "id": seen.id,
         "signature": seen.signature,

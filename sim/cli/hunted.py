@@ -1,7 +1,8 @@
 """What a hunt has found, as files: each world that showed a new signature, shrunk, and a picture.
 
 The names are those of the signature: `I3-1a2b3c4d.toml` is the world as it was run, and
-`I3-1a2b3c4d.shrunk.toml` and `.shrunk.html` are what is left of it, and the page about that.
+`I3-1a2b3c4d.shrunk.toml` and `.shrunk.html` are what is left of it, and the page about that. The
+world of a recorded finding is `F-6-1a2b3c4d.toml`: a violation may have the same signature.
 """
 
 import shlex
@@ -18,7 +19,7 @@ from ddlsim.plan import swarm
 from ddlsim.scenario.overrides import repeat_options
 from ddlsim.scenario.scenario import read
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import CRASH, Target
+from ddlsim.search.explore import CRASH, FINDING, Target
 from ddlsim.search.hunt import is_known
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget
@@ -35,7 +36,10 @@ class Shrunk(NamedTuple):
 
 def stem(found: Found) -> str:
     """What the files of a signature are called."""
-    prefix = found.seen.invariant or found.seen.status
+    status = found.seen.status
+    prefix = (
+        status.removeprefix(FINDING) if is_known(found.seen) else found.seen.invariant or status
+    )
     return f"{prefix}-{found.seen.id}" if found.seen.id != prefix else prefix
 
 
@@ -68,7 +72,7 @@ def command_of(directory: str, found: Found, target: Target) -> str:
 def shrink_all(directory: str, state: State) -> dict[str, Shrunk]:
     """Shrink each world that was the first with violations that no finding explains.
 
-    By the id of the first of its signatures; the gravest violation is what it is shrunk for.
+    By the stem of the first of its signatures; the gravest violation is what it is shrunk for.
     """
     found = {}
     worlds: set[int] = set()
@@ -77,7 +81,7 @@ def shrink_all(directory: str, state: State) -> dict[str, Shrunk]:
             worlds.add(one.number)
             made = _shrink(directory, one, state.target)
             if made is not None:
-                found[one.seen.id] = made
+                found[stem(one)] = made
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ddlsim.checkers.judge import Verdict, judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.checkers.signature import signature_of
+from ddlsim.checkers.signature import id_of, signature_of
 from ddlsim.cluster.designs import BadDesignError
 from ddlsim.cluster.run import run
 from ddlsim.history.events import TxCommitted, UpdateLogged
@@ -184,9 +184,9 @@ def _crashed(world: Stored, error: Exception, *, drawn: bool, cpu_s: float) -> E
     """A run that raised: known by the kind of its error and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename.rpartition('/')[2]} {frames[-1].name}"
-    name = f"{type(error).__name__} in {place}"
+    name = f"{CRASH}: {type(error).__name__} in {place}"
     what = str(error).partition("\n")[0]
-    seen = Seen(CRASH, f"{CRASH}: {name}", CRASH, "", "", type(error).__name__, what)
+    seen = Seen(id_of(name), name, CRASH, "", "", type(error).__name__, what)
     return Explored(world, drawn, Outcome.CRASHED, (), 0, (seen,), cpu_s)
 
 
@@ -220,6 +220,6 @@ def lost(job: Job, how: str) -> Explored:
         outcome=Outcome.CRASHED,
         features=(),
         transactions=0,
-        seen=(Seen(CRASH, name, CRASH, "", "", "lost", how),),
+        seen=(Seen(id_of(name), name, CRASH, "", "", "lost", how),),
         cpu_s=0.0,
     )

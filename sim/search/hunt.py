@@ -47,7 +47,7 @@ class Hunt:
         self.hits: dict[str, int] = dict(state.hits)
         self.rare: list[int] = list(state.rare)
         self.found: dict[tuple[str, str], Found] = {
-            (one.seen.id + one.seen.signature, one.seen.status): one for one in state.found
+            (one.seen.id, one.seen.status): one for one in state.found
         }
         self.transactions, self.cpu_s = state.transactions, state.cpu_s
         self._first: dict[str, int] = {}
@@ -116,7 +116,7 @@ class Hunt:
         return self.stopped
 
     def _add(self, seen: Seen, number: int, result: Explored) -> None:
-        key = (seen.id + seen.signature, seen.status)
+        key = (seen.id, seen.status)
         before = self.found.get(key)
         self.found[key] = (
             Found(seen, 1, number, round(self.cpu_s, 3), result.world, result.drawn)

@@ -95,6 +95,18 @@ def test_a_world_that_the_swarm_did_not_draw_is_repeated_by_its_file(tmp_path: P
     )
 
 
+def test_a_finding_and_a_violation_of_one_signature_have_files_of_their_own(tmp_path: Path) -> None:
+    statuses = ("finding:F-6", "finding:F-7", "violation")
+    found = [
+        Found(seen("a1b2", status), 1, 0, 0.5, Stored(f"# {status}\n", 1), drawn=True)
+        for status in statuses
+    ]
+    hunted.write(str(tmp_path), State(Target({}), 0, 4, True, found=tuple(found)))
+    texts = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    for one, status in zip(found, statuses, strict=True):
+        assert texts[f"{hunted.stem(one)}.toml"].endswith(f"# {status}\n")
+
+
 def test_keep_going_counts_what_comes_after_the_first(tmp_path: Path) -> None:
     words = (*BROKEN, "--worlds", "8", "--keep-going", "--no-shrink", "--output", "json")
     done = hunt(tmp_path, *words)
