@@ -42,6 +42,13 @@ def with_table(data: Data, name: str, table: Table) -> Data:
     return {**changed, name: deepcopy(table)} if table else changed
 
 
+def with_schema(data: Data, statements: Sequence[str]) -> Data:
+    """The scenario with these statements, a line each, as its schema."""
+    lines = list(statements)
+    sql = lines[0] if len(lines) == 1 else "".join(f"{line};\n" for line in lines)
+    return with_table(data, "schema", {"sql": sql} if lines else {})
+
+
 def edited(data: Data, edit: Callable[[Data], None]) -> Data:
     """A copy after an edit in place."""
     copy = deepcopy(data)

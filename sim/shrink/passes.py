@@ -6,7 +6,7 @@ Each is a name, one sentence, and a function of the best scenario so far that of
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from ddlsim.shrink import latencies, names, structure, times, world
+from ddlsim.shrink import latencies, names, structure, tables, times, world
 from ddlsim.shrink.candidates import Candidates
 from ddlsim.shrink.trial import Failure, Shown
 
@@ -43,6 +43,7 @@ PASSES: Final = (
     _pass("probabilities", latencies.surely),
     _pass("single messages", latencies.written_down),
     _pass("schema", world.schema),
+    _pass("plain tables", tables.plain_tables),
     _pass("actions", world.actions),
     _pass("order", times.ordered),
     _pass("earlier", times.earlier),

@@ -19,7 +19,8 @@ class Size(NamedTuple):
     neither 0 nor 1): a scenario without is the same for every seed, whatever it costs elsewhere.
     `entries` are steps, faults and everything else on the timeline, `settings` the keys that are
     set, `instants` the times that are given, `copies` the voters, partitions and replicas where the
-    scenario says how many, `digits` those of all numbers together.
+    scenario says how many, `statements` those of the schema, `schema` its characters, `digits`
+    those of all numbers together.
     """
 
     drawn: int
@@ -31,6 +32,7 @@ class Size(NamedTuple):
     instants: int
     copies: int
     statements: int
+    schema: int
     digits: int
     time_ms: float
     text: int
@@ -40,6 +42,7 @@ def size_of(data: Data) -> Size:
     """The size of a scenario."""
     entries = len(steps_of(data)) + sum(len(data.get(name, [])) for name in STAGING)
     numbers = list(_numbers(data))
+    schema = data.get("schema", {}).get("sql", "")
     return Size(
         drawn=_drawn(data),
         transactions=len(transactions_of(data)),
@@ -49,7 +52,8 @@ def size_of(data: Data) -> Size:
         settings=sum(_keys(data.get(name, {})) for name in SETTINGS) + _own_keys(data),
         instants=sum(key in INSTANTS for key, _ in numbers),
         copies=sum(data.get("cluster", {}).get(name, 1) for name in COPIES),
-        statements=data.get("schema", {}).get("sql", "").count(";"),
+        statements=sum(bool(statement.strip()) for statement in schema.split(";")),
+        schema=len(schema),
         digits=sum(len(str(abs(number)).replace(".", "")) for _, number in numbers),
         time_ms=sum(abs(number) for key, number in numbers if key in INSTANTS),
         text=len(toml_text(data)),

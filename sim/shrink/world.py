@@ -5,7 +5,17 @@ from copy import deepcopy
 from typing import Any, Final
 
 from ddlsim.shrink.candidates import Candidates, every, fewer
-from ddlsim.shrink.data import STAGING, Data, Table, edited, nodes_of, steps_of, with_table
+from ddlsim.shrink.data import (
+    STAGING,
+    Data,
+    Table,
+    edited,
+    nodes_of,
+    steps_of,
+    with_schema,
+    with_table,
+)
+from ddlsim.shrink.tables import split_at_commas
 from ddlsim.shrink.trial import Failure, Shown
 from ddlsim.sql import parse
 
@@ -188,34 +198,17 @@ def without(data: Data, path: tuple[str | int, ...]) -> Data | None:
 
 
 def schema(best: Shown, failure: Failure) -> Candidates:
-    """Statements of the schema; then columns and other parts that nothing needs."""
+    """Statements of the schema; then tables without their zone."""
     del failure
     sql = best.data.get("schema", {}).get("sql")
     if sql is None:
         return
     lines = [line.sql for line in parse(sql)]
-
-    def of(some: list[str]) -> Data:
-        return with_table(best.data, "schema", {"sql": _text(some)} if some else {})
-
-    left = yield from fewer(lines, of)
+    left = yield from fewer(lines, lambda some: with_schema(best.data, some))
     for at, line in enumerate(left):
-        for shorter in _shorter(line):
-            if (yield of([*left[:at], shorter, *left[at + 1 :]])):
-                left[at] = shorter
-
-
-def _text(lines: list[str]) -> str:
-    return lines[0] if len(lines) == 1 else "".join(f"{line};\n" for line in lines)
-
-
-def _shorter(line: str) -> list[str]:
-    """A CREATE without its zone, and without each of its columns."""
-    found = []
-    head, zone, _ = line.partition(" ZONE ")
-    if zone:
-        found.append(head)
-    return found
+        head, zone, _ = line.partition(" ZONE ")
+        if zone and (yield with_schema(best.data, [*left[:at], head, *left[at + 1 :]])):
+            left[at] = head
 
 
 def actions(best: Shown, failure: Failure) -> Candidates:
@@ -244,4 +237,4 @@ def _simpler(sql: str) -> list[str]:
     if len(words) < 4 or words[:2] != ["ALTER", "TABLE"] or "," not in words[3]:
         return []
     head = " ".join(words[:3])
-    return [f"{head} {action.strip()}" for action in words[3].split(",")]
+    return [f"{head} {action}" for action in split_at_commas(words[3])]

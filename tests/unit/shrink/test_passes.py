@@ -1,6 +1,7 @@
 """Each pass on a planted scenario: what it leaves out, and what it must leave."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ddlsim.shrink.passes import LAST, PASSES, Pass
 from ddlsim.shrink.script import settled
 from ddlsim.shrink.shrink import Shrinking
 from ddlsim.shrink.size import size_of
+from ddlsim.shrink.tables import split_at_commas
 from ddlsim.shrink.world import without, without_node
 from tests.support.shrinking import FINDING, noisy, state_of
 
@@ -121,6 +123,41 @@ def test_a_drawn_delay_that_matters_becomes_a_hold() -> None:
 def test_tables_that_are_not_used_go() -> None:
     sql = settled(load(FINDING))["schema"]["sql"] + "; CREATE TABLE idle (id INT PRIMARY KEY)"
     assert "idle" not in after("schema", noisy(schema={"sql": sql}))["schema"]["sql"]
+
+
+def test_split_at_commas_keeps_what_is_in_parentheses() -> None:
+    text = "ADD COLUMN e DECIMAL(5, 2), DROP COLUMN v"
+    assert split_at_commas(text) == ("ADD COLUMN e DECIMAL(5, 2)", "DROP COLUMN v")
+
+
+STRICT = "(k UUID PRIMARY KEY, v INT, e DECIMAL(5, 2) NOT NULL, y VARBINARY(8))"
+RICH = STRICT.replace(" NOT NULL", "")
+
+
+def with_rich_tables(ddl: str) -> Data:
+    """The finding with tables of many columns, and another statement."""
+    key = "00000000-0000-0000-0000-00000000000a"
+    data = deepcopy(noisy(schema={"sql": f"CREATE TABLE a {STRICT}; CREATE TABLE b {RICH}"}))
+    for step in data["step"]:
+        if isinstance(step.get("do"), list):
+            step["do"][2] = key
+        if step["id"] == "d":
+            step["ddl"] = ddl
+    return data
+
+
+def test_tables_become_plain_and_their_keys_numbers() -> None:
+    data = after("plain tables", with_rich_tables("ALTER TABLE a ADD COLUMN w INT"))
+    plain = "CREATE TABLE {t} (id INT PRIMARY KEY, v INT);\n"
+    assert data["schema"]["sql"] == plain.format(t="a") + plain.format(t="b")
+    assert {step["do"][2] for step in data["step"] if isinstance(step.get("do"), list)} == {1}
+
+
+def test_a_column_that_a_statement_needs_stays() -> None:
+    data = after("plain tables", with_rich_tables("ALTER TABLE a ALTER COLUMN e DROP NOT NULL"))
+    first, second = str(data["schema"]["sql"]).splitlines()
+    assert first == "CREATE TABLE a (k UUID PRIMARY KEY, e DECIMAL(5, 2) NOT NULL);"
+    assert second == "CREATE TABLE b (id INT PRIMARY KEY, v INT);"
 
 
 def test_a_compound_statement_keeps_the_action_that_matters() -> None:
