@@ -214,8 +214,8 @@ class Migration:
         return found
 
     def _repr_html_(self) -> str:
-        told = {True: "survive", False: "abort"}
-        return _table({one["sql"]: told[one["forward_compatible"]] for one in self.statements})
+        survival = {True: "survive", False: "abort"}
+        return _table({one["sql"]: survival[one["forward_compatible"]] for one in self.statements})
 
 
 def run(

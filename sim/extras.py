@@ -35,5 +35,5 @@ def needed_by(what: str) -> Iterator[None]:
         extra = "plot" if what in DRAWING and "plot" in found else next(iter(found), None)
         if extra is None:
             raise
-        told = f"{what} needs {module}: pip install 'ddlsim[{extra}]'"
-        raise MissingExtraError(told) from error
+        text = f"{what} needs {module}: pip install 'ddlsim[{extra}]'"
+        raise MissingExtraError(text) from error

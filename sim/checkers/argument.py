@@ -188,13 +188,13 @@ def _doings(tx: Transaction) -> str:
         (len(tx.writes), "write"),
         (len(tx.metadata), "metadata query"),
     )
-    told = [f"{count} {word}{'s' * (count > 1)}" for count, word in counts if count]
-    told = [one.replace("querys", "queries") for one in told]
+    parts = [f"{count} {word}{'s' * (count > 1)}" for count, word in counts if count]
+    parts = [one.replace("querys", "queries") for one in parts]
     if tx.aborted is not None:
-        told.append(f"aborted: {tx.aborted.reason}")
+        parts.append(f"aborted: {tx.aborted.reason}")
     elif tx.committed is None:
-        told.append("never committed")
-    return ", ".join(told) or "nothing"
+        parts.append("never committed")
+    return ", ".join(parts) or "nothing"
 
 
 def _at_ms(case: Case, position: int | None) -> float | None:
@@ -272,20 +272,20 @@ def _wrapped(text: str, indent: str, rest: str) -> list[str]:
 def _order(violation: Violation, parties: tuple[Party, ...]) -> str:
     """A cycle as sentences: its DDLs, the reason of each step, the conclusion."""
     names = [party.name for party in parties]
-    told = [f"No serial order holds {_listed(names)}."]
+    sentences = [f"No serial order holds {_listed(names)}."]
     for party in parties:
         if party.is_ddl:
             stamps = ", ".join(f"{name} = {value}" for name, value in party.stamps.items())
-            told.append(f"{party.name} is {party.did} ({stamps}).")
-    told += [
+            sentences.append(f"{party.name} is {party.did} ({stamps}).")
+    sentences += [
         f"{step.source} comes before {step.target} ({step.edge}), because {_sentence(step.because)}"
         for step in violation.steps
     ]
     clauses = f" [{', '.join(violation.clauses)}]" if violation.clauses else ""
-    told.append(f"So each would have to come before itself: {violation.kind}{clauses}.")
+    sentences.append(f"So each would have to come before itself: {violation.kind}{clauses}.")
     if violation.strict_only:
-        told.append("Only the strict graph shows it.")
-    return " ".join(told)
+        sentences.append("Only the strict graph shows it.")
+    return " ".join(sentences)
 
 
 def _listed(names: list[str]) -> str:

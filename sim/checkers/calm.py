@@ -84,8 +84,8 @@ class Calm:
     def _is_fair(self) -> bool:
         """Whether messages are lost or held back by nothing, and elections wait long enough."""
         case = self._case
-        told = case.of_cluster.get("calm") and "slowest_us" in case.of_cluster
-        if not told or case.dead or not any(case.header.settings):
+        recorded = case.of_cluster.get("calm") and "slowest_us" in case.of_cluster
+        if not recorded or case.dead or not any(case.header.settings):
             return False
         beat_us = max(self.largest_us("heartbeat_ms"), self.largest_us("heartbeat_idle_ms"))
         alone = case.of_cluster.get("voters", 1) == 1 and not self.replicated

@@ -104,7 +104,7 @@ def _commands(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "two-commands",
                 f"at index {command.index} of group {command.group} node {before.node} applied "
-                f"{_told(before)}, and node {command.node} {_told(command)}",
+                f"{_described(before)}, and node {command.node} {_described(command)}",
                 (before, command),
             )
     for log in groups.values():
@@ -120,8 +120,8 @@ def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
         if before is not None and command.term < before.term:
             yield Anomaly(
                 "term-falls",
-                f"group {command.group} applied {_told(before)} at index {before.index}, and "
-                f"{_told(command)} at index {index}",
+                f"group {command.group} applied {_described(before)} at index {before.index}, and "
+                f"{_described(command)} at index {index}",
                 (before, command),
             )
         before = command
@@ -132,7 +132,7 @@ def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
         stamped = command
 
 
-def _told(command: CommandLogged) -> str:
+def _described(command: CommandLogged) -> str:
     return f"a command of term {command.term} stamped {show(command.stamp)}"
 
 

@@ -37,12 +37,12 @@ class SingleSchema:
 
 def _two_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     first: dict[int, tuple[int, AnyEvent]] = {}
-    told: dict[int, None] = {}
+    yielded: dict[int, None] = {}
     for object_id, version, _, event in tx.uses():
         before_version, before = first.setdefault(object_id, (version, event))
-        if version == before_version or object_id in told:
+        if version == before_version or object_id in yielded:
             continue
-        told[object_id] = None
+        yielded[object_id] = None
         yield Anomaly(
             "two-versions",
             f"{tx.name} {_saw(before)} {case.schemas.describe(object_id, before_version)} at "
@@ -83,14 +83,14 @@ def _two_tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
 
 def _two_meanings(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     """A name that meant two things at the very timestamp at which it was looked up."""
-    told: dict[str, None] = {}
+    yielded: dict[str, None] = {}
     for _, resolved in tx.resolved:
         name = resolved.name
-        if name not in case.schemas.shared_names or name in told:
+        if name not in case.schemas.shared_names or name in yielded:
             continue
         meanings = case.schemas.relations(name, resolved.ts)
         if len(meanings) > 1:
-            told[name] = None
+            yielded[name] = None
             logged = [case.schemas.catalog(one.catalog_version) for one in meanings]
             which = " and ".join(f"{one.kind} {one.object_id}" for one in meanings)
             yield Anomaly(

@@ -1,7 +1,7 @@
 """The verbs, their flags, and what each takes; everything heavy is imported by the verb itself.
 
 `parse` turns the words of a command line into a verb and its options. What is wrong with them is
-an `InputError` in one line: click's exceptions say which flag and which value (`slips.told`).
+an `InputError` in one line: click's exceptions say which flag and which value (`slips.sentence`).
 """
 
 import os
@@ -19,7 +19,7 @@ from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
-from ddlsim.cli.slips import told
+from ddlsim.cli.slips import sentence
 from ddlsim.cli.values import Known
 from ddlsim.foreign.inputs import INPUTS
 from ddlsim.graph.models import MODELS
@@ -68,7 +68,7 @@ COMPLETE: Final = "_DDLSIM_COMPLETE"
 NO: Final = ("", "0", "false", "no", "off")
 EPILOG: Final = f"""\b
 exit codes:
-{exit_codes.told()}
+{exit_codes.lines()}
 
 \b
 `ddlsim VERB --help` tells a verb's flags. Each has an environment variable:
@@ -87,7 +87,7 @@ def parse(words: Sequence[str]) -> tuple[str, Options]:
             found: tuple[str, Options] = COMMAND.invoke(context)
             return found
     except click.UsageError as error:
-        raise InputError(told(error)) from None
+        raise InputError(sentence(error)) from None
 
 
 def options(verb: str, given: Mapping[str, Any]) -> Options:
@@ -110,7 +110,7 @@ def options(verb: str, given: Mapping[str, Any]) -> Options:
             command.check(context)
             return Options(**context.params)
         except click.UsageError as error:
-            raise InputError(told(error)) from None
+            raise InputError(sentence(error)) from None
 
 
 def _option(context: click.Context, param: click.Parameter, value: Any) -> Any:

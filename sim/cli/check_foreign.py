@@ -29,8 +29,8 @@ class Foreign(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """One element of `files` of `check --output json`."""
-        told = {"file": self.file, "input": self.input, "outcome": self.outcome.word}
-        return {**told, **self.report.fields}
+        head = {"file": self.file, "input": self.input, "outcome": self.outcome.word}
+        return {**head, **self.report.fields}
 
     def case(self) -> TestCase:
         """The file as a test: failed where the model is broken, an error where it is not known."""

@@ -46,8 +46,8 @@ def judged(judge: Judge, options: Options) -> list[Any]:
     with sessions.session(options.master) as session:
         large = {file: _large(session, options, file) for file in files if _is_large(options, file)}
         small = [file for file in files if file not in large]
-        told = spread(session, partial(_told, judge, options), small)
-    every = {**large, **dict(zip(small, told, strict=True))}
+        reports = spread(session, partial(_report, judge, options), small)
+    every = {**large, **dict(zip(small, reports, strict=True))}
     results = [every[file] for file in files]
     for result in results:
         if isinstance(result, InputError):
@@ -76,7 +76,7 @@ def _large(session: Any, options: Options, file: str) -> Any:
         return InputError(str(columns_report.bad(file, wrong)))
 
 
-def _told(judge: Judge, options: Options, file: str) -> Any:
+def _report(judge: Judge, options: Options, file: str) -> Any:
     """At a worker: what the judge says, or what is wrong with the file, as a value."""
     for plugin in options.load:
         load_file(plugin)

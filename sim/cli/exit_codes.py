@@ -48,7 +48,7 @@ CODES: Final = tuple(
 """All of them, in the order of the codes."""
 
 
-def told() -> str:
+def lines() -> str:
     """The codes as lines for the help."""
     width = max(len(one.name) for one in CODES)
     return "\n".join(

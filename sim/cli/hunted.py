@@ -94,11 +94,11 @@ def _shrink(directory: str, found: Found, target: Target) -> Shrunk | None:
         note(str(error))
         return None
     name = file_of(directory, found).removesuffix(".toml")
-    told = shrunk.told_of(state, f"{name}.shrunk.toml", target.loads)
-    write_text(f"{name}.shrunk.toml", told.text)
-    write_text(f"{name}.shrunk.html", shrunk.page_of(told))
-    note(shrunk.sentence(told))
-    best = told.shrunk.best
+    shorter = shrunk.shrunk_text(state, f"{name}.shrunk.toml", target.loads)
+    write_text(f"{name}.shrunk.toml", shorter.text)
+    write_text(f"{name}.shrunk.html", shrunk.page_of(shorter))
+    note(shrunk.sentence(shorter))
+    best = shorter.shrunk.best
     case = Case(best.history)
     story = three_sentences(case, best.violation, argue(case, best.violation))
-    return Shrunk(f"{name}.shrunk.toml", f"{name}.shrunk.html", told.command, story)
+    return Shrunk(f"{name}.shrunk.toml", f"{name}.shrunk.html", shorter.command, story)

@@ -141,11 +141,11 @@ def _where(party: Party) -> str:
 
 
 def _when(party: Party) -> str:
-    told = [f"{name} {value}" for name, value in party.stamps.items()]
+    parts = [f"{name} {value}" for name, value in party.stamps.items()]
     if party.begins_ms is not None:
         until = "" if party.ends_ms is None else f"{party.ends_ms:g}"
-        told.append(f"{party.begins_ms:g}…{until} ms")
-    return ", ".join(told)
+        parts.append(f"{party.begins_ms:g}…{until} ms")
+    return ", ".join(parts)
 
 
 def _wrapped(text: str, room: float, character: float = CHARACTER) -> list[str]:

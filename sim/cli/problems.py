@@ -1,4 +1,4 @@
-"""What can go wrong on the command line, and what its user is told: one line and an exit code."""
+"""What can go wrong on the command line, and what is printed: one line and an exit code."""
 
 import sys
 from difflib import get_close_matches

@@ -26,7 +26,7 @@ class Meter:
 
     def __init__(self, total: float, *, timed: bool = False) -> None:
         self._total, self._timed = total, timed
-        self._began = self._told = time.monotonic()
+        self._began = self._shown_s = time.monotonic()
         self._bar: Bar | None = None
 
     def __enter__(self) -> Self:
@@ -46,7 +46,7 @@ class Meter:
         """What was counted so far, in words."""
         raise NotImplementedError
 
-    def told(self) -> str:
+    def status(self) -> str:
         """How far it is, in words."""
         raise NotImplementedError
 
@@ -63,9 +63,9 @@ class Meter:
             bar = self._bar = self._bar or _begun(timed=self._timed)
             task = bar.task_ids[0]
             bar.update(task, total=self._total, completed=done, description=self.counts)
-        elif time.monotonic() - self._told >= EVERY_S:
-            self._told = time.monotonic()
-            note(f"{self.told()}, {left}")
+        elif time.monotonic() - self._shown_s >= EVERY_S:
+            self._shown_s = time.monotonic()
+            note(f"{self.status()}, {left}")
 
 
 def _begun(*, timed: bool) -> "Bar":
@@ -117,7 +117,7 @@ class Progress(Meter):
             rate = f"{ran / self.elapsed_s:.1f} a second"
             note(f"{ran} runs in {self.elapsed_s:.1f} s ({rate})")
         if self._total > 1 and kind and issubclass(kind, KeyboardInterrupt):
-            note(f"{self.told()}; {self._interrupted}")
+            note(f"{self.status()}; {self._interrupted}")
 
     def watch(self, row: RunRow) -> None:
         """Another row is there."""
@@ -140,7 +140,7 @@ class Progress(Meter):
         self._before += runs
         self.count(runs, violated, failed)
 
-    def told(self) -> str:
+    def status(self) -> str:
         """How far it is, in words."""
         return f"{self.done} of {self._total} runs done, {self.counts}"
 
@@ -172,7 +172,7 @@ class SuiteProgress(Meter):
             left_s = self.elapsed_s * (self._total / self.done - 1)
             self.show(self.done, f"about {left_s:.0f} s left")
 
-    def told(self) -> str:
+    def status(self) -> str:
         """What was done, in words."""
         return f"{self.counts}, in {self.elapsed_s:.1f} s"
 

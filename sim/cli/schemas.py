@@ -318,11 +318,11 @@ def _step_expect() -> Schema:
     times: Schema = dict.fromkeys(("waits_until_ms", "commit_ts_ms", "tu_ms"), MS)
     version = {"type": "integer", "minimum": 1}
     more: Schema = {"exact": {"type": "boolean"}, "tolerance_ms": MS}
-    told: Schema = _object({**ends, **times, "version": version, **more})
-    told["anyOf"] = [{"required": [key]} for key in (*ends, *times, "version")]
-    told["not"] = {"anyOf": [{"required": [a, b]} for a in ends for b in ends if a < b]}
-    told["dependentRequired"] = {"exact": ["rows"]}
-    return {"anyOf": [words, told]}
+    event: Schema = _object({**ends, **times, "version": version, **more})
+    event["anyOf"] = [{"required": [key]} for key in (*ends, *times, "version")]
+    event["not"] = {"anyOf": [{"required": [a, b]} for a in ends for b in ends if a < b]}
+    event["dependentRequired"] = {"exact": ["rows"]}
+    return {"anyOf": [words, event]}
 
 
 # --- sweeps --------------------------------------------------------------------------------------

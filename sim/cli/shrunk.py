@@ -35,7 +35,7 @@ ENDS: Final = {
 """Why shrinking ended, in words."""
 
 
-class Told(NamedTuple):
+class ShrunkText(NamedTuple):
     """A shrunk scenario: its text, the command that repeats it, and the counts before."""
 
     state: Shrinking
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     before: Counts
 
 
-def told_of(state: Shrinking, file: str, loads: Sequence[str]) -> Told:
+def shrunk_text(state: Shrinking, file: str, loads: Sequence[str]) -> ShrunkText:
     """Shrink with progress on stderr; the text, whose command names `file`."""
     before = counts_of(state.best.data)
     with Passes(state) as passes:
@@ -59,7 +59,7 @@ def told_of(state: Shrinking, file: str, loads: Sequence[str]) -> Told:
     note = f"Shrunk from {name}, seed {seed}: {_counts(before)}; now {_counts(after)}."
     source = f"shrunk from {name}, seed {seed}"
     text = scenario_text(shrunk.best, _sentences(shrunk), note, source, command)
-    return Told(state, shrunk, text, command, before)
+    return ShrunkText(state, shrunk, text, command, before)
 
 
 def _sentences(shrunk: Shrunk) -> tuple[str, str, str]:
@@ -96,7 +96,7 @@ class Passes(Meter):
         spent_s = min(state.cpu_s, state.budget.time_s)
         self.show(spent_s, f"at most {state.budget.time_s - spent_s:.0f} s of CPU left")
 
-    def told(self) -> str:
+    def status(self) -> str:
         """How far it is, in words."""
         return f"shrinking, {self.counts}"
 
@@ -118,40 +118,40 @@ def _counts(counts: Counts) -> str:
     return ", ".join([*words, f"{counted(entries, 'step')} and faults"])
 
 
-def sentence(told: Told) -> str:
+def sentence(shorter: ShrunkText) -> str:
     """What shrinking came to, in one line."""
-    best, shrunk = told.shrunk.best, told.shrunk
+    best, shrunk = shorter.shrunk.best, shorter.shrunk
     return (
-        f"{signature_of(best.violation).text}: {_counts(told.before)} -> "
+        f"{signature_of(best.violation).text}: {_counts(shorter.before)} -> "
         f"{_counts(counts_of(best.data))}; {counted(shrunk.runs, 'run')}, "
         f"{shrunk.cpu_s:.1f} s of CPU; {ENDS[shrunk.ended]}"
     )
 
 
-def document(told: Told, file: str | None) -> shapes_shrink.Shrink:
+def document(shorter: ShrunkText, file: str | None) -> shapes_shrink.Shrink:
     """The document of `--output json`; `file` is the one that holds the scenario."""
-    best, shrunk = told.shrunk.best, told.shrunk
+    best, shrunk = shorter.shrunk.best, shorter.shrunk
     signature = signature_of(best.violation)
     return {
         "format": FORMAT,
         "signature": {"id": signature.id, "text": signature.text},
         "status": best.violation.status,
-        "before": told.before,
+        "before": shorter.before,
         "after": counts_of(best.data),
         "drawn": best.size.drawn,
         "ended": shrunk.ended,
         "runs": shrunk.runs,
         "helped": shrunk.helped,
         "file": file,
-        "command": told.command,
-        "scenario": told.text,
+        "command": shorter.command,
+        "scenario": shorter.text,
     }
 
 
-def page_of(told: Told) -> str:
+def page_of(shorter: ShrunkText) -> str:
     """The page that `explain --html` would write about the shrunk run."""
-    best = told.shrunk.best
+    best = shorter.shrunk.best
     case, violation = Case(best.history), best.violation
     title = f"{violation.invariant} {violation.checker}: {violation.kind}"
     argued = picture.ArguedViolation(violation, argue(case, violation))
-    return picture.html(case, title, [argued], told.command)
+    return picture.html(case, title, [argued], shorter.command)

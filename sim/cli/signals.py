@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Final, NoReturn
 
 ASKING: Final = {"SIGTERM": "terminated", "SIGHUP": "hung up"}
-"""The signals beside SIGINT, and what is told of them; a system need not have all."""
+"""The signals beside SIGINT, and what is printed about them; a system need not have all."""
 SIGNALLED: Final = 128
 """What is added to a signal's number to make an exit code."""
 

@@ -11,7 +11,7 @@ from ddlsim.cli.problems import near
 from ddlsim.cli.values import Known
 
 
-def told(error: click.UsageError) -> str:
+def sentence(error: click.UsageError) -> str:
     """What is wrong, and what to do about it."""
     context = error.ctx
     verb = "" if context is None or context.parent is None else f"{context.info_name}: "

@@ -99,11 +99,11 @@ def _show(
     if row.figures is not None:
         to.print()
         view_figures.show(row.figures, to)
-    told = [
+    argued = [
         structs.replace(one, argument="\n".join(prose(argument)))
         for one, argument in zip(found, arguments, strict=True)
     ]
-    view.findings(told, [row], to, all_in_full=True)
+    view.findings(argued, [row], to, all_in_full=True)
     view.troubles([row], to)
     for line in row.missed:
         say(f"not as the scenario expects: {line}", to, "yellow")
@@ -141,12 +141,12 @@ def _pictures(
         write_text(options.svg, picture_cycle.svg(cycle, title))
         files.append(options.svg)
     if options.html is not None:
-        told = [
+        argued = [
             picture.ArguedViolation(one.example, argument)
             for one, argument in zip(found, arguments, strict=True)
         ]
         again = repeat.of_header(case.header, options)
-        write_text(options.html, picture.html(case, title, told, again))
+        write_text(options.html, picture.html(case, title, argued, again))
         files.append(options.html)
     if options.trace_out is not None:
         kind, _, file = options.trace_out.partition(":")

@@ -191,7 +191,7 @@ class HuntMeter(Meter):
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
-        note(self.told())
+        note(self.status())
 
     def watch(self) -> None:
         """Another world is done."""
@@ -201,7 +201,7 @@ class HuntMeter(Meter):
         else:
             self.show(self.elapsed_s, "until something is found")
 
-    def told(self) -> str:
+    def status(self) -> str:
         """What was done, in words."""
         rate = (self._hunt.number - self._before) / self.elapsed_s
         return f"{self.counts}, in {self.elapsed_s:.1f} s ({rate:.1f} worlds a second)"

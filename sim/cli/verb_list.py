@@ -36,8 +36,8 @@ def execute(options: Options) -> int:
     if options.name is not None:
         entries = [_named(options.name, options.what, entries)]
     if options.output == "json":
-        told = [{key: entry[key] for key in entry if key != REMARK} for entry in entries]
-        print(documents.text(told))
+        public = [{key: entry[key] for key in entry if key != REMARK} for entry in entries]
+        print(documents.text(public))
     else:
         for line in lines(entries, width()):
             print(escaped(line))
@@ -70,19 +70,19 @@ def lines(entries: list[Entry], columns: int) -> list[str]:
     """Names on the left, what they are on the right."""
     longest = max((len(entry["name"]) for entry in entries), default=0)
     left = min(longest, NAME_MOST) + 2
-    told = []
+    found = []
     for entry in entries:
         words = entry["summary"] or "(no summary)"
         if entry.get(REMARK):
             words = f"{words} ({entry[REMARK]})"
         name = entry["name"].ljust(left)
         if len(entry["name"]) > left - 2:
-            told.append(entry["name"])
+            found.append(entry["name"])
             name = " " * left
-        told += textwrap.wrap(
+        found += textwrap.wrap(
             words, max(columns, 40), initial_indent=name, subsequent_indent=" " * left
         )
-    return told
+    return found
 
 
 def _entry(name: str, summary: str, source: str, remark: str = "", **more: Any) -> Entry:
@@ -206,7 +206,7 @@ def settings() -> Iterator[Entry]:
             "least": one.least,
             "most": one.most,
             "per_node": one.per_node,
-            "presets": {preset: told[name] for preset, told in PRESETS.items() if name in told},
+            "presets": {preset: given[name] for preset, given in PRESETS.items() if name in given},
             "clauses": list(one.clauses),
         }
         source = "IEP-98" if one.clauses else OURS

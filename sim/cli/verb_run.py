@@ -84,15 +84,17 @@ def shrink(options: Options, asked: Job, seed: int) -> bool:
         note(str(error))
         return False
     names = None if options.out is None else folder.shrunk(options.out, seed)
-    told = shrunk.told_of(state, shrunk.PRINTED if names is None else names.scenario, options.load)
+    shorter = shrunk.shrunk_text(
+        state, shrunk.PRINTED if names is None else names.scenario, options.load
+    )
     if names is None:
-        print(f"\n{told.text}")
+        print(f"\n{shorter.text}")
     else:
-        write_text(names.scenario, told.text)
-        write_text(names.page, shrunk.page_of(told))
-        note(f"wrote {names.scenario}, {names.page}; {told.command}")
-    note(shrunk.sentence(told))
-    return told.shrunk.ended == "interrupted"
+        write_text(names.scenario, shorter.text)
+        write_text(names.page, shrunk.page_of(shorter))
+        note(f"wrote {names.scenario}, {names.page}; {shorter.command}")
+    note(shrunk.sentence(shorter))
+    return shorter.shrunk.ended == "interrupted"
 
 
 def judged(options: Options) -> tuple[Report, Job]:
@@ -168,7 +170,7 @@ def seeds_of(options: Options) -> Sequence[int]:
 
 
 def checked(scenario: Scenario, seed: int) -> dict[str, dict[str, int]]:
-    """Plan the first run and make its design, so that what is wrong is told before anything runs.
+    """Plan the first run and make its design, so that errors come before any run.
 
     Returns the numbers of the protocol, of the cluster (`""`) and of each node.
     """

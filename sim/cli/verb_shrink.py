@@ -28,17 +28,17 @@ def execute(options: Options) -> int:
         strict=options.strict,
         all_claims=options.all_claims,
     )
-    told = shrunk.told_of(state, options.out or shrunk.PRINTED, options.load)
+    shorter = shrunk.shrunk_text(state, options.out or shrunk.PRINTED, options.load)
     if options.out is not None:
-        write_text(options.out, told.text)
+        write_text(options.out, shorter.text)
     if options.html is not None:
-        write_text(options.html, shrunk.page_of(told))
+        write_text(options.html, shrunk.page_of(shorter))
     if options.output == "json":
-        print(documents.text(shrunk.document(told, options.out)))
+        print(documents.text(shrunk.document(shorter, options.out)))
     else:
-        print(told.text if options.out is None else f"{told.command}\n", end="")
-    note(shrunk.sentence(told))
-    return INTERRUPTED if told.shrunk.ended == "interrupted" else 0
+        print(shorter.text if options.out is None else f"{shorter.command}\n", end="")
+    note(shrunk.sentence(shorter))
+    return INTERRUPTED if shorter.shrunk.ended == "interrupted" else 0
 
 
 def _failure(options: Options) -> tuple[Scenario, int]:

@@ -37,7 +37,7 @@ class Shown(sweeps.Watcher):
         self._progress.count(tally.runs, tally.violated, tally.violated + tally.failed)
 
     def note(self, text: str) -> None:
-        """Told beside the bar."""
+        """What is shown beside the bar."""
         note(text)
 
 
@@ -143,11 +143,11 @@ def _errors(rows: Any) -> list[dict[str, Any]]:
     errors: dict[str, dict[str, Any]] = {}
     columns = rows.select(["cell", "seed", "error"])
     for row in columns.filter(columns["error"].is_valid()).to_pylist():
-        told = errors.setdefault(row["error"], {"error": row["error"], "runs": 0, "first": row})
-        told["runs"] += 1
+        group = errors.setdefault(row["error"], {"error": row["error"], "runs": 0, "first": row})
+        group["runs"] += 1
     return [
-        {**told, "first": {key: told["first"][key] for key in ("cell", "seed")}}
-        for told in sorted(errors.values(), key=lambda told: -told["runs"])
+        {**group, "first": {key: group["first"][key] for key in ("cell", "seed")}}
+        for group in sorted(errors.values(), key=lambda group: -group["runs"])
     ]
 
 

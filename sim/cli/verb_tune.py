@@ -138,7 +138,7 @@ def _wish(setting: dict[str, int]) -> Wish:
 
 def _voters_chosen(voters: int | tuple[str, ...] | None, world: World) -> str:
     if isinstance(voters, tuple):
-        return "as told"
+        return "as given"
     return f"the first {world.voters} by name"
 
 
@@ -155,7 +155,7 @@ def _led(request: Request, leader: str | None, voters: str) -> Request:
         if world.voting and leader not in world.voting:
             known = ", ".join(world.voting)
             raise TuneError(f"--leader {leader}: only a voter can lead; --voters are {known}")
-        led, how = replace(world, leader=leader), "as told"
+        led, how = replace(world, leader=leader), "as given"
     else:
         candidates = world.voting or world.nodes[: world.voters]
         led = world.worst_led(COARSE, request.present.h, LEASES_PER_MS, by_name(candidates))
@@ -185,8 +185,8 @@ def command_of(options: Options, seeds: int | None = None) -> str:
                  "margin", "step", "seeds"):  # fmt: skip
         value = seeds if name == "seeds" and seeds else getattr(options, name)
         if value is not None:
-            told = ",".join(value) if isinstance(value, tuple) else str(value)
-            words += [f"--{name.replace('_', '-')}", told]
+            written = ",".join(value) if isinstance(value, tuple) else str(value)
+            words += [f"--{name.replace('_', '-')}", written]
     for setting in options.tried:
         words += ["--try", ",".join(f"{name}={value}" for name, value in setting.items())]
     for goal in options.slo:

@@ -36,7 +36,7 @@ def execute(options: Options) -> int:
         trials = run_suite(
             cases, seeds, time_s=options.time, jobs=options.jobs, watch=progress.watch
         )
-        note(progress.told())
+        note(progress.status())
     result = verification(
         cases,
         trials,

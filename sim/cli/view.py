@@ -119,18 +119,18 @@ def findings(
 
 def _members(members: Sequence[ViolationGroup], to: Console, *, all_in_full: bool) -> None:
     """The structures of one kind: the first, or all of them, with what shows them."""
-    told = len(members) if all_in_full else 1
+    printed = len(members) if all_in_full else 1
     finding = members[0].example.status.partition(":")[2]
     say(findings_known.title(finding), to, "bold", INDENT)
-    for one in members[:told]:
+    for one in members[:printed]:
         say(one.example.summary, to, indent=INDENT)
         to.print(Text(one.argument), soft_wrap=True)
         if not finding:
             say(one.example.because, to, "dim", INDENT)
-    for one in members[told : told + ALSO]:
+    for one in members[printed : printed + ALSO]:
         say(f"also: {one.example.summary} (seed {one.seeds[0]})", to, indent=INDENT)
-    if len(members) > told + ALSO:
-        say(f"... and {len(members) - told - ALSO} other shapes", to, indent=INDENT)
+    if len(members) > printed + ALSO:
+        say(f"... and {len(members) - printed - ALSO} other shapes", to, indent=INDENT)
 
 
 def _headline(members: Sequence[ViolationGroup], rows: Sequence[RunRow], width: int) -> Text:
@@ -153,9 +153,9 @@ def _headline(members: Sequence[ViolationGroup], rows: Sequence[RunRow], width: 
         break_long_words=False,
         break_on_hyphens=False,
     )
-    told = Text("\n".join(lines))
-    told.stylize(colour, 0, len(status))
-    return told
+    printed = Text("\n".join(lines))
+    printed.stylize(colour, 0, len(status))
+    return printed
 
 
 def troubles(rows: Iterable[RunRow], to: Console) -> None:

@@ -20,10 +20,10 @@ def show(extents: Sequence[Extent], row: RunRow, to: Console) -> None:
     to.print(Text("what was checked", "bold"))
     found = counts(row)
     for one in extents:
-        say(f"{one.invariant} {one.checker}: {told(one, found)}", to, indent=INDENT)
+        say(f"{one.invariant} {one.checker}: {extent_words(one, found)}", to, indent=INDENT)
 
 
-def told(one: Extent, found: Counter[str]) -> str:
+def extent_words(one: Extent, found: Counter[str]) -> str:
     """What one judge had before it, in words."""
     if not one.judged:
         return "not judged: the history has not the voice for it"

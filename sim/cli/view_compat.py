@@ -27,7 +27,7 @@ DESIGNS = (
     ("options_1_and_2", "options 1 and 2: operate on after DDL"),
     ("exact_match", "any new version aborts"),
 )
-WIDEST = max(len(told) for _, told in DESIGNS)
+WIDEST = max(len(label) for _, label in DESIGNS)
 
 
 def show(report: dict[str, Any], to: Console, *, from_scratch: bool = False) -> None:
@@ -71,14 +71,14 @@ def _head(report: dict[str, Any], to: Console) -> None:
 
 def _statement(statement: dict[str, Any], to: Console, *, several: bool) -> None:
     word, style = VERDICTS[statement["forward_compatible"]]
-    told = word if word == "REFUSED" else f"transactions {word}"
+    label = word if word == "REFUSED" else f"transactions {word}"
     if statement["ignored"] is not None:
         reason = statement["ignored"]["reason"]
-        told, style = f"{told}, ignored" + (f": {reason}" if reason else ""), REFUSED
+        label, style = f"{label}, ignored" + (f": {reason}" if reason else ""), REFUSED
     if statement["no_op"] is not None:
-        told, style = "nothing changes", GOOD
+        label, style = "nothing changes", GOOD
     file = f"{statement['file']}, " if several else ""
-    to.print(Text.assemble(f"{file}line {statement['line']}: ", (told, style)), soft_wrap=True)
+    to.print(Text.assemble(f"{file}line {statement['line']}: ", (label, style)), soft_wrap=True)
     block(" ".join(statement["sql"].split()), to)
     for rule in statement["rules"]:
         verdict = "yes" if rule["verdict"] == "compatible" else "NO "
@@ -137,8 +137,8 @@ def _rates(report: dict[str, Any], to: Console) -> None:
     )
     to.print(f"  {''.ljust(WIDEST)}  always {shares['tx_length']:g} s  on average", soft_wrap=True)
     lasting, room = shares["exponential_length"], len(f"always {shares['tx_length']:g} s") - 2
-    for name, told in DESIGNS:
-        line = f"  {told.ljust(WIDEST)}  {100 * shares[name]:{room}.2f} %"
+    for name, label in DESIGNS:
+        line = f"  {label.ljust(WIDEST)}  {100 * shares[name]:{room}.2f} %"
         to.print(f"{line}  {100 * lasting[name]:8.2f} %", soft_wrap=True)
     tables = {name: one for name, one in shares["tables"].items() if one["statements"]}
     if len(tables) > 1:

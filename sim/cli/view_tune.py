@@ -122,7 +122,7 @@ def _goals(label: str, goals: list[Part], to: Console) -> None:
     for place, goal in enumerate(goals):
         sure = _sureness(goal)
         style = "green" if goal["sure"] else "yellow" if goal["met"] else "red"
-        text = f"{goal['goal']}: {sure}; {_told(goal)}"
+        text = f"{goal['goal']}: {sure}; {_figures(goal)}"
         if goal["met"] and not goal["sure"]:
             text += f"; this goal needs about {goal['seeds']} seeds" if goal["seeds"] else (
                 "; more seeds would hardly decide it: it is too near to its limit"
@@ -138,7 +138,7 @@ def _tried(tried: list[Part], to: Console) -> None:
     """What the user asked about."""
     for place, each in enumerate(tried):
         goals = "; ".join(
-            f"{goal['goal']} {_sureness(goal)}, {_told(goal)}" for goal in each["goals"]
+            f"{goal['goal']} {_sureness(goal)}, {_figures(goal)}" for goal in each["goals"]
         )
         text = f"DD {each['dd_ms']}, H {each['h_ms']}, CSmax {each['cs_max_ms']} ms: {goals}"
         labelled("tried" if not place else "", text, to)
@@ -176,12 +176,12 @@ def _now(present: Part, best: Part, bound: Part | None) -> str:
 def _wrong(found: Part, to: Console) -> None:
     """What happens if clocks are farther apart than CSmax: every invariant, with its status."""
     for place, each in enumerate(found["skew"]):
-        told = [
+        parts = [
             f"{one['invariant']}{_meaning(one['invariant'])} broken in {one['runs']} of "
             f"{each['runs']} runs, {one['status'].replace('_', ' ')}"
             for one in each["broken"]
         ]
-        what = "; ".join(told) or f"nothing broken in {each['runs']} runs"
+        what = "; ".join(parts) or f"nothing broken in {each['runs']} runs"
         head = f"{each['factor']:g}x CSmax: {what}; p99 wait {number(each['wait_p99'])} ms"
         if not place:
             head += f" ({each['ahead']} ahead of {each['behind']})"
@@ -215,7 +215,7 @@ def _front(front: list[Part], goals: list[Part], best: Part, to: Console) -> Non
         mark = "*" if each["on_front"] else " "
         note = "  recommended" if _same(each, best) else "  knee" if each["knee"] else ""
         keys = ("low", "high", "high_by", "above_most")
-        wait = _told({"simulated": each["wait_p99"], **{k: each[f"wait_p99_{k}"] for k in keys}})
+        wait = _figures({"simulated": each["wait_p99"], **{k: each[f"wait_p99_{k}"] for k in keys}})
         own = "".join(f" {number(each['goals'][place]['simulated']):>15}" for place in more)
         to.print(
             f"{mark} {each['dd_ms']:>5} {each['cs_max_ms']:>5} {_percent(each['waiting']):>6} "
@@ -240,14 +240,14 @@ def _spread(rows: list[Part], at: int) -> list[Part]:
 def _agreement(lines: list[Part], to: Console) -> None:
     """Whether formula and runs agree, and where they do not."""
     off = [each for each in lines if not each["agrees"]]
-    told = f"{len(lines) - len(off)} of {len(lines)} figures inside the bracket of the closed form"
-    labelled("formula", told, to, "yellow" if off else "green")
+    parts = f"{len(lines) - len(off)} of {len(lines)} figures inside the bracket of the closed form"
+    labelled("formula", parts, to, "yellow" if off else "green")
     for each in off:
         bracket = f"{number(each['unordered'])} to {number(each['ordered'])}"
         labelled(
             "",
             f"DD {each['dd_ms']}, H {each['h_ms']}: {each['figure']} is "
-            f"{_told(each)}, by formula {bracket}",
+            f"{_figures(each)}, by formula {bracket}",
             to,
         )
 
@@ -256,7 +256,7 @@ def _same(each: Part, best: Part) -> bool:
     return all(each[key] == best[key] for key in ("dd_ms", "h_ms", "cs_max_ms"))
 
 
-def _told(each: Part) -> str:
+def _figures(each: Part) -> str:
     """A figure with its interval."""
     return with_interval(each["simulated"], each["low"], each["high"], each.get("high_by", ""),
                 each.get("above_most"))  # fmt: skip

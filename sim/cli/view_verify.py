@@ -113,22 +113,22 @@ def _claims(rows: Iterable[ClaimRow], to: Console) -> None:
         to.print()
         kept = [row.invariant for row in own if row.word == "kept"]
         waits = [row.invariant for row in own if row.word == "not decided"]
-        told = (
+        claims = (
             f"not decided: {' '.join(waits)}" if waits else f"kept: {' '.join(kept) or 'nothing'}"
         )
         star = " (fields set by scenarios)" if strategy.endswith("*") else ""
         labelled(
             strategy,
-            f"{counted(own[0].runs, 'run')}{star}; {told}",
+            f"{counted(own[0].runs, 'run')}{star}; {claims}",
             to,
         )
         for row in own:
-            if more := _told(row):
+            if more := _remarks(row):
                 style = "bold red" if row.example is not None and not row.excuse else ""
                 say(f"{row.invariant} {more}", to, style, INDENT)
 
 
-def _told(row: ClaimRow) -> str:
+def _remarks(row: ClaimRow) -> str:
     """What is worth a line: breaches of any kind; nothing of an invariant that no run broke."""
     parts = []
     if row.breaches:

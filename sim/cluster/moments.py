@@ -304,16 +304,16 @@ def kind_of_message(name: str) -> str:
     return name.rpartition(" ")[0]
 
 
-def group_of(told: Any) -> str | PartitionId | None:
+def group_of(subject: Any) -> str | PartitionId | None:
     """The group that an event or a message names, or the partition; the first one of several."""
-    group: str | None = getattr(told, "group", None)
+    group: str | None = getattr(subject, "group", None)
     if group is not None:
         table, slash, number = group.partition("/")
         return (int(table), int(number)) if slash else group
-    place: PartitionId | None = getattr(told, "place", None)
-    places: Iterable[PartitionId] = getattr(told, "places", ())
-    partition = getattr(told, "partition", None)
-    table_id = getattr(told, "object_id", None) or getattr(told, "table_id", None)
+    place: PartitionId | None = getattr(subject, "place", None)
+    places: Iterable[PartitionId] = getattr(subject, "places", ())
+    partition = getattr(subject, "partition", None)
+    table_id = getattr(subject, "object_id", None) or getattr(subject, "table_id", None)
     if partition is not None and table_id is not None:
         return table_id, partition
     return place or next(iter(places), None)

@@ -28,7 +28,7 @@ class Words:
     def cycle(self, cycle: Cycle) -> Anomaly:
         """A cycle as an argument that contradicts itself, behind what its transactions did."""
         found = argued(cycle, self)
-        return self._told(cycle, found.steps, found.explanation) if found.steps else found
+        return self._worded(cycle, found.steps, found.explanation) if found.steps else found
 
     def call(self, number: int) -> str:
         """The name of a transaction."""
@@ -36,9 +36,9 @@ class Words:
 
     def finding(self, finding: Finding) -> Anomaly:
         """A finding as an anomaly."""
-        return self._told(finding, (), finding.said)
+        return self._worded(finding, (), finding.said)
 
-    def _told(self, what: Cycle | Finding, steps: tuple[Step, ...], said: str) -> Anomaly:
+    def _worded(self, what: Cycle | Finding, steps: tuple[Step, ...], said: str) -> Anomaly:
         """An anomaly; its explanation begins with what the transactions did, one a line."""
         did = tuple(map(self.transaction, what.txns))
         names = map(self._history.name, what.txns)

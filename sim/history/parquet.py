@@ -63,8 +63,8 @@ def save(history: "History", records: list[bytes], path: Path) -> None:
         "at_us": pa.array([getattr(event, "at_us", None) for event in events], pa.int64()),
     }
     for name in _NAMES:
-        told = [getattr(event, name, None) for event in events]
-        columns[name] = pa.array(told, pa.string()).dictionary_encode()
+        values = [getattr(event, name, None) for event in events]
+        columns[name] = pa.array(values, pa.string()).dictionary_encode()
     columns["record"] = pa.array([record.decode() for record in records], pa.string())
     table = pa.table(columns).replace_schema_metadata({_KEY: FORMAT})
     sealed.write(table, path, use_dictionary=[*_NAMES, "event"])
@@ -81,8 +81,8 @@ def records(path: str | Path) -> list[bytes]:
         said = {}
     found = _called(said)
     if found.startswith(KIND) and found != FORMAT:
-        told = found if found.isprintable() and len(found) < 40 else "another format"
-        raise OtherFormat(f"is of {told}, this program reads {FORMAT}")
+        kind = found if found.isprintable() and len(found) < 40 else "another format"
+        raise OtherFormat(f"is of {kind}, this program reads {FORMAT}")
     try:
         table = sealed.read(path)
     except sealed.TooLargeError as error:

@@ -37,14 +37,14 @@ class HesitantMetaStorage(MetaStorage):
 
 
 class LooseTick(Record, frozen=True):
-    """Safe time, told outside of the log."""
+    """Safe time, sent outside of the log."""
 
     sent_ts: Timestamp
 
 
 @mutates("metastorage", "ticks_beside_the_log", "98.x.6", "atomicity")
 class ShortcutMetaStorage(MetaStorage):
-    """Safe time is also told outside of the log and overtakes updates."""
+    """Safe time is also sent outside of the log and overtakes updates."""
 
     def start(self) -> None:
         """Hear of safe time also outside of the log."""

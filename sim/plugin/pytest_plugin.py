@@ -188,7 +188,7 @@ class SeedsItem(pytest.Item):
             total = sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
             if not total.as_expected:
                 loads = self.config.getoption("ddlsim_load")
-                raise NotAsExpectedError(told(scenario, total, loads))
+                raise NotAsExpectedError(message_of(scenario, total, loads))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
         """The message alone where a scenario disappoints; where ddlsim fails, everything."""
@@ -201,7 +201,7 @@ class SeedsItem(pytest.Item):
         return self.path, None, f"{self._scenario.name} {self.name}"
 
 
-def told(scenario: "Scenario", total: "Sum", loads: list[str]) -> str:
+def message_of(scenario: "Scenario", total: "Sum", loads: list[str]) -> str:
     """What is not as expected, the judge's words on the first run that failed, how to repeat it."""
     from ddlsim.cli.repeat import also, of_scenario
 

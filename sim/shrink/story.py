@@ -141,8 +141,8 @@ class Story:
     def settings(self) -> str:
         """The settings that most stories turn on, as they are resolved."""
         numbers = self._best.history.header.settings[""]
-        told = [f"{word} = {numbers[name]} ms" for name, word in NAMED.items() if name in numbers]
-        return ", ".join(told)
+        parts = [f"{word} = {numbers[name]} ms" for name, word in NAMED.items() if name in numbers]
+        return ", ".join(parts)
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -155,9 +155,9 @@ class Story:
         ended = next((one for one in events if isinstance(one, Ended)), None)
         actor = step.get("tx", step["client"])
         done = self._ddl(events) if "ddl" in step else self._data(step, events)
-        told = [f"{_ms(asked.at_us)} ms: {actor} {_does(step)}{done}"]
-        told += self._outcome(step)
-        return "; ".join([*told, _ends(ended)]) + "."
+        parts = [f"{_ms(asked.at_us)} ms: {actor} {_does(step)}{done}"]
+        parts += self._outcome(step)
+        return "; ".join([*parts, _ends(ended)]) + "."
 
     def _ddl(self, events: Sequence[Any]) -> str:
         """The update of a statement with its timestamps, or why there is none."""
@@ -179,10 +179,10 @@ class Story:
         versions = ", ".join(str(one) for one in dict.fromkeys(one.version for one in ran))
         stamps = [show(one.op_ts) for one in (ran[0], *ran[1:][-1:])]
         nodes = ", ".join(dict.fromkeys(one.node for one in ran))
-        told = f" under version {versions} (op_ts {' to '.join(stamps)} on {nodes})"
+        parts = f" under version {versions} (op_ts {' to '.join(stamps)} on {nodes})"
         reads = [one for one in ran if isinstance(one, ReadExecuted)]
         found = [f"{row.key!r} of {row.writer}" for one in reads for row in one.rows if row.row]
-        return f"{told}, finds {', '.join(found) or 'no row'}" if reads else told
+        return f"{parts}, finds {', '.join(found) or 'no row'}" if reads else parts
 
     def _outcome(self, step: Table) -> Iterator[str]:
         """What became of the transaction, where the step ends it or is one of its own."""

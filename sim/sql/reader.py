@@ -37,8 +37,8 @@ class Reader(BaseParser):
 
     def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> NoReturn:
         """Raise what sqlglot's own methods report, in an expression or a query."""
-        told = _EXPECTED.fullmatch(message)
-        expected = told.group(1) if told else "an expression"
+        matched = _EXPECTED.fullmatch(message)
+        expected = matched.group(1) if matched else "an expression"
         raise self.wrong(expected if expected[0].isalpha() else repr(expected), at=token)
 
     def _parse_as_command(self, start: Token) -> NoReturn:

@@ -245,9 +245,9 @@ class ReplicaManager:
             if isinstance(reply, NoReplyType):  # that has taken long enough
                 doubtful, refused = True, False
                 continue
-            attempt = await self._told(local, reply)
+            attempt = await self._result(local, reply)
 
-    async def _told(self, local: LocalReplica, reply: PartitionSubmitted) -> Applied[object]:
+    async def _result(self, local: LocalReplica, reply: PartitionSubmitted) -> Applied[object]:
         """What the leader's reply comes to, once this replica has applied it too."""
         self.node.clock.update(reply.sent_ts)
         if reply.done:
