@@ -105,15 +105,25 @@ class Grounds:
             return None
         return f"it was {_ms(took_us)} ms old, and {key} is {_ms(limit_us)}"
 
-    def sooner_than(self, key: str, tx: Transaction, reason: str) -> str | None:
-        """Why no operation that failed for a reason can have used up its time, if so."""
+    def sooner_than(self, key: str, tx: Transaction, aborted: TxAborted) -> str | None:
+        """Why no operation that may have caused the abort can have used up its time, if so.
+
+        Those are the ones that failed for its reason; and those whose client gave up first, which
+        their coordinator goes on with: they have lasted until the abort at most.
+        """
         limit_us, longest_us = self.limit_us(key), None
         for op in tx.ops:
             operation = self.case.operations.get(op)
-            invoked = None if operation is None else operation.invoked
-            ended = None if operation is None else operation.ended
-            if invoked is not None and isinstance(ended, Failed) and ended.reason == reason:
-                longest_us = max(longest_us or 0, ended.at_us - invoked.at_us)
+            if operation is None or operation.invoked is None:
+                continue
+            ended = operation.ended
+            if isinstance(ended, Failed) and ended.reason == aborted.reason:
+                until_us = ended.at_us
+            elif ended is None or isinstance(ended, Unknown):
+                until_us = aborted.at_us
+            else:
+                continue
+            longest_us = max(longest_us or 0, until_us - operation.invoked.at_us)
         if longest_us is None or longest_us >= limit_us:
             return None
         return f"no operation of it took {_ms(limit_us)} ms, which {key} is"
@@ -285,7 +295,7 @@ def _never_answered(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Ne
 
     A read-only transaction asks one replica after the other until its time is over.
     """
-    sooner = grounds.sooner_than("operation_timeout_ms", tx, aborted.reason)
+    sooner = grounds.sooner_than("operation_timeout_ms", tx, aborted)
     sooner = sooner or grounds.shorter_than("operation_timeout_ms", tx, aborted)
     faults = grounds.case.faults
     died = any(isinstance(one, NodeCrashed) and one.at_us <= aborted.at_us for one in faults)
@@ -298,7 +308,7 @@ def _no_primary(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needle
     """A coordinator looks for a primary for as long as an operation may take."""
     sooner = grounds.shorter_than("operation_timeout_ms", tx, aborted)
     if tx.read_ts is None:
-        sooner = sooner or grounds.sooner_than("operation_timeout_ms", tx, aborted.reason)
+        sooner = sooner or grounds.sooner_than("operation_timeout_ms", tx, aborted)
     return None if sooner is None else Needless("too-early", sooner)
 
 

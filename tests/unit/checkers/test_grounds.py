@@ -194,6 +194,24 @@ def test_a_read_only_transaction_asks_replicas_until_its_time_is_over() -> None:
     assert failed("NODE_UNREACHABLE", (2000, 2001)) == []  # a dead node refuses
 
 
+@pytest.mark.parametrize(
+    ("invoked", "found"), [(2000, []), (2001, ["no-fault"]), (2999, ["no-fault"])]
+)
+def test_an_operation_that_its_client_gave_up_lasts_until_the_abort_at_most(
+    invoked: float, found: list[str]
+) -> None:
+    """Its client gives up at 2999, the transaction is aborted at 3000; the limit is 1000."""
+    story = world()
+    story.table()
+    story.begin("T", 10)
+    story.add(invoked, Invoked, "client of T", "T.w", "T", "n1", "put", table="t", key="x")
+    story.add(2999, Unknown, "client of T", "T.w", "NODE_UNREACHABLE")
+    story.add(2999, Invoked, "client of T", "T.c", "T", "n1", "commit")
+    story.abort("T", 3000, "NODE_UNREACHABLE")
+    story.add(3001, Failed, "client of T", "T.c", "NODE_UNREACHABLE")
+    assert kinds(story) == found
+
+
 def test_a_primary_is_looked_for_until_the_time_of_an_operation_is_over() -> None:
     assert failed("PRIMARY_MISSING", (2000, 2999)) == ["too-early"]
     assert failed("PRIMARY_MISSING", (2000, 3000)) == []
