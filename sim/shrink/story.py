@@ -264,7 +264,9 @@ def _does(step: Table) -> str:
             if " " in do
             else {"commit": "commits", "rollback": "rolls back"}.get(do, do)
         )
-    verb = {"get": "reads", "scan": "scans", "put": "writes"}.get(do[0], f"{do[0]}s")
+    verb = {"get": "reads", "scan": "scans", "put": "writes", "strict": "inserts"}.get(
+        do[0], f"{do[0]}s"
+    )
     return " ".join([verb, *map(str, do[1:3])])
 
 

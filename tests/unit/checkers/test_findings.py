@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.base import Anomaly, Step
 from ddlsim.checkers.findings import Finding, explained_by, signature
 from ddlsim.model.design import DesignHeader
+from ddlsim.scenario import findings
 
 
 def cycle(*pairs: tuple[str, str]) -> Anomaly:
@@ -157,6 +158,26 @@ def test_a_finding_about_clocks_reaches_as_far_as_csmax() -> None:
         assert explained_by("I3", anomaly, known, skew_ms) == found
     other = replace(cycle(*way), back_ms=(None, None, 7, None))
     assert explained_by("I3", other, known, 7) is None
+
+
+READ_PAST = (("T", "wr-row"), ("T", "rw-predicate"), ("T", "rt"))
+
+
+def test_a_read_in_the_past_is_f6_however_it_follows_what_began_later() -> None:
+    """Real time alone leads back, and by CSmax at most; a row that it should have seen may not."""
+    known = [one for one in findings.known() if one.id == "F-6"]
+    ways = [[("T", "process")], [("T", "wr-row")], [("T", "wr-row"), ("T", "process")]]
+    for way in ways:
+        shown = cycle(*way, *READ_PAST[1:])
+        nothing = [None] * (len(way) + 1)
+        for back_ms, found in ((7, "F-6"), (8, None)):
+            anomaly = replace(shown, back_ms=(*nothing, back_ms))
+            assert explained_by("I3", anomaly, known, 7) == found
+    for back_ms in ((None, 1, 7), (1, None, 7), (None, 1, None)):
+        anomaly = replace(cycle(*READ_PAST), back_ms=back_ms)
+        assert explained_by("I3", anomaly, known, 7) is None
+    past_ddl = replace(cycle(("D(column-added)", "wr-schema"), *READ_PAST[1:]), back_ms=nothing)
+    assert explained_by("I3", past_ddl, known, 7) is None
 
 
 def design(**rules: str) -> DesignHeader:
