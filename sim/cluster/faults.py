@@ -267,6 +267,8 @@ class FaultInProgress(FaultActions):
         self._moment: MomentThatCame | None = None
         self.delays_us = 0
         """The most by which it delays messages."""
+        self.late_until_us = Micros(0)
+        """Until when single messages that it has struck may be under way."""
         self.when_over: Callable[[Micros], None] = _nothing
         """Called when the fault is over by itself after so long."""
 
@@ -369,9 +371,17 @@ class FaultInProgress(FaultActions):
     ) -> None:
         fates: dict[str, Verdict | Delay | Copy]
         fates = {"lost": Verdict.DROP, "late": Delay(fate.by_us), "doubled": Copy(fate.by_us)}
-        over = partial(self.when_over, fate.by_us)
-        rule = Strike(sender, to, kind, fate=fates[fate.what], count=count, only=only, over=over)
+        struck = partial(self._struck, fate)
+        rule = Strike(
+            sender, to, kind, fate=fates[fate.what], count=count, only=only, struck=struck
+        )
         self._install(rule)
+
+    def _struck(self, fate: Fate, left: int) -> None:
+        """A message has met its fate, and `left` more are to meet it."""
+        self.late_until_us = Micros(self._cluster.loop.now_us + fate.by_us)
+        if not left:
+            self.when_over(fate.by_us)
 
     def _install(self, rule: Rule) -> None:
         self._cluster.network.install(rule)

@@ -142,10 +142,19 @@ class Nemesis:
         """Heal the faults that have begun, and let no other begin; whether there were any."""
         lasting = [each for each in self._attacks if each.nodes is not None and not each.healed]
         for attack in lasting:
+            self._record_late(attack)
             self._heal(attack)
         for attack in self._attacks:
             attack.healed = True
         return bool(lasting)
+
+    def _record_late(self, attack: Attack) -> None:
+        """Record how long messages that a fault has struck are still under way."""
+        now_us = self._loop.now_us
+        late_us = Micros(attack.actions.late_until_us - now_us)
+        if late_us > 0:
+            late = TrafficDelayed(now_us, attack.planned.name, attack.nodes or (), late_us)
+            self._recorder.record(late)
 
     def unmatched(self) -> list[str]:
         """The faults that met nothing, in words."""

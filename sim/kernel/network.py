@@ -139,11 +139,11 @@ class Strike(Rule):
         fate: Verdict | Delay | Copy,
         count: int = 1,
         only: Envelope | None = None,
-        over: Callable[[], None],
+        struck: Callable[[int], None],
     ) -> None:
-        """`over` is called when the last of the messages has met its fate."""
+        """`struck` is called when a message meets its fate, with the number of those to come."""
         super().__init__(from_, to, kind)
-        self._fate, self._left, self._only, self._over = fate, count, only, over
+        self._fate, self._left, self._only, self._struck = fate, count, only, struck
 
     def matches(self, envelope: Envelope) -> bool:
         return super().matches(envelope) and self._only in (None, envelope)
@@ -152,7 +152,7 @@ class Strike(Rule):
         self._left -= 1
         if not self._left:
             self.remove()
-            self._over()
+        self._struck(self._left)
         return self._fate
 
 

@@ -20,6 +20,7 @@ from ddlsim.history.world_events import (
     MessageSent,
     NodeCrashed,
     NothingMatched,
+    TrafficDelayed,
 )
 from ddlsim.kernel.host import kind_of
 from ddlsim.plan.plan import plan
@@ -388,6 +389,20 @@ def test_late_message_delays_that_of_its_moment() -> None:
     struck = on_links(of_kind(history, "finish", MessageSent))[1]
     (arrived,) = [e for e in of_kind(history, "finish") if ends(e) == ends(struck)]
     assert arrived.at_us == struck.at_us + 1_000 + 30_000
+
+
+@pytest.mark.parametrize(
+    ("more", "number"),
+    [('when = { moment = "finish sent", nth = 2 }', 1), ('kind = "finish"\ncount = 900', -1)],
+)
+def test_the_end_of_the_load_records_how_late_struck_messages_are(more: str, number: int) -> None:
+    history = ran(f'name = "late_message"\ndelay_ms = 800\n{more}')
+    (healed,), (delayed,) = history.of(FaultHealed), history.of(TrafficDelayed)
+    sent = [e for e in on_links(of_kind(history, "finish", MessageSent)) if e.at_us < healed.at_us]
+    assert delayed.by_us == sent[number].at_us + 800_000 - healed.at_us
+    assert (delayed.at_us, delayed.nodes) == (healed.at_us, healed.nodes)
+    in_time = ran('name = "late_message"\ndelay_ms = 30\nwhen = "finish sent"')
+    assert not in_time.of(TrafficDelayed)
 
 
 def test_doubled_message_delivers_that_of_its_moment_again() -> None:
