@@ -120,8 +120,8 @@ class TrafficDelayed(Event, frozen=True):
     """A fault that has begun delays messages of its nodes by `by_us`; the last ones come late.
 
     Of one that has struck single messages, when the end of the load heals it: those that are still
-    under way come within `by_us`. Messages of a kind keep their order on a link: what is sent after the fault has healed waits for
-    what was sent before, up to `by_us`.
+    under way come within `by_us`. Messages of a kind keep their order on a link: what is sent after
+    the fault has healed waits for what was sent before, up to `by_us`.
     """
 
     fault: str
