@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
+from ddlsim.garbage import collect_seldom
+
 # The default repeats itself exactly, so that a red suite is red for everybody.
 # No example is refused for being slow: a busy machine makes any of them slow.
 SLOW = (HealthCheck.too_slow,)
@@ -61,6 +63,7 @@ def pytest_collection_finish() -> None:
     """Exempt what collection made from garbage collection: it lives as long as the process."""
     gc.collect()
     gc.freeze()
+    collect_seldom()
     gc.enable()
 
 

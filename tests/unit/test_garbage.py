@@ -1,10 +1,20 @@
 """The collector looks seldom within the block, and as before behind it."""
 
 import gc
+from collections.abc import Iterator
 
 import pytest
 
 from ddlsim.garbage import COLLECT_AFTER, collected_seldom
+
+
+@pytest.fixture(autouse=True)
+def often() -> Iterator[None]:
+    """Python's own threshold; that of the tests' processes is the one of the block already."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, *before[1:])
+    yield
+    gc.set_threshold(*before)
 
 
 def test_the_threshold_holds_within_the_block_only() -> None:
