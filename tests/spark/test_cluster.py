@@ -1,31 +1,28 @@
 """A real cluster: a standalone master and a worker on loopback, the package sent to them.
 
-The worker has two executors, each a process of its own.
-
-The sweep's driver is killed in the middle, then an executor of the run that resumes it; the rows
-are those of processes without Spark, bit for bit.
+The sweep's driver is killed in the middle and leaves no process, then the executor of the run that
+resumes it, which another one replaces; the rows are those of processes without Spark, bit for bit.
 """
 
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
 from ddlsim.analysis.spark import java
 from ddlsim.analysis.spark import session as sessions
-from tests.support.command import ROOT, ddlsim
+from tests.support.command import ddlsim
+from tests.support.killing import LINUX, struck
 from tests.support.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.support.waiting import PATIENCE_S, until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc"),
-]
+pytestmark = [pytest.mark.slow, LINUX]
 EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
@@ -52,7 +49,7 @@ def environment(spark_home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
-    """The address of a master with a worker for two executors, and the worker's process."""
+    """The address of a master with a worker, and the worker's process."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
@@ -94,49 +91,25 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     file = sweep_file(tmp_path, 24)
     out = tmp_path / "cluster"
     loopback = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
-    conf = [*loopback, "spark.executor.memory=512m", "spark.executor.cores=1"]
+    conf = [*loopback, "spark.executor.memory=512m", "spark.cores.max=1"]
     conf.append(f"spark.executor.extraJavaOptions={sessions.QUICK_JAVA}")
-    words = [
-        file,
-        "--out",
-        str(out),
-        "--master",
-        address,
-        *(w for c in conf for w in ("--conf", c)),
-    ]
-
-    def begun(*more: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "ddlsim", "sweep", *words, *more],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-
-    driver = begun()
+    on_spark = ("--master", address, *(w for c in conf for w in ("--conf", c)))
+    words = ("sweep", file, "--out", str(out), *on_spark)
     parts = lambda: set(out.glob("parts/part-*.parquet"))  # noqa: E731 - a word for one line
-    wait(driver, lambda: len(parts()) >= 1)
-    kill(driver.pid)
-    driver.communicate()
+    with struck(*words) as driver:
+        until(parts, "a sweep's first part", driver.alive)
+        assert driver.end(SIGKILL).code == -SIGKILL
+    assert not (out / "rows.parquet").exists()
     before = {part: part.stat().st_mtime_ns for part in parts()}
-    driver = begun("--resume")
-    wait(driver, lambda: len(parts()) > len(before))
-    executors = [p for p in children(worker) if EXECUTOR in command_of(p)]
-    assert len(executors) == 2, executors
-    kill(executors[0])
-    told = driver.communicate(timeout=PATIENCE_S)[1].decode()
-    assert driver.returncode == 0, told
+    with struck(*words, "--resume") as driver:
+        until(lambda: len(parts()) > len(before), "another part", driver.alive)
+        (executor,) = (p for p in children(worker) if EXECUTOR in command_of(p))
+        kill(executor)
+        _, told = driver.process.communicate(timeout=PATIENCE_S)
+    assert driver.process.returncode == 0, told
     assert "Exception" not in told
     assert {part: part.stat().st_mtime_ns for part in before} == before
     plain = ddlsim("sweep", file, "--out", str(tmp_path / "plain"), "--jobs", "1")
     assert plain.code == 0
     assert rows_bytes(out) == rows_bytes(tmp_path / "plain")
-
-
-def wait(process: subprocess.Popen[bytes], ready: Callable[[], object]) -> None:
-    """Until it is so, the process being alive."""
-
-    def alive() -> None:
-        assert process.poll() is None, process.communicate()[1].decode()
-
-    until(ready, "a sweep's parts", alive)
+    assert not list(out.rglob("*.tmp"))

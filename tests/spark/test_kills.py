@@ -25,27 +25,17 @@ def check(ended: Ended, number: int) -> None:
     assert number == SIGKILL or "ddlsim: terminated\n" in ended.err
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep that nothing has disturbed, beside its file."""
-    folder = tmp_path_factory.mktemp("whole")
-    file = sweep_file(folder, 30)
-    assert ddlsim("sweep", file, "--out", str(folder / "whole"), "--jobs", "1").code == 0
-    return folder
-
-
-@pytest.mark.parametrize("number", [SIGKILL, SIGTERM])
-def test_a_killed_sweep_on_spark_resumes_and_leaves_no_process(
-    number: int, whole: Path, tmp_path: Path
-) -> None:
-    file, out = str(whole / "sweep.toml"), tmp_path / "out"
+def test_a_terminated_sweep_on_spark_resumes_and_leaves_no_process(tmp_path: Path) -> None:
+    """One whose driver is killed is in `test_cluster`."""
+    file, out = sweep_file(tmp_path, 24), tmp_path / "out"
     with struck("sweep", file, "--out", str(out), *ON_SPARK) as command:
         until(lambda: len(list(out.glob(f"{PARTS}/*.parquet"))) > 1, "two parts", command.alive)
-        ended = command.end(number)
-    check(ended, number)
+        ended = command.end(SIGTERM)
+    check(ended, SIGTERM)
     assert not (out / "rows.parquet").exists()
     assert ddlsim("sweep", file, "--out", str(out), "--jobs", "1", "--resume").code == 0
-    assert rows_bytes(out) == rows_bytes(whole / "whole")
+    assert ddlsim("sweep", file, "--out", str(tmp_path / "whole"), "--jobs", "1").code == 0
+    assert rows_bytes(out) == rows_bytes(tmp_path / "whole")
     assert not list(out.rglob("*.tmp"))
 
 
