@@ -6,6 +6,7 @@ time ends the search at a run that depends on the machine.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from itertools import islice
 from multiprocessing.connection import wait
@@ -38,6 +39,7 @@ def warm() -> None:
         import_module(name)
 
 
+@cache
 def used_rules() -> dict[str, frozenset[str]]:
     """The functions that the rules of each baseline consist of, as `file:function`."""
     child = Child(rules_of(BASELINES), None)

@@ -41,13 +41,13 @@ def test_run_on_spark_writes_the_same_bytes_for_any_number_of_tasks(
     from msgspec import structs
 
     results = []
-    for tasks in (1, 2, 7):
+    for tasks in (1, 7):
         there = structs.replace(work, directory=str(tmp_path / str(tasks)))
         told = run(spark, there, tasks)
         assert sum(tally.runs for tally in told) == WHOLE.runs == 24
         results.append([rows_bytes(tmp_path / str(tasks))])
         results[-1] += [file.read_bytes() for file in parts(there.directory)]
-    assert results[0] == results[1] == results[2]
+    assert results[0] == results[1]
 
 
 def test_run_on_spark_skips_existing_chunks(spark: Any, work: Work) -> None:

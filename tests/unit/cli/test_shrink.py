@@ -10,8 +10,11 @@ import pytest
 
 from ddlsim.cli import shrunk, verb_run
 from ddlsim.scenario.load import load
+from ddlsim.scenario.scenario import Scenario
+from ddlsim.shrink import failing
 from ddlsim.shrink import shrink as engine
 from ddlsim.shrink.data import Data
+from ddlsim.shrink.shrink import Budget, Shrinking
 from ddlsim.shrink.trial import Failure, Shown, Target
 from tests.support.command import Done, ddlsim
 from tests.support.json_schemas import wrong
@@ -25,6 +28,17 @@ def unexpected(tmp_path: Path) -> str:
     file = tmp_path / "unexpected.toml"
     file.write_text(text.replace('expect  = { violated = ["serializability"] }', ""), "utf-8")
     return str(file)
+
+
+@pytest.fixture
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run` shrinks in 30 runs and not to the end."""
+    begun = failing.begun
+
+    def in_few_runs(scenario: Scenario, seed: int, _: Budget, **judging: bool) -> Shrinking:
+        return begun(scenario, seed, Budget(runs=30), **judging)
+
+    monkeypatch.setattr(failing, "begun", in_few_runs)
 
 
 def test_a_scenario_and_its_seed_are_shrunk_onto_stdout() -> None:
@@ -43,7 +57,8 @@ def test_a_scenario_and_its_seed_are_shrunk_onto_stdout() -> None:
 
 def test_the_file_of_out_is_repeated_by_the_command_that_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
-    done = ddlsim("shrink", "negative/no_completeness_wait", "--seed", "1", "-o", str(file))
+    words = ("negative/no_completeness_wait", "--seed", "1", "--runs", "40", "-o", str(file))
+    done = ddlsim("shrink", *words)
     assert done.code == 0
     assert done.out == f"ddlsim run {file} --expect\n"
     assert f"\n# Repeat it: {done.out}" in file.read_text("utf-8")
@@ -127,6 +142,7 @@ def test_an_interrupt_writes_the_best_so_far(tmp_path: Path) -> None:
 # --- run -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("briefly")
 def test_run_shrinks_an_unexpected_violation_into_out(unexpected: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = ddlsim("run", unexpected, "--out", str(out))
@@ -146,6 +162,7 @@ def run_on_a_terminal(*words: str) -> Done:
         return ddlsim("run", *words)
 
 
+@pytest.mark.usefixtures("briefly")
 def test_run_prints_the_shrunk_scenario_on_a_terminal(unexpected: str) -> None:
     done = run_on_a_terminal(unexpected)
     assert done.code == 1

@@ -11,6 +11,7 @@ import pytest
 from ddlsim.mutation.__main__ import chosen, main, parsed
 from ddlsim.mutation.areas import AREAS
 from ddlsim.mutation.campaign import Campaign
+from ddlsim.mutation.power import power, power_of
 from ddlsim.mutation.store import Store
 from ddlsim.problems import BadInputError
 from tests.support.killing import heeds_signals
@@ -54,10 +55,13 @@ def test_options_without_sense_are_exit_2(words: tuple[str, ...]) -> None:
     assert ended.value.code == 2
 
 
-def test_an_interrupted_campaign_keeps_its_results_and_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_campaign_goes_on_to_the_results_of_an_uninterrupted_one(
+    tmp_path: Path,
+) -> None:
+    """That one tries two mutants at once: the power of the search as `verify` measures it."""
     out = tmp_path / "out"
-    words = ["--area", "schema", "--sample", "4", "--jobs", "1", "--out", str(out)]
-    words += ["--worlds", "1", "--seeds", "1"]
+    words = ["--without-equivalent", "--sample", "3", "--worlds", "1", "--seeds", "1"]
+    words += ["--jobs", "1", "--out", str(out)]
     with subprocess.Popen(
         [*COMMAND, *words],
         cwd=PROJECT,
@@ -69,7 +73,7 @@ def test_an_interrupted_campaign_keeps_its_results_and_goes_on(tmp_path: Path) -
             pass
         process.send_signal(signal.SIGINT)
         process.communicate()
-    assert first.startswith("[1/4] ")
+    assert first.startswith("[1/3] ")
     assert process.returncode == 130
     kept = Store(out).results()
     assert first.endswith(f"{kept[0].sentence}\n")
@@ -77,5 +81,9 @@ def test_an_interrupted_campaign_keeps_its_results_and_goes_on(tmp_path: Path) -
         [*COMMAND, *words], cwd=PROJECT, env=os.environ, capture_output=True, text=True, check=True
     )
     lines = again.stderr.splitlines()
-    assert [line[:6] for line in lines] == ["[1/4] ", "[2/4] ", "[3/4] ", "[4/4] "][len(kept) :]
+    assert [line[:6] for line in lines] == ["[1/3] ", "[2/3] ", "[3/3] "][len(kept) :]
     assert (out / "report.txt").read_text("utf-8") == again.stdout
+    found = power(2, mutants=3, seeds=1, surveyed=1)
+    assert found == power_of(Store(out).results(), 1)
+    assert (found.mutants, len(found.survivors)) == (3, 3 - found.killed)
+    assert sum(mutants for mutants, _ in found.areas.values()) == 3

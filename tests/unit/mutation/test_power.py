@@ -1,4 +1,7 @@
-"""The power of the search is the share of a sample of mutants that it kills."""
+"""The power of the search is the share of a sample of mutants that it kills.
+
+`test_command` measures it.
+"""
 
 import io
 
@@ -6,7 +9,7 @@ from rich.console import Console
 
 from ddlsim.cli import view_verify
 from ddlsim.cli.document_verify import power_of_search
-from ddlsim.mutation.power import power, power_of
+from ddlsim.mutation.power import power_of
 from ddlsim.mutation.records import Conviction, Result
 from ddlsim.verify.verification import verification
 
@@ -43,11 +46,3 @@ def test_the_view_of_verify_names_the_areas_with_survivors() -> None:
     text = to.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
     assert "power of the search 33%: 1 of 3 faults in the protocol's source convicted" in text
     assert "not convicted: raft 1, locks 1" in text
-
-
-def test_power_is_measured_in_a_process_of_its_own_and_repeats() -> None:
-    first, second = (power(jobs, mutants=3, seeds=1, surveyed=1) for jobs in (1, 2))
-    assert first == second
-    assert first.mutants == 3
-    assert sum(mutants for mutants, _ in first.areas.values()) == 3
-    assert len(first.survivors) == 3 - first.killed
