@@ -6,11 +6,11 @@ annotates as a set.  A loop over it is fine only inside a call that does not car
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.house.tidy import ORDERED, at
-from tests.house.tree import parsed, python_files
+from tests.house.tree import nodes, python_files
 
 SET_TYPES = {"set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"}
 CAREFREE = {"sorted", "set", "frozenset", "any", "all", "sum", "len"}  # min, max: ties with a key
@@ -22,17 +22,17 @@ OPERATORS = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
 def set_loops(root: Path) -> Iterator[str]:
     """No run depends on the order of a set."""
     for path in python_files(root, *ORDERED):
-        tree = parsed(path)
+        tree = nodes(path)
         known = _known_sets(tree)
         for node in _looks(tree):
             if _is_set(node, known):
                 yield f"{at(root, path)}:{node.lineno}: the order of a set; sort it, or keep a dict"
 
 
-def _known_sets(tree: ast.Module) -> set[str]:
+def _known_sets(tree: Sequence[ast.AST]) -> set[str]:
     """Names and attributes that this file declares to be sets."""
     known: set[str] = set()
-    for node in ast.walk(tree):
+    for node in tree:
         match node:
             case ast.AnnAssign(target=target, annotation=kind) if _is_set_type(kind):
                 known.add(_last_name(target))
@@ -74,12 +74,12 @@ def _is_view(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and _last_name(node.func) in {"keys", "items"}
 
 
-def _looks(tree: ast.Module) -> Iterator[ast.expr]:
+def _looks(tree: Sequence[ast.AST]) -> Iterator[ast.expr]:
     """Every expression whose order the file can see."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in tree if isinstance(node, ast.Call)]
     carefree = [call for call in calls if getattr(call.func, "id", "") in CAREFREE]
     unseen = {id(argument) for call in carefree for argument in call.args}
-    for node in ast.walk(tree):
+    for node in tree:
         match node:
             case ast.For(iter=source) | ast.Starred(value=source):
                 yield source

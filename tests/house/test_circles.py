@@ -5,7 +5,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from tests.house.tree import ROOT, parsed, plant
+from tests.house.tree import ROOT, nodes, plant
 
 TREES = {"sim": "ddlsim", "analysis": "ddlsim.analysis"}
 """Folders, and the packages that they are."""
@@ -24,7 +24,7 @@ def modules(root: Path) -> dict[str, Path]:
 def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
     """What a module imports of the product, anywhere in its text."""
     wanted: set[str] = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             wanted |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

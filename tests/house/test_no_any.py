@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, parsed, plant, python_files
+from tests.house.tree import ROOT, nodes, plant, python_files
 
 TYPED = ("sim/protocol", "sim/strategies", "sim/mutants")
 
@@ -14,7 +14,7 @@ TYPED = ("sim/protocol", "sim/strategies", "sim/mutants")
 def untyped(root: Path) -> Iterator[str]:
     """Every place that names `Any`, also within a string, or `Callable[..., …]`."""
     for path in python_files(root, *TYPED):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if _says_nothing(node):
                 yield f"{path.relative_to(root).as_posix()}:{getattr(node, 'lineno', 0)}"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, parsed
+from tests.house.tree import ROOT, nodes
 
 CLOCKS = frozenset({"time", "timeit", "datetime", "resource", "pytest_benchmark"})
 LIMITS = re.compile("setrlimit|RLIMIT_[A-Z]+")
@@ -24,7 +24,7 @@ def clocks(root: Path) -> Iterator[str]:
         name = path.relative_to(root).as_posix()
         if name == WAITING or name.startswith("tests/bench/"):
             continue
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 found = [each.name for each in node.names]
             elif isinstance(node, ast.ImportFrom):

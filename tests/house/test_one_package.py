@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.tree import ROOT, committed, parsed, plant
+from tests.house.tree import ROOT, committed, nodes, plant
 
 FOLDERS = {"sim", "analysis"}
 
@@ -12,7 +12,7 @@ FOLDERS = {"sim", "analysis"}
 def strays(root: Path, files: list[Path]) -> Iterator[str]:
     """Imports of `sim` or `analysis` as top-level packages."""
     for path in files:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]

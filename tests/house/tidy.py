@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.house.tree import committed, parsed, python_files
+from tests.house.tree import committed, nodes, parsed, python_files
 
 FILE_LINES, FUNCTION_LINES, LINE_LENGTH = 500, 60, 100
 PRODUCT = ("sim", "analysis")
@@ -38,7 +38,7 @@ def sizes(root: Path) -> Iterator[str]:
         for number, line in enumerate(lines, 1):
             if len(line) > LINE_LENGTH:
                 yield f"{name}:{number}: {len(line)} characters, more than {LINE_LENGTH}"
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = code_lines(node)
                 if length > FUNCTION_LINES:
@@ -59,7 +59,7 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def crash_safety(root: Path) -> Iterator[str]:
     """A crash must not run cleanup, and the protocol knows neither dice nor wall clocks."""
     for path in python_files(root, "sim/protocol"):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             where = f"{at(root, path)}:{getattr(node, 'lineno', 0)}"
             match node:
                 case ast.Try(finalbody=[_, *_]):
@@ -75,7 +75,7 @@ def crash_safety(root: Path) -> Iterator[str]:
 def names_of_designs(root: Path) -> Iterator[str]:
     """Designs differ by the functions in their record, never by their name."""
     for path in python_files(root, "sim"):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             match node:
                 case ast.Compare(left=left, comparators=others):
                     sides = [left, *others]
@@ -110,7 +110,7 @@ def printing(root: Path) -> Iterator[str]:
     for path in python_files(root, *PRODUCT):
         if at(root, path).startswith(PRINTERS):
             continue
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             match node:
                 case ast.Call(func=ast.Name(id="print")):
                     yield f"{at(root, path)}:{node.lineno}: prints"

@@ -80,8 +80,9 @@ def test_report_without_a_sweep_writes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_report_names_a_target_that_cannot_be_written(two: Path, tmp_path: Path) -> None:
-    done = ddlsim("report", str(two), "--out", str(tmp_path / "no" / "page.html"))
+def test_report_names_a_target_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "tune.json").write_text(json.dumps(tuned.sealed(ADVICE)), "utf-8")
+    done = ddlsim("report", str(tmp_path), "--out", str(tmp_path / "no" / "page.html"))
     assert done.code == 2
     assert "name a file that can be written" in done.err
 

@@ -138,17 +138,19 @@ def test_an_unguided_hunt_runs_the_worlds_of_the_swarm() -> None:
 BROKEN = Target({"strategy.name": "iep_closed", "strategy.mutant": "activates_with_message"})
 
 
+@cache
+def drawn_outcome(number: int) -> str:
+    """The outcome of a drawn world of the broken design."""
+    job = Job(number, 3 * SWARM_SEEDS + number)
+    return Explorer(BROKEN).explore([job])[0].outcome.word
+
+
 @pytest.mark.parametrize("processes", [1, 3])
 def test_a_hunt_ends_at_the_first_violation_in_the_order_of_worlds(processes: int) -> None:
     stop = until_violation(findings=False)
     hunt = hunted(state(target=BROKEN), 64, processes=processes, stop=stop)
     assert hunt.stopped
-    violated = [
-        number
-        for number in range(hunt.number + 1)
-        if Explorer(BROKEN).explore([Job(number, 3 * SWARM_SEEDS + number)])[0].outcome.word
-        == "violated"
-    ]
+    violated = [one for one in range(hunt.number) if drawn_outcome(one) == "violated"]
     assert hunt.number - 1 == violated[0] < 8, "the first batch is drawn"
 
 

@@ -66,8 +66,8 @@ def test_a_stuck_run_is_shrunk_to_a_stuck_one() -> None:
 
 
 def test_shrinking_is_repeatable() -> None:
-    one = shrunk("negative/no_completeness_wait", 1)
-    two = shrink(of_scenario("negative/no_completeness_wait", 1))
+    one = shrunk("findings/F-1", 0)
+    two = shrink(of_scenario("findings/F-1", 0))
     assert key_of(one.best.data) == key_of(two.best.data)
     assert (one.runs, one.helped) == (two.runs, two.helped)
 
@@ -157,14 +157,14 @@ def test_a_candidate_with_two_operations_of_one_client_at_a_time_is_refused() ->
 
 @pytest.mark.parametrize("runs", [1, 5, 20])
 def test_no_more_runs_are_made_than_the_budget_allows(runs: int) -> None:
-    result = shrink(of_scenario("negative/no_completeness_wait", 1, Budget(runs=runs)))
+    result = shrink(state_of(noisy(), Budget(runs=runs)))
     assert (result.ended, result.runs <= runs) == ("runs", True)
 
 
 def test_the_bound_of_time_ends_it_with_the_best_so_far() -> None:
     ticks = iter(range(10_000))
-    scenario = load("negative/no_completeness_wait")
-    state = begun(scenario, 1, Budget(time_s=20), clock=lambda: float(next(ticks)))
+    scenario = load("findings/F-1")
+    state = begun(scenario, 0, Budget(time_s=20), clock=lambda: float(next(ticks)))
     first = state.best
     result = shrink(state)
     assert result.ended == "time"
@@ -172,7 +172,7 @@ def test_the_bound_of_time_ends_it_with_the_best_so_far() -> None:
 
 
 def test_an_interrupt_keeps_the_best_so_far() -> None:
-    state = of_scenario("negative/no_completeness_wait", 1)
+    state = state_of(noisy())
     seen: list[Data] = []
 
     def interrupt(state: Shrinking, name: str) -> None:

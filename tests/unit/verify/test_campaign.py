@@ -6,6 +6,7 @@ import pickle
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -157,16 +158,21 @@ def test_a_job_is_enough_without_the_file(tmp_path: Path) -> None:
 # --- many seeds -----------------------------------------------------------------------------------
 
 
+@cache
+def alone() -> list[RunRow]:
+    """The rows of seeds 0 to 8, run in this process."""
+    return run_seeds(job(), range(9), jobs=1)
+
+
 def test_processes_give_the_rows_of_one_process_in_order() -> None:
     seen: list[int] = []
 
     def watch(row: RunRow) -> None:
         seen.append(row.seed)
 
-    here = run_seeds(job(), range(9), jobs=1)
     there = run_seeds(job(), range(9), jobs=2, alone_s=0, watch=watch)
     assert [row.seed for row in there] == list(range(9))
-    assert there == here
+    assert there == alone()
     assert sorted(seen) == list(range(9))
 
 
@@ -177,7 +183,7 @@ def test_until_ends_with_the_first_row_in_the_order_of_seeds(processes: int) -> 
         job(), range(12), jobs=processes, alone_s=0, until=lambda row: row.seed in (5, 6, 9),
         watch=lambda row: seen.append(row.seed),
     )  # fmt: skip
-    assert found == run_seeds(job(), range(6), jobs=1)
+    assert found == alone()[:6]
     assert seen == list(range(6))
 
 
