@@ -187,7 +187,7 @@ def _script(defs: dict[str, Schema]) -> None:
         defs[table] |= _either("until", "until_ms")
     defs["StepTable"] |= _either("do", "ddl")
     defs["StepTable"]["dependentSchemas"] = {
-        "at_ms": {"properties": {"after": False, "plus_ms": False}},
+        "at_ms": {"properties": {"plus_ms": False}},
         "ddl": {"properties": {"tx": False}},
     }
     defs["ClockTable"]["anyOf"] = [{"required": ["offset_ms"]}, {"required": ["drift_ppm"]}]
@@ -288,7 +288,7 @@ def _object(properties: dict[str, Schema], *required: str) -> Schema:
 
 def _do() -> Schema:
     """`do` of a step: begin, commit, rollback, an operation as a list, or a statement of SQL."""
-    writes = {"enum": ["put", "insert", "replace"]}
+    writes = {"enum": ["put", "insert", "strict", "replace"]}
     table = {"type": "string"}
 
     def form(*parts: Schema) -> Schema:

@@ -101,6 +101,7 @@ BRANCHES: Final = (
     Probe("wait-die-abort", "an operation died rather than wait for an older transaction"),
     Probe("newer-row-met", "an operation met a row of a newer schema version"),
     Probe("primary-awaited", "a coordinator waited until a partition had a primary"),
+    Probe("lease-awaited", "an operation came before the lease that it names"),
     Probe("primary-expired", "an operation came under a lease that was over"),
     Probe("answer-awaits-activation", "a commit was answered once its versions were active"),
     Probe("replication-awaited", "a commit waited until its writes were replicated"),

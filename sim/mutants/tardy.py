@@ -7,7 +7,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import mutates
 from ddlsim.protocol.commands import SafeTimeSync, StampedCommand
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.replica_messages import Read
@@ -18,7 +18,7 @@ from ddlsim.protocol.strategy import SchemaChangePart
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
-from ddlsim.units import US_PER_MS, Micros
+from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 TARDY_US: Final = Micros(60 * US_PER_MS)
 """Longer than any message takes; shorter than what else there is to wait for."""
@@ -37,6 +37,14 @@ class TardyReplica(Replica):
     """The locks of a transaction that has ended are kept for a while."""
 
     participant_class: ClassVar[type[Participant]] = TardyParticipant
+
+
+@mutates("replica", "refuses_unknown_leases", "110.req.0", "precision")
+class HastyReplica(Replica):
+    """An operation that comes before the lease that it names is refused."""
+
+    async def _lease_arrives(self, place: PartitionId, start_ts: Timestamp) -> None:
+        """Do not wait."""
 
 
 @mutates("readers", "reads_late", "98.own", "precision")

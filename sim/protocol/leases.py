@@ -65,6 +65,11 @@ class Leases:
         until = plus_ms(ts, self.node.settings.max_clock_skew_ms)
         return lease if lease.expiration_ts > until else None
 
+    def knows(self, place: PartitionId, start_ts: Timestamp) -> bool:
+        """Whether the lease that began at `start_ts`, or a later one of its place, is known here."""
+        lease = self._leases.get(place)
+        return lease is not None and lease.start_ts >= start_ts
+
     def holds(self, place: PartitionId, start_ts: Timestamp) -> bool:
         """Whether this node is primary by the lease that began at `start_ts`, by its own clock."""
         lease = self._leases.get(place)

@@ -8,21 +8,25 @@
 * A read-only transaction reads at its begin less (idle interval of partitions + CSmax), or later.
 
 The first, second and fourth are exact on the reference timeline; the third is exact in time, since
-the wait ends with a safe time in the history. Where settings change, nothing is judged, and where a
-node dies, no look-up: what they waited for is not known.
+the wait ends with a safe time in the history, or with the pause of its node that begins then. Where
+settings change, nothing is judged, and where a node dies, no look-up: what they waited for is not
+known.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import Final
 
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import DdlDecided, Failed, Ok, SafeTimeAdvanced, SchemaResolved, TxBegan
-from ddlsim.history.world_events import NodeCrashed, SettingChanged
+from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, SettingChanged
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, plus_ms, round_up, show
 
-TICK_US = 2 * US_PER_MS
+PAUSE: Final = "pause"
+"""The fault that stops a node for a while."""
+TICK_US: Final = 2 * US_PER_MS
 """What whole milliseconds of clocks, timestamps and timers may add up to."""
 
 
@@ -107,6 +111,7 @@ def _look_ups(case: Case) -> Iterator[Anomaly]:
         safe, at = moved.setdefault(event.node, ([], []))
         safe.append(event.safe_ts)
         at.append(event.at_us)
+    pauses = _pauses(case)
     for _, resolved in case.of(SchemaResolved):
         delay_ms = _setting(case, resolved.node, "delay_duration_ms")
         if not resolved.waited_us or delay_ms is None or resolved.node not in moved:
@@ -115,7 +120,11 @@ def _look_ups(case: Case) -> Iterator[Anomaly]:
         place = bisect_left(safe, plus_ms(Timestamp(resolved.ts), -delay_ms))
         began_us = resolved.at_us - resolved.waited_us
         enough_us = max(at[place], began_us) if place < len(safe) else resolved.at_us
-        if enough_us < resolved.at_us:
+        paused = any(
+            from_us <= enough_us and resolved.at_us <= until_us
+            for from_us, until_us in pauses.get(resolved.node, ())
+        )
+        if enough_us < resolved.at_us and not paused:
             yield Anomaly(
                 "waited-too-long",
                 f"node {resolved.node} waited until {resolved.at_us / US_PER_MS:g} ms to look up "
@@ -125,6 +134,18 @@ def _look_ups(case: Case) -> Iterator[Anomaly]:
                 (resolved,),
                 clauses=("98.past.3",),
             )
+
+
+def _pauses(case: Case) -> dict[str, list[tuple[int, int]]]:
+    """When each node was paused: its steps, a woken look-up too, then wait for the end of that."""
+    healed = [event for _, event in case.of(FaultHealed) if event.fault == PAUSE]
+    found: dict[str, list[tuple[int, int]]] = {}
+    for _, began in case.of(FaultBegan):
+        for node in began.nodes if began.fault == PAUSE else ():
+            ends = [one.at_us for one in healed if node in one.nodes and one.at_us >= began.at_us]
+            until_us = min(ends, default=case.history.end_us)
+            found.setdefault(node, []).append((began.at_us, until_us))
+    return found
 
 
 def _past(case: Case) -> Iterator[Anomaly]:

@@ -12,9 +12,10 @@ would avoid it and break serializability.
 
 An operation also comes with the start of the lease under which its transaction first came here.
 The locks that the transaction holds were granted under that lease and are lost with it, so the
-primary serves an operation only while that very lease is its own.
+primary serves an operation only while that very lease is its own. A coordinator may have learned of
+the lease first: then the operation waits until the log has brought it here, too.
 
-    arrive -> lease -> schema at op_ts -> locks .. -> schema at a new op_ts -> ended? lease? ->
+    arrive -> lease .. -> schema at op_ts -> locks .. -> schema at a new op_ts -> ended? lease? ->
     others' intents .. -> values in unique indexes .. -> execute
     (.. may wait; where it did so behind the locks, the checks are made again from there)
 
@@ -34,7 +35,7 @@ from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
-from ddlsim.model.ports import Node
+from ddlsim.model.ports import Future, Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import SchemaObject, Table
 from ddlsim.protocol.ids import PartitionId, TxId
@@ -92,6 +93,7 @@ class Replica:
         self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
         self.constraints = constraints_class(node, self.executor, locks)
         self.waits = LockWaits(node, locks, self._has_ended, self.participant.probe_coordinator)
+        self._awaiting_lease: dict[PartitionId, list[Future[None]]] = {}
         leases.watch(self._lease_changed)
         node.on(Operate, self.operate)
         node.on(LeaseGrant, self._on_grant)
@@ -159,7 +161,17 @@ class Replica:
                 self.participant.resume(place)
         if lease.holder == me and local is not None:
             self._report_fenced(local, lease)
+        for arrived in self._awaiting_lease.pop(place, ()):
+            arrived.set(None)
         self.participant.probe_idle()
+
+    async def _lease_arrives(self, place: PartitionId, start_ts: Timestamp) -> None:
+        """Wait for the lease that an operation names, or a later one, from the meta storage."""
+        while not self.leases.knows(place, start_ts):
+            self.node.probe("lease-awaited")
+            arrived: Future[None] = self.node.future()
+            self._awaiting_lease.setdefault(place, []).append(arrived)
+            await arrived
 
     def _report_fenced(self, local: LocalReplica, lease: Lease) -> None:
         """Report a lease under which its group takes no write, each time that it is prolonged."""
@@ -180,6 +192,8 @@ class Replica:
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
         place = (request.table_id, request.partition)
         clock.update(request.sent_ts)
+        if not self.leases.knows(place, request.lease_start):
+            await self._lease_arrives(place, request.lease_start)
         op_ts = clock.now()
         local = self.replicas.members.get(place) or self.replicas.at(place)
         lease = None if local is None else local.lease

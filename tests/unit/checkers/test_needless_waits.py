@@ -7,7 +7,7 @@ import pytest
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import DdlDecided, Invoked, Ok, SafeTimeAdvanced, TxBegan, UpdateLogged
-from ddlsim.history.world_events import NodeCrashed, SettingChanged
+from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, SettingChanged
 from ddlsim.units import US_PER_MS
 from tests.support.history import Story, add_column, ts
 from tests.support.judging import anomalies
@@ -86,6 +86,9 @@ def waited(until: float, *safe: tuple[float, int], **more: Any) -> list[str]:
         story.add(at, SafeTimeAdvanced, "n1", ts(ts_ms))
     if more.get("died"):
         story.add(150, NodeCrashed, "n2")
+    for node, from_ms, until_ms in more.get("pauses", ()):
+        story.add(from_ms, FaultBegan, "pause", node, (node,))
+        story.add(until_ms, FaultHealed, "pause", node, (node,))
     if more.get("changed"):
         story.add(150, SettingChanged, "n1", "delay_duration_ms", 50)
     resolved = story.resolve("T", t, 200, 1, at=until)
@@ -115,6 +118,21 @@ def test_a_look_up_waits_for_the_first_safe_time_that_will_do() -> None:
     assert waited(230, (150, 99)) == []
     assert waited(221, (150, 99), (220, 100), died=True) == []
     assert waited(221, (150, 99), (220, 100), changed=True) == []
+
+
+@pytest.mark.parametrize(
+    ("pause", "found"),
+    [
+        (("n1", 220, 230), []),
+        (("n1", 220, 229), ["waited-too-long"]),
+        (("n1", 221, 230), ["waited-too-long"]),
+        (("n2", 220, 230), ["waited-too-long"]),
+    ],
+)
+def test_a_look_up_of_a_paused_node_ends_with_the_pause(
+    pause: tuple[str, float, float], found: list[str]
+) -> None:
+    assert waited(230, (150, 99), (220, 100), pauses=[("n1", 100, 140), pause]) == found
 
 
 @pytest.mark.parametrize(("read_at", "found"), [(143, []), (142, ["reads-too-far-back"])])

@@ -7,10 +7,19 @@ import pytest
 from ddlsim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design.schema_rules import ARRIVAL_ONLY
+from ddlsim.protocol.leases import Lease
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Timestamp, timestamp
-from tests.support.primary import OLD, YOUNG, Primary
-from tests.support.protocol import ADD, LONG_AGO_MS, T, catalog_of, two_versions
+from tests.support.primary import OLD, PLACE, YOUNG, Primary
+from tests.support.protocol import (
+    ADD,
+    FIRST_LEASE,
+    LONG_AGO_MS,
+    NEVER,
+    T,
+    catalog_of,
+    two_versions,
+)
 
 VIEW = "CREATE VIEW w AS SELECT id FROM t"
 
@@ -187,3 +196,37 @@ def test_a_scripted_pause_stops_an_operation_after_its_first_check() -> None:
     until.set(None)
     primary.later(0)
     assert waiting.value.reason is None
+
+
+# --- leases --------------------------------------------------------------------------------------
+
+NEXT_LEASE = Timestamp(FIRST_LEASE + 5)
+
+
+@pytest.mark.parametrize(
+    ("holder", "start_ts", "reason"),
+    [
+        ("n1", NEXT_LEASE, None),
+        ("n2", NEXT_LEASE, Reason.PRIMARY_EXPIRED),
+        ("n1", Timestamp(NEXT_LEASE + 1), Reason.PRIMARY_EXPIRED),
+    ],
+)
+def test_an_operation_waits_for_the_lease_that_it_names_or_a_later_one(
+    holder: str, start_ts: Timestamp, reason: Reason | None
+) -> None:
+    primary = Primary()
+    answer = primary.send(OLD, "get", lease_start=NEXT_LEASE)
+    between = Timestamp(NEXT_LEASE - 1)
+    for lease in (Lease(PLACE, "n1", between, NEVER), Lease(PLACE, holder, start_ts, NEVER)):
+        primary.later(50)
+        assert not answer.done
+        primary["n1"].leases.begin(lease)
+    primary.later(0)
+    assert answer.value.reason is reason
+    assert primary.node.probes["lease-awaited"] == 2
+
+
+def test_an_operation_under_an_earlier_lease_is_refused_at_once() -> None:
+    primary = Primary()
+    primary["n1"].leases.begin(Lease(PLACE, "n1", NEXT_LEASE, NEVER))
+    assert primary.do(OLD, "get").reason is Reason.PRIMARY_EXPIRED
