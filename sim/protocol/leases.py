@@ -66,7 +66,7 @@ class Leases:
         return lease if lease.expiration_ts > until else None
 
     def knows(self, place: PartitionId, start_ts: Timestamp) -> bool:
-        """Whether the lease that began at `start_ts`, or a later one of its place, is known here."""
+        """Whether the lease that began at `start_ts`, or a later one of its place, is here."""
         lease = self._leases.get(place)
         return lease is not None and lease.start_ts >= start_ts
 

@@ -196,13 +196,7 @@ class Replica:
             await self._lease_arrives(place, request.lease_start)
         op_ts = clock.now()
         local = self.replicas.members.get(place) or self.replicas.at(place)
-        lease = None if local is None else local.lease
-        if (
-            local is None
-            or lease is None
-            or lease.start_ts != request.lease_start
-            or lease.expiration_ts <= op_ts
-        ):
+        if local is None or not serves(local, request, op_ts):
             self.node.probe("primary-expired")
             return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
         if request.one_phase and local.machine.ended.get(tx) is not None:
@@ -324,8 +318,7 @@ class Replica:
         """The reason if the operation's transaction or lease is over."""
         if request.tx in local.machine.ended:
             return Reason.TX_FINISHED
-        lease = local.lease
-        if lease is None or lease.start_ts != request.lease_start or lease.expiration_ts <= op_ts:
+        if not serves(local, request, op_ts):
             self.node.probe("primary-expired")
             return Reason.PRIMARY_EXPIRED
         return None
@@ -425,6 +418,14 @@ class Replica:
             return False
         await self.participant.clean_here(other, outcome.commit_ts, (local.place,))
         return True
+
+
+def serves(local: LocalReplica, request: Operate, op_ts: Timestamp) -> bool:
+    """Whether the replica is primary at op_ts by the lease that an operation names."""
+    lease = local.lease
+    return (
+        lease is not None and lease.start_ts == request.lease_start and op_ts < lease.expiration_ts
+    )
 
 
 def meets_a_row(request: Operate, local: LocalReplica) -> bool:
