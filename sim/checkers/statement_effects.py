@@ -380,8 +380,13 @@ def _column(spec: ColumnSpec, *, is_key: bool) -> Column:
 
 
 def _written(default: Value, type_: ColumnType) -> Value:
-    """A default as its column keeps it when retyped: a decimal has all digits of its scale."""
+    """A default as its column keeps it when retyped.
+
+    A DECIMAL has all digits of its scale, and 2 is 2.0 as a REAL or DOUBLE.
+    """
     datum = read(default, type_)
+    if datum is not None and datum.kind == "real" and isinstance(default, int):
+        return float(default)
     return default if datum is None or datum.kind != "decimal" else str(datum.content)
 
 

@@ -166,7 +166,7 @@ class Replica:
         self.participant.probe_idle()
 
     async def _lease_arrives(self, place: PartitionId, start_ts: Timestamp) -> None:
-        """Wait for the lease that an operation names, or a later one, from the meta storage."""
+        """Wait until the lease that an operation names, or a later one, is known here."""
         while not self.leases.knows(place, start_ts):
             self.node.probe("lease-awaited")
             arrived: Future[None] = self.node.future()
@@ -192,8 +192,7 @@ class Replica:
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
         place = (request.table_id, request.partition)
         clock.update(request.sent_ts)
-        if not self.leases.knows(place, request.lease_start):
-            await self._lease_arrives(place, request.lease_start)
+        await self._lease_arrives(place, request.lease_start)
         op_ts = clock.now()
         local = self.replicas.members.get(place) or self.replicas.at(place)
         if local is None or not serves(local, request, op_ts):
