@@ -196,7 +196,7 @@ def test_of_several_seeds_the_first_violation_is_shrunk(tmp_path: Path) -> None:
         given.append(state.failure.seed)
         raise KeyboardInterrupt
 
-    with patch.object(shrunk, "told_of", noted):
+    with patch.object(shrunk, "shrunk_text", noted):
         ddlsim("run", "--swarm", "--mutant", "acknowledges_at_once", "--seeds", "0..1",
                "--jobs", "1", "--out", str(out))  # fmt: skip
     assert given == [0]

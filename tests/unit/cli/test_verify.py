@@ -277,5 +277,5 @@ def test_a_terminal_has_a_bar_others_have_nothing(monkeypatch: pytest.MonkeyPatc
         case = a_mutant_case()
         with SuiteProgress([case], range(3), None) as progress:
             progress.watch(case, Trial(a_row(0, a_violation()), a_row(0)))
-        assert progress.told().startswith("1 trial, 1 mutant convicted")
+        assert progress.status().startswith("1 trial, 1 mutant convicted")
         assert bool(terminal.getvalue()) is shows

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.plugin import pytest_plugin
-from ddlsim.plugin.pytest_plugin import told
+from ddlsim.plugin.pytest_plugin import message_of
 from ddlsim.scenario.load import load
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.expectation import sum_of
@@ -44,7 +44,7 @@ DICE = DICE.replace('reaches = ["ddl-installed"]', 'reaches = ["implicit-retry"]
 def warm_up() -> None:
     """Import what a run needs: pytester forgets what is first imported in a run of its own."""
     row = Runner(Job("tiny", TINY, {})).row(0)
-    assert told(load("smoke"), sum_of([row], reaches=(), expect="stuck"), [])
+    assert message_of(load("smoke"), sum_of([row], reaches=(), expect="stuck"), [])
 
 
 @pytest.fixture
