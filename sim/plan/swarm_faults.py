@@ -51,7 +51,8 @@ def _role(die: Die, around: Surroundings) -> str:
     return die.pick(roles)
 
 
-def _group(die: Die, around: Surroundings) -> str:
+def group(die: Die, around: Surroundings) -> str:
+    """The group of the meta storage, or of a partition."""
     return "meta" if die.chance(0.6) else f"{die.pick(around.tables)}/0"
 
 
@@ -159,8 +160,8 @@ KINDS: Final[dict[str, Kind]] = {
     "message_duplication": Kind(0.1, 0.5, _messages),
     "message_reordering": Kind(0.1, 0.5, _messages),
     "clog": Kind(0.15, 0.3, _clog),
-    "leader_transfer": Kind(0.15, 0, lambda die, around: {"group": _group(die, around)}),
-    "re_election": Kind(0.12, 0, lambda die, around: {"group": _group(die, around)}),
+    "leader_transfer": Kind(0.15, 0, lambda die, around: {"group": group(die, around)}),
+    "re_election": Kind(0.12, 0, lambda die, around: {"group": group(die, around)}),
     "lease_loss": Kind(0.12, 0.3, lambda die, around: {"place": f"{die.pick(around.tables)}/0"}),
     "setting_change": Kind(0.1, 0.5, _setting),
 }

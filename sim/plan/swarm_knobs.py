@@ -246,6 +246,9 @@ LATENCIES: Final[dict[str, dict[str, float | Table]]] = {
     },
 }
 """By scale and by the name that reports show. Few: each is tabulated once per process."""
+FAR: Final = (0.03, 0.06, 0.12)
+"""Latencies between nodes that are far from each other, as parts of DD; clients are near theirs."""
+OF_NEAR_MS: Final = 0.05
 OF_CLIENTS: Final = {
     "quick": ("0.05", "0.2", "exponential 0.05, 0.3"),
     "real": ("0.2", "1", "exponential 0.2, 4"),
@@ -264,6 +267,10 @@ def network(knobs: Knobs, nodes: Sequence[str], delay_ms: float) -> Table:
         "latency_ms": latencies[knobs.pick("latency_ms", list(latencies))],
         "client_latency_ms": latencies[knobs.pick("client_latency_ms", OF_CLIENTS[scale])],
     }
+    far = knobs.perhaps("latency of DD", 0.2, FAR)
+    if far is not None:
+        table["latency_ms"] = far * delay_ms
+        table["client_latency_ms"] = min(OF_NEAR_MS, far * delay_ms)
     for key, share in (("loss", 0.2), ("duplication", 0.25), ("reordering", 0.3)):
         probability = knobs.perhaps(key, share, (0.001, 0.003, 0.01))
         if probability is not None:

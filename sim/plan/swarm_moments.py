@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ddlsim.nemesis.one_message import CLIENT_REQUEST, DoubledMessage, LateMessage
-from ddlsim.plan.swarm_faults import CLOCKS_MOVE, KINDS, LEAST_SPARE_MS, Surroundings
+from ddlsim.plan.swarm_faults import CLOCKS_MOVE, KINDS, LEAST_SPARE_MS, Surroundings, group
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.moments import DELIVERED, SENT
 from ddlsim.scenario.vocabulary import message_kinds
@@ -121,6 +121,15 @@ def _lease_end(die: Die, around: Surroundings) -> list[Table]:
     ]
 
 
+def _primary_cut_off(die: Die, around: Surroundings) -> list[Table]:
+    """A primary is cut off with a write under way, mostly for longer than its lease."""
+    shape = die.pick(("one_node", "one_node", "one_way"))
+    cut: Table = {"name": "partition", "shape": shape, "node": "its node"}
+    cut["for_ms"] = around.delays_ms(die, 2, die.pick((4, 8, 16)))
+    moment = die.pick(("write-executed", "partition-submit sent", "partition-raft sent"))
+    return [{**cut, **_when(die, around, moment)}]
+
+
 # --- leaders --------------------------------------------------------------------------------------
 
 
@@ -141,6 +150,32 @@ def _leader_dies(die: Die, around: Surroundings) -> list[Table]:
         ("partition-submit delivered", "its receiver"),
     ))  # fmt: skip
     return [{**_stop(die, around, node), **_when(die, around, moment)}]
+
+
+def _leader_at_a_lease(die: Die, around: Surroundings) -> list[Table]:
+    """The meta storage's leader changes while leases are being written; applying may be slow."""
+    change: Table = {"name": die.pick(("re_election", "leader_transfer")), "group": "meta"}
+    plus_ms = die.pick((0, 0, 0, 0.1, 0.5))
+    moment = die.pick(("lease-prolonged", "lease-accepted sent", "lease-began"))
+    made = [{**change, **_when(die, around, moment, plus_ms=plus_ms)}]
+    if die.chance(0.5):
+        slow: Table = {"name": "slow_listener", "node": "any voter", "stage": "log"}
+        slow["delay_ms"] = around.delays_ms(die, 0.1, 0.5)
+        made.append({**slow, "from_ms": 1, "for_ms": around.load_ms - 1})
+    return made
+
+
+def _leader_again(die: Die, around: Surroundings) -> list[Table]:
+    """A group elects a leader, which at once stops, or hands over."""
+    change: Table = {
+        "name": die.pick(("re_election", "leader_transfer")),
+        "group": group(die, around),
+    }
+    first = {**change, "from_ms": die.between(1, around.load_ms * 7 // 10)}
+    when: Table = {"moment": "leader-elected", "nth": die.pick((1, 1, 2))}
+    if die.chance(0.5):
+        return [first, {**_stop(die, around, "its node"), "when": when}]
+    return [first, {"name": "leader_transfer", "group": "its group", "when": when}]
 
 
 # --- schema changes -------------------------------------------------------------------------------
@@ -245,6 +280,9 @@ AIMED: Final[dict[str, Aimed]] = {
     "stop in recovery": Aimed(0.1, _recovery),
     "lease under locks": Aimed(0.12, _lease_under_locks),
     "stop at a lease's end": Aimed(0.1, _lease_end),
+    "primary cut off": Aimed(0.12, _primary_cut_off),
+    "leader at a lease": Aimed(0.12, _leader_at_a_lease),
+    "leader again": Aimed(0.1, _leader_again),
     "leader under a command": Aimed(0.12, _leader_under_a_command),
     "leader dies": Aimed(0.08, _leader_dies),
     "DDL message struck": Aimed(0.1, _ddl_messages),

@@ -3,6 +3,7 @@
 from typing import Final
 
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.workload import ddl_mix
 from ddlsim.workload.base import Die
 
 TABLES: Final = {
@@ -84,7 +85,7 @@ def migrations(
 ) -> list[Table]:
     """In some scenarios, planned statements on a table that clients use."""
     die = knobs.die("migration")
-    if not die.chance(0.5):
+    if only_compatible(knobs) or not die.chance(0.5):
         knobs.tell("migration", OFF)
         return []
     name = die.pick(names)
@@ -120,6 +121,18 @@ def late_table(knobs: Knobs, nodes: tuple[str, ...], load_ms: int) -> list[Table
     return [{"at_ms": at_ms, "node": die.pick(nodes), "sql": sql}]
 
 
+COMPATIBLE: Final = 0.3
+"""The share of worlds all of whose schema changes are compatible, or create tables: transactions
+live on across them."""
+
+
+def only_compatible(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    if "compatible changes alone" not in knobs.drawn:
+        _on(knobs, "compatible changes alone", COMPATIBLE)
+    return bool(knobs.drawn["compatible changes alone"] == "on")
+
+
 # --- clients -------------------------------------------------------------------------------------
 
 
@@ -141,8 +154,9 @@ def workloads(
         made.append({"name": "transborder", "clients": 2, "keys": 5, **around})
     if _on(knobs, "read own DDL", 0.2):
         pauses = [0, load_ms // 4]
-        made.append({"name": "read_own_ddl", "operations": 3, "clients": 2, "pause_ms": pauses})
-    if len(names) > 1 and _on(knobs, "rename swap", 0.15):
+        own: Table = {"name": "read_own_ddl", "operations": 3, "clients": 2, "pause_ms": pauses}
+        made.append(own | ({"drops": 0.0} if only_compatible(knobs) else {}))
+    if len(names) > 1 and _on(knobs, "rename swap", 0.15) and not only_compatible(knobs):
         made.append({"name": "rename_swap", "swaps": 2, "clients": 1, "operations": 6})
     return made
 
@@ -214,7 +228,8 @@ def _kinds(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
     """What transactions and their operations are, beside the weights of reads and writes."""
     table: Table = {share: knobs.pick(share, shares) for share, shares in SHARES.items()}
     weight = knobs.pick("conditional writes", (0, 2, 8))
-    table |= dict.fromkeys(("insert", "strict", "replace", "update"), weight)
+    table |= dict.fromkeys(("insert", "strict", "replace"), weight)
+    table["update"] = knobs.pick("updates", (0, 4, 16))
     table["as_of_ms"] = [-knobs.die("as_of_ms").pick((delay_ms, load_ms // 2)), delay_ms]
     table["long_gap_ms"] = [delay_ms / 2, 2 * delay_ms]
     return table
@@ -223,6 +238,7 @@ def _kinds(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
 KINDS: Final = {
     "every kind": {},
     "columns": {"create": 0, "drop_table": 0, "rename_table": 0, "index": 0, "drop_index": 0},
+    "compatible": {"create": 4, "drop": 0, "rename": 0, "drop_table": 0, "rename_table": 0},
     "incompatible": {"add": 3, "drop": 6, "rename": 6, "relax": 0, "default": 0},
     "tables": {"add": 2, "create": 6, "drop_table": 4, "rename_table": 4},
     "pointless": {"add": 2, "noop": 4, "refused": 4},
@@ -233,6 +249,14 @@ KINDS: Final = {
 MIXES: Final = {
     "every kind": {},
     "columns": {"create": 0, "drop_table": 0, "rename_table": 0, "compound": 8},
+    "compatible": {
+        **dict.fromkeys(ddl_mix.KINDS, 0),
+        "add": 6,
+        "relax": 2,
+        "widen": 2,
+        "default": 2,
+        "create": 4,
+    },
     "in use": {"drop_table": 0, "rename_table": 0, "drop": 1, "index": 4, "constraint": 4},
     "strict": {"constraint": 6, "unique": 4, "require": 4, "narrow": 4},
     "objects": {"view": 6, "rename_view": 4, "zone": 4, "alter_zone": 4, "rename_zone": 3},
@@ -245,9 +269,11 @@ def _ddl_mix(knobs: Knobs, delay_ms: int) -> Table:
     die: Die = knobs.die("statements")
     clients, statements = die.pick((1, 1, 2, 3)), die.between(6, 14)
     kinds = die.pick(list(MIXES))
+    kinds = "compatible" if only_compatible(knobs) else kinds
     knobs.tell("ddl mix", f"{clients} x {statements}, {kinds}")
     mix: Table = {"name": "ddl_mix", "clients": clients, "operations": statements}
-    mix["inside"] = die.pick((0.0, 0.1, 0.3))
+    mix["inside"] = die.pick((0.4, 0.8) if only_compatible(knobs) else (0.0, 0.1, 0.3))
+    mix["inside_gap_ms"] = [0, delay_ms * die.pick((0, 0.1, 0.3))]
     return {**mix, "pause_ms": [0, delay_ms], **MIXES[kinds]}
 
 
@@ -255,6 +281,7 @@ def _storm(knobs: Knobs, load_ms: int) -> Table:
     die: Die = knobs.die("ddl")
     clients, statements = die.between(1, 2), die.between(2, 3)
     kinds = die.pick(list(KINDS))
+    kinds = "compatible" if only_compatible(knobs) else kinds
     knobs.tell("ddl storm", f"{clients} x {statements}, {kinds}")
     pauses = [0, load_ms // statements]
     storm: Table = {"name": "ddl_storm", "clients": clients, "operations": statements}

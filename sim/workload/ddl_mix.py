@@ -1,5 +1,6 @@
 """DDL of every kind that the catalog has, on the tables that other clients use."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, Final
@@ -34,6 +35,12 @@ AGAIN: Final = (
     "rename_zone",
     "drop_zone",
 )
+STATEMENTS: Final = (1, 1, 2, 3)
+"""How many statements are issued while one transaction is open, each with equal chance."""
+KEYS: Final = 20
+"""How many keys such transactions use."""
+OTHERS: Final = 0.7
+"""How often such a transaction goes on with a table that it has not used, if there is one."""
 REUSED: Final = 0.3
 """How often a statement is of `AGAIN`, about what earlier ones have made, if there is any."""
 
@@ -47,8 +54,9 @@ class DdlMix(Workload):
     other fields are weights: actions of an ALTER TABLE alone, `compound` ones, and statements about
     tables, indexes, views and zones; `require` is SET NOT NULL, `mixed` changes type, nullability
     and default at once, `mandatory` adds a column that is NOT NULL without a default. `noop` has
-    IF [NOT] EXISTS, `refused` is refused. `inside` is the share of statements that are issued while
-    a transaction of the same client is open, which has used a table before and mostly does after.
+    IF [NOT] EXISTS, `refused` is refused. `inside` is the probability that the next few statements
+    are issued while a transaction of the same client is open, which has used a table before the
+    first and mostly uses another after each, `inside_gap_ms` apart.
     """
 
     name: ClassVar[str] = "ddl_mix"
@@ -87,10 +95,12 @@ class DdlMix(Workload):
     noop: int = 1
     refused: int = 1
     inside: float = 0.0
+    inside_gap_ms: Span = 0
 
     def verify(self) -> None:
         check(self.operations >= 1, "operations", "must be at least 1")
         check_span(self.pause_ms, "pause_ms")
+        check_span(self.inside_gap_ms, "inside_gap_ms")
         check_shares({"inside": self.inside})
         for name in KINDS:
             check(getattr(self, name) >= 0, name, "must not be negative")
@@ -113,30 +123,48 @@ class DdlMix(Workload):
         schema = at_start(world.chosen(self.tables), world.views, suffix)
         cumulated = list(accumulate(self._weights))
         items: list[DdlItem | TransactionItem] = []
-        for _ in range(self.operations):
+        left = self.operations
+        while left > 0:
             node = die.pick(world.nodes)
-            around = _used(schema, own) if own.chance(self.inside) else ()
-            sql = _statement(cumulated, schema, die)
-            pause_us = die.duration_us(self.pause_ms)
-            if around:
-                before, *after = around
-                operations = (before, Ddl(sql), *after)
-                items.append(TransactionItem(node, operations, pause_us, retries=0))
+            count = min(own.pick(STATEMENTS), left) if own.chance(self.inside) else 0
+            left -= max(count, 1)
+            if count:
+                made = tuple(
+                    _across(count, schema, own, lambda: _statement(cumulated, schema, die))
+                )
+                pause_us = die.duration_us(self.pause_ms)
+                gap_us = own.duration_us(self.inside_gap_ms)
+                items.append(TransactionItem(node, made, pause_us, gap_us, retries=0))
             else:
-                items.append(DdlItem(node, sql, pause_us))
+                sql = _statement(cumulated, schema, die)
+                items.append(DdlItem(node, sql, die.duration_us(self.pause_ms)))
         return Program(client, tuple(items))
 
 
-def _used(schema: Schema, die: Die) -> tuple[Operation, ...]:
-    """Operations on one table: the first before a statement, the others after it."""
-    table = die.pick(schema.tables)
-    key = die.below(5) if table.spec is None else key_of(table.spec, die.below(5))
+def _across(
+    count: int, schema: Schema, die: Die, statement: Callable[[], str]
+) -> Iterator[Operation]:
+    """The operations of a transaction that is open while its client issues `count` statements."""
+    used: list[str] = []
+    yield from (_use(schema, used, die) for _ in range(die.between(1, 2)))
+    for _ in range(count):
+        yield Ddl(statement())
+        yield from (_use(schema, used, die) for _ in range(die.below(3)))
+
+
+def _use(schema: Schema, used: list[str], die: Die) -> Operation:
+    """An operation, mostly on a table that the transaction has not used yet."""
+    others = [table for table in schema.tables if table.name not in used]
+    table = die.pick(others if others and die.chance(OTHERS) else schema.tables)
+    used.append(table.name)
+    number = die.below(KEYS)
+    key = number if table.spec is None else key_of(table.spec, number)
     kinds: tuple[Operation, ...] = (
         Get(table.name, key),
         Put(table.name, key),
         Scan(table.name, metadata=True),
     )
-    return tuple(die.some(kinds, die.between(1, 2)))
+    return die.pick(kinds)
 
 
 def _statement(cumulated: list[int], schema: Schema, die: Die) -> str:

@@ -1,9 +1,11 @@
 """DDL of every kind can be read, takes effect mostly, and reaches every statement and action."""
 
+from itertools import pairwise
+
 import pytest
 
 from ddlsim.model.ddl import Action, AlterTable, Statement
-from ddlsim.model.ops import Ddl
+from ddlsim.model.ops import Ddl, Get, Put, Scan
 from ddlsim.model.programs import DdlItem, TransactionItem
 from ddlsim.sql import parse
 from ddlsim.workload.ddl_mix import KINDS
@@ -50,15 +52,28 @@ def test_each_such_statement_does_nothing_or_is_refused(text: str) -> None:
     assert outcome.__name__ == ("NoOp" if text in NOOPS else "Refused")
 
 
-def test_a_share_of_statements_is_issued_inside_a_transaction_of_the_same_client() -> None:
-    (program,) = programs("ddl_mix", operations=200, inside=0.4)
+def test_inside_issues_statements_while_a_transaction_of_the_same_client_is_open() -> None:
+    (program,) = programs("ddl_mix", operations=400, inside=0.4, inside_gap_ms=(1, 3))
     around = [item for item in program.items if isinstance(item, TransactionItem)]
-    assert 0.3 < len(around) / 200 < 0.5
+    assert 0.3 < len(around) / len(program.items) < 0.5
+    counts = [sum(isinstance(do, Ddl) for do in item.operations) for item in around]
+    assert set(counts) == {1, 2, 3}
+    assert sum(counts) + len(program.items) - len(around) == 400
     for item in around:
-        first, ddl, *after = item.operations
-        assert isinstance(ddl, Ddl)
-        assert not isinstance(first, Ddl)
-        assert item.retries == 0 >= len(after) - 1
+        assert not isinstance(item.operations[0], Ddl)
+        assert 1_000 <= item.gap_us <= 3_000
+        assert item.retries == 0
+
+
+def test_inside_mostly_goes_on_with_another_table() -> None:
+    (program,) = programs("ddl_mix", operations=400, inside=1.0)
+    pairs = []
+    for item in program.items:
+        assert isinstance(item, TransactionItem)
+        tables = [do.table for do in item.operations if isinstance(do, Get | Put | Scan)]
+        pairs += list(pairwise(tables))
+    others = sum(one != next_one for one, next_one in pairs)
+    assert 0.6 < others / len(pairs) < 1
 
 
 def test_views_of_the_start_come_back_under_their_names() -> None:
