@@ -32,6 +32,7 @@ from ddlsim.history.world_events import (
     FaultHealed,
     LeaderElected,
     NodeCrashed,
+    PartDiverged,
     PartitionSafeTime,
 )
 from ddlsim.units import MIN_TIMESTAMP, show
@@ -48,6 +49,7 @@ class Machinery:
     safe time of a partition does not between crashes, and what follows something is stamped behind
     it on whichever node (`clock_rules`). Leases of one place never overlap, a prolongation never
     shortens one, and what committed did so within the leases that it ran under (`lease_rules`).
+    A node's locks, replicas, members and clock do what their models do (`cluster/models`).
     Under one lease a primary executes nothing that conflicts with an open transaction
     (`lock_rules`). An old name that a design keeps after a rename does not end before its time
     (`alias_rules`). Only this checker sees such a fault while it is still without consequences for
@@ -65,6 +67,7 @@ class Machinery:
         yield from _leaders(case)
         yield from _commands(case)
         yield from _lost(case)
+        yield from _diverged(case)
         yield from _updates(case)
         yield from _applied(case)
         yield from _safe_times(case)
@@ -145,6 +148,16 @@ def _lost(case: Case) -> Iterator[Anomaly]:
             f"{lost.term}, stamped {show(lost.stamp)}), and dropped it",
             (lost,),
             clauses=("98.def.3",),
+        )
+
+
+def _diverged(case: Case) -> Iterator[Anomaly]:
+    """Each part of a node does what its model does, which the run carries out beside it."""
+    for _, diverged in case.of(PartDiverged):
+        yield Anomaly(
+            f"{diverged.part}-diverged",
+            f"{diverged.part} of node {diverged.node}: {diverged.what}",
+            (diverged,),
         )
 
 

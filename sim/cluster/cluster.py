@@ -5,8 +5,12 @@ storage leader", "primary of t") for faults.
 """
 
 from collections import Counter
+from typing import Final
 
 from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
+from ddlsim.cluster.models.clock import Merges
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.parts import modelled
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.history.world_events import ClockSet
@@ -17,7 +21,7 @@ from ddlsim.kernel.host import Host
 from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.ddl import ObjectChange
-from ddlsim.model.hlc import CLOCK_LIMIT
+from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.schema import Table
 from ddlsim.model.settings import Settings
@@ -37,10 +41,22 @@ BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
 
 
+MODELLED: Final = 4
+"""One of so many nodes is compared with models, which cost as much as a third of its work."""
+
+
 class Cluster:
     """The simulated machines of one run and what runs on them."""
 
-    def __init__(self, plan: Plan, strategy: Strategy, parts: Parts, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        strategy: Strategy,
+        parts: Parts,
+        recorder: Recorder,
+        *,
+        thorough: bool = False,
+    ) -> None:
         self.plan = plan
         self.loop = Loop()
         self.network = Network(self.loop, plan.network_seed)
@@ -55,6 +71,9 @@ class Cluster:
         self._settings = {node.name: Settings(**node.settings) for node in plan.nodes}
         self._strategy = strategy
         self._parts = parts
+        self._models = Models(recorder.record, self.loop)
+        self._modelled = self._models_of(thorough=thorough)
+        self._modelled_parts = modelled(self._models) if self._modelled else parts
         self._configure_links()
         for node in plan.nodes:
             self._add_host(node)
@@ -75,16 +94,46 @@ class Cluster:
         """Start the server of a node on its host; only the disk of an earlier one is left."""
         if restarted:
             self._open_port(node)
+        self._models.starting = node
+        self._watch_clock(node)
         server = Server(
             self.ports[node],
             self._strategy,
             self._config,
-            self._parts,
+            self._modelled_parts if node in self._modelled else self._parts,
             delays=self._delays[node],
             restarted=restarted,
         )
         self.servers[node] = server
         server.start()
+
+    def _models_of(self, *, thorough: bool) -> dict[str, None]:
+        """The nodes whose parts are compared with models: every node, or one of `MODELLED`.
+
+        None where a mutant replaces a part: its consequences are to be found.
+        """
+        plan = self.plan
+        if not self.recorder.recording or plan.mutant is not None:
+            return {}
+        one_of = 1 if thorough else MODELLED
+        return {
+            node.name: None
+            for number, node in enumerate(plan.nodes)
+            if (number + plan.seed) % one_of == 0
+        }
+
+    def _watch_clock(self, node: str) -> None:
+        """Compare a node's clock with the messages that it takes; a design may have others."""
+        clock = self.ports[node].clock
+        if node in self._modelled and type(clock) is HybridClock:
+            merges = Merges(clock, self.loop, self._models.divergence("clock"))
+            host = self.hosts[node]
+            host.on_taken, host.on_answer = merges.take, merges.take_reply
+
+    def compare_states(self) -> None:
+        """Compare what every modelled replica has now."""
+        for compare in self._models.at_end:
+            compare()
 
     def _open_port(self, node: str) -> None:
         host = self.hosts[node]

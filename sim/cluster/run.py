@@ -42,12 +42,14 @@ ODD_SLICE_US: Final = 51_437
 come every 5 ms, say, each regular look may meet one."""
 
 
-def run(plan: Plan, *, events_max: int = FOREVER) -> History:
+def run(plan: Plan, *, events_max: int = FOREVER, thorough: bool = False) -> History:
     """Run a plan; return the history of everything that happened.
 
+    `thorough` runs compare the parts of every node with their models (`cluster/models`), others
+    those of one of four.
     Raises `SimulationCrashed` after more than `events_max` events of the loop.
     """
-    return Run(plan, events_max=events_max).carry_out()
+    return Run(plan, events_max=events_max, thorough=thorough).carry_out()
 
 
 def run_to(plan: Plan, path: str | Path) -> History:
@@ -89,7 +91,12 @@ class Run:
     client_class: type[ClientHost] = ClientHost
 
     def __init__(
-        self, plan: Plan, stream: Stream | None = None, *, events_max: int = FOREVER
+        self,
+        plan: Plan,
+        stream: Stream | None = None,
+        *,
+        events_max: int = FOREVER,
+        thorough: bool = False,
     ) -> None:
         self.plan = plan
         self._events_max = events_max
@@ -102,7 +109,7 @@ class Run:
         recorder = Recorder(
             self.history, recording=plan.recording, stream=stream, listeners=listeners
         )
-        self.cluster = Cluster(plan, chosen, parts, recorder)
+        self.cluster = Cluster(plan, chosen, parts, recorder, thorough=thorough)
         self.loop = self.cluster.loop
         self._recorder = recorder
         self._clients: dict[str, ClientHost] = {}
@@ -121,6 +128,7 @@ class Run:
             self._drain()
             self._steps.settle(self._so_far())
             self._record_unmatched()
+            self.cluster.compare_states()
             read_back(self.cluster)
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events

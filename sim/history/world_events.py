@@ -42,6 +42,17 @@ class EntryLost(Event, frozen=True):
     stamp: int
 
 
+class PartDiverged(Event, frozen=True):
+    """A part of a node did something else than its model (`cluster/models`); `what` is the first.
+
+    `part` is `locks`, `partition`, `clock`, `member` or `catalog`.
+    """
+
+    node: str
+    part: str
+    what: str
+
+
 class SnapshotInstalled(Event, frozen=True):
     """A member that lagged behind the compacted log took over the leader's state."""
 
@@ -192,6 +203,7 @@ WorldEvent = (
     | LeaderSteppedDown
     | CommandLogged
     | EntryLost
+    | PartDiverged
     | SnapshotInstalled
     | LeaseBegan
     | PartitionSafeTime

@@ -76,7 +76,11 @@ class _Serving(Task[Any], eq=False, kw_only=True):
 
 
 class Host:
-    """A machine with a name; also an endpoint of the network."""
+    """A machine with a name; also an endpoint of the network.
+
+    `on_taken` is called with each payload that a handler has taken, up to its first wait, and
+    `on_answer` with each reply that a request was still waiting for, before its task goes on.
+    """
 
     def __init__(self, loop: Loop, network: Network, name: str, clock: PhysicalClock) -> None:
         self.loop = loop
@@ -85,6 +89,8 @@ class Host:
         self.clock = clock
         self.disk: dict[str, Any] = {}
         self.incarnation_number = 1
+        self.on_taken: Callable[[Any], None] | None = None
+        self.on_answer: Callable[[Any], None] | None = None
         self._spreads: dict[str, int] = {}
         self._routes: dict[type, dict[str, Channel]] = {}
         self._begin_incarnation()
@@ -152,14 +158,20 @@ class Host:
                 self._refuse(envelope)
             return
         payload = envelope.payload
-        if envelope.answers is not None:
-            envelope.answers.answer(payload)
+        answers = envelope.answers
+        if answers is not None:
+            waited = not answers.done
+            answers.answer(payload)
+            if waited and answers.done and self.on_answer is not None:
+                self.on_answer(payload)
             return
         handler = self._handlers.get(type(payload))
         if handler is None:
             self._serve(envelope)
             return
         result = handler(envelope.channel.sender, payload)
+        if self.on_taken is not None:
+            self.on_taken(payload)
         if result is not None:
             promised = isinstance(result, Future | Coroutine)
             assert not promised, f"{self.name}: a handler returned {result!r}"
@@ -185,6 +197,8 @@ class Host:
             serving = _Serving(coro, incarnation, host=self, request=request)
             incarnation.tasks[serving] = None
             awaited.add_waiter(serving)
+        if self.on_taken is not None:
+            self.on_taken(request.payload)
 
     def reply(self, request: Envelope, value: Any) -> None:
         """Answer under the request's label, so that each reply's delay is its own as well."""

@@ -126,8 +126,9 @@ class MetaStorage:
             request = Submit(node.clock.now(), command)
             wait_us = resend_delay(node.settings, asked - 1)
             reply = await node.request(to, request, wait_us)
-            if isinstance(reply, Submitted):
+            if not isinstance(reply, NoReplyType):
                 node.clock.update(reply.sent_ts)
+            if isinstance(reply, Submitted):
                 return reply
             node.probe("submit-resent")
             if isinstance(reply, NotLeader) and reply.leader not in (None, to):

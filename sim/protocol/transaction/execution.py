@@ -251,6 +251,7 @@ class Executor:
     def _report_again(self, sender: str, request: AreReplicated) -> None:
         """Send `Replicated` again for those of these writes that are applied."""
         node = self.node
+        node.clock.update(request.sent_ts)
         local = self.replicas.at(request.place)
         if local is None:
             return

@@ -378,8 +378,9 @@ class Participant:
             holder = self._holder(commit_place)
             reply = await node.request(holder, request, resend_delay(node.settings, tries))
             tries += 1
-            if isinstance(reply, Finished):
+            if not isinstance(reply, NoReplyType):
                 node.clock.update(reply.sent_ts)
+            if isinstance(reply, Finished):
                 return Outcome(reply.commit_ts, ())
             await node.sleep(node.settings.retry_us)
 

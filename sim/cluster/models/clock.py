@@ -1,0 +1,61 @@
+"""The model of what messages do to clocks: what a node has taken is in its clock's past.
+
+`sent_ts` of a message is its sender's timestamp; the receiver's clock merges it, so that whatever
+follows has a larger one. So the clock shows at least `sent_ts` once a request's handler has run to
+its first wait, and once the task that awaited a reply has gone on, within the same instant. Not so
+for `Operated`, of which a coordinator takes several together (the judge compares their timestamps
+with those of the transaction), nor for a `TxState` of a node that has no such transaction.
+"""
+
+from typing import Any
+
+from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.hlc import HybridClock
+from ddlsim.protocol.messages import Operated
+from ddlsim.protocol.replica_messages import Fate, TxState
+
+
+class Merges:
+    """The messages that one start of a node takes."""
+
+    def __init__(self, clock: HybridClock, loop: Loop, divergence: Divergence) -> None:
+        self._clock = clock
+        self._loop = loop
+        self._divergence = divergence
+        self._is_stamped: dict[type, bool] = {Operated: False}
+        self._replies: list[Any] = []
+        self._replied_us = 0
+
+    def take(self, payload: Any) -> None:
+        """A message that a handler has taken."""
+        if self._has_stamp(payload):
+            self._compare_replies()
+            self._compare(payload)
+
+    def take_reply(self, payload: Any) -> None:
+        """A reply, to be compared behind this instant."""
+        if self._has_stamp(payload):
+            self._compare_replies()
+            self._replied_us = self._loop.now_us
+            self._replies.append(payload)
+
+    def _has_stamp(self, payload: Any) -> bool:
+        kind = type(payload)
+        found = self._is_stamped.get(kind)
+        if found is None:
+            found = self._is_stamped[kind] = "sent_ts" in getattr(kind, "__struct_fields__", ())
+        return found and not (kind is TxState and payload.state is Fate.UNKNOWN)
+
+    def _compare_replies(self) -> None:
+        if self._replies and self._loop.now_us > self._replied_us:
+            replies, self._replies = self._replies, []
+            for reply in replies:
+                self._compare(reply)
+
+    def _compare(self, payload: Any) -> None:
+        shown = self._clock.current()
+        if shown < payload.sent_ts:
+            self._divergence.found(
+                f"it shows {shown} behind a {type(payload).__name__} sent at {payload.sent_ts}"
+            )

@@ -1,0 +1,53 @@
+"""Where a part of a node and its model differ: recorded once, for a judge (I12).
+
+A *model* is a second, plainer implementation of what the documents say of a part: no queues, no
+short ways, nothing kept that can be computed. It is given every call of the part and gives the
+result that the call must have. Behind the first difference the two have different states, so a part
+is compared until then. A run without differences has no event of this and is as without models.
+"""
+
+from collections.abc import Callable
+
+from ddlsim.history.world_events import PartDiverged
+from ddlsim.kernel.engine import Loop
+
+
+class Divergence:
+    """The differences of one part of a node from its model; `is_known` once there was one."""
+
+    __slots__ = ("_models", "_node", "is_known", "part")
+
+    def __init__(self, models: "Models", node: str, part: str) -> None:
+        self._models = models
+        self._node = node
+        self.part = part
+        self.is_known = False
+
+    def found(self, what: str) -> None:
+        """Record a difference, unless there was one before."""
+        if not self.is_known:
+            self.is_known = True
+            models = self._models
+            models.record(PartDiverged(models.loop.now_us, self._node, self.part, what))
+
+    def compare(self, what: str, got: object, expected: object) -> None:
+        """Record a difference if these are not equal."""
+        if got != expected:
+            self.found(f"{what} is {got!r} and should be {expected!r}")
+
+
+class Models:
+    """The models of one cluster; `starting` is the node whose parts are being made.
+
+    `at_end` compare whole states, when the run has ended.
+    """
+
+    def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
+        self.record = record
+        self.loop = loop
+        self.starting = ""
+        self.at_end: list[Callable[[], None]] = []
+
+    def divergence(self, part: str, node: str | None = None) -> Divergence:
+        """The differences of a part of a node, or of the one that is being started."""
+        return Divergence(self, node or self.starting, part)

@@ -1,0 +1,248 @@
+"""The model of a partition's replica: what its log makes of rows, intents and ends.
+
+A write leaves an intent, unless its transaction is over here or its lease is not the partition's;
+of two writes of one transaction to a key the later one stays. The end of a transaction turns its
+intents into versions at commit_ts, or drops them; the first end stays. A commit partition keeps the
+first outcome, and those whose participants have not confirmed it. Safe time and lease only grow.
+Snapshots, and what is restored from one, hold all of it.
+"""
+
+from bisect import insort_right
+from collections.abc import Callable
+from operator import attrgetter
+from typing import ClassVar, Final
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.model.ops import Key
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import (
+    Cleaned,
+    CleanUp,
+    FinishTx,
+    FullWrite,
+    Outcome,
+    PrimaryChange,
+    StampedCommand,
+    WriteIntent,
+)
+from ddlsim.protocol.ids import PartitionId, TxId
+from ddlsim.protocol.partition.partition import (
+    Intent,
+    Partition,
+    PartitionState,
+    RowVersion,
+)
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+FIELDS: Final = ("rows", "intents", "ended", "outcomes", "lease_start", "safe_ts")
+"""What a replica and its snapshots have besides `uncleaned`, `ops` and `catalog_version`."""
+
+
+class PartitionModel:
+    """The state behind each command; `changed` are the rows with a new version since the last look.
+
+    A clean-up that is confirmed at a partition with one replica goes through no log: then what is
+    `uncleaned` is not compared.
+    """
+
+    def __init__(self, strategy: Strategy, place: PartitionId, lease_start: Timestamp) -> None:
+        self._strategy = strategy
+        self._place = place
+        self.lease_start = lease_start
+        self.safe_ts: Timestamp = MIN_TIMESTAMP
+        self.catalog_version = 0
+        self.rows: dict[Key, list[RowVersion]] = {}
+        self.intents: dict[Key, Intent] = {}
+        self.ended: dict[TxId, Timestamp | None] = {}
+        self.outcomes: dict[TxId, Outcome] = {}
+        self.uncleaned: dict[TxId, None] = {}
+        self.ops: dict[TxId, dict[str, None]] = {}
+        self.changed: dict[Key, None] = {}
+
+    def take(self, state: PartitionState) -> None:
+        """Begin with a snapshot."""
+        self.rows = {key: list(versions) for key, versions in state.rows.items()}
+        self.intents = dict(state.intents)
+        self.ended = dict(state.ended)
+        self.outcomes = dict(state.outcomes)
+        self.uncleaned = dict.fromkeys(state.uncleaned)
+        self.ops = {tx: dict.fromkeys(ops) for tx, ops in state.ops.items()}
+        self.lease_start = state.lease_start
+        self.safe_ts = max(self.safe_ts, state.safe_ts)
+        self.catalog_version = state.catalog_version
+
+    def apply(self, stamped: StampedCommand) -> object:
+        """The result of a command."""
+        command, stamp = stamped.command, stamped.safe_ts
+        self.safe_ts = max(self.safe_ts, stamp)
+        if isinstance(command, WriteIntent):
+            return self._write(command)
+        if isinstance(command, FullWrite):
+            return self._write_and_commit(command, stamp)
+        if isinstance(command, FinishTx):
+            return self._finish(command)
+        if isinstance(command, CleanUp):
+            self._end(command.tx, command.commit_ts)
+        elif isinstance(command, Cleaned):
+            self.uncleaned.pop(command.tx, None)
+        elif isinstance(command, PrimaryChange):
+            self.lease_start = max(self.lease_start, command.lease_start)
+        return None
+
+    def _write(self, command: WriteIntent) -> Reason | None:
+        tx, known = command.tx, self.intents.get(command.key)
+        if tx in self.ended:
+            return Reason.TX_FINISHED
+        if not self._strategy.accepts_token(command.lease_start, self.lease_start):
+            return Reason.PRIMARY_EXPIRED
+        self.ops.setdefault(tx, {})[command.op] = None
+        if known is None or known.tx != tx or known.op_ts < command.op_ts:
+            self.catalog_version = max(self.catalog_version, command.catalog_version)
+            self.intents[command.key] = Intent(
+                tx, command.op, command.op_ts, command.version, command.row, command.commit_place
+            )
+        return None
+
+    def _write_and_commit(self, command: FullWrite, stamp: Timestamp) -> Timestamp | Reason:
+        tx = command.tx
+        if tx in self.ended:
+            return self.ended[tx] or Reason.TX_FINISHED
+        if not self._strategy.accepts_token(command.lease_start, self.lease_start):
+            return Reason.PRIMARY_EXPIRED
+        over = self._strategy.commit_lease(stamp, command.expires_ts) is not None
+        if over and command.lease_start == self.lease_start:
+            return Reason.PRIMARY_EXPIRED
+        self._end(tx, None)
+        self.ended[tx] = stamp
+        self.catalog_version = max(self.catalog_version, command.catalog_version)
+        self._put(command.key, RowVersion(tx.label, stamp, command.version, command.row))
+        return stamp
+
+    def _finish(self, command: FinishTx) -> Outcome:
+        tx = command.tx
+        if tx not in self.outcomes:
+            others = tuple(place for place in command.participants if place != self._place)
+            self.outcomes[tx] = Outcome(command.commit_ts, others, command.reason)
+            if others:
+                self.uncleaned[tx] = None
+            self._end(tx, command.commit_ts)
+        return self.outcomes[tx]
+
+    def _end(self, tx: TxId, commit_ts: Timestamp | None) -> None:
+        if tx in self.ended:
+            return
+        self.ended[tx] = commit_ts
+        self.ops.pop(tx, None)
+        for key, intent in list(self.intents.items()):
+            if intent.tx == tx:
+                del self.intents[key]
+                if commit_ts is not None:
+                    version = RowVersion(tx.label, commit_ts, intent.version, intent.row)
+                    self._put(key, version)
+
+    def _put(self, key: Key, version: RowVersion) -> None:
+        insort_right(self.rows.setdefault(key, []), version, key=attrgetter("commit_ts"))
+        self.changed[key] = None
+
+    def as_of(self, key: Key, read_ts: Timestamp) -> RowVersion | None:
+        """The last version of a row up to a timestamp."""
+        found = [one for one in self.rows.get(key, ()) if one.commit_ts <= read_ts]
+        return found[-1] if found else None
+
+
+class ModelledPartition(Partition):
+    """A replica that compares results, what commands touch, snapshots, and reads at a timestamp."""
+
+    models: ClassVar[Models]
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        place: PartitionId,
+        lease_start: Timestamp,
+        knows: Callable[[int], bool],
+    ) -> None:
+        super().__init__(node, strategy, place, lease_start, knows)
+        self._divergence = self.models.divergence("partition", node.name)
+        self._model = PartitionModel(strategy, place, lease_start)
+        self.models.at_end.append(self._compare_all)
+
+    def apply(self, index: int, term: int, command: object) -> object:
+        assert isinstance(command, StampedCommand), command
+        expected = self._model.apply(command)
+        result: object = super().apply(index, term, command)
+        if not self._divergence.is_known:
+            if result != expected:
+                self._divergence.compare(f"the result of {command.command!r}", result, expected)
+            if self.applied_index != index or self.applied_term != term:
+                self._divergence.found(f"index {index} was applied and is not recorded")
+            self._compare_touched(command.command)
+        return result
+
+    def _compare_touched(self, command: object) -> None:
+        model = self._model
+        if self.safe_ts != model.safe_ts or self.lease_start != model.lease_start:
+            self._divergence.compare("safe time", self.safe_ts, model.safe_ts)
+            self._divergence.compare("the lease", self.lease_start, model.lease_start)
+        tx = getattr(command, "tx", None)
+        if tx is None:
+            return
+        if self.catalog_version != model.catalog_version:
+            self._divergence.found(f"{command!r} needs another catalog version")
+        replicated = self.on_safe_time is not None
+        if replicated and (tx in self.uncleaned) != (tx in model.uncleaned):
+            self._divergence.found(f"whether {tx.label} is cleaned up differs")
+        self._compare_rows()
+        if isinstance(command, WriteIntent | FullWrite):
+            key = command.key
+            if self.intents.get(key) != model.intents.get(key):
+                self._divergence.found(f"the intent on {key!r} differs")
+        elif self.intents != model.intents:
+            self._divergence.found(f"the intents that {tx.label} leaves differ")
+        if self.ended.get(tx, tx) != model.ended.get(tx, tx):
+            self._divergence.found(f"the end of {tx.label} differs")
+        if self.ops_of(tx) != model.ops.get(tx, {}):
+            self._divergence.found(f"the writes of {tx.label} differ")
+
+    def _compare_rows(self) -> None:
+        changed, self._model.changed = self._model.changed, {}
+        for key in changed:
+            versions, expected = self.rows.get(key, []), self._model.rows[key]
+            if len(versions) != len(expected) or versions[-1] != expected[-1]:
+                self._divergence.compare(
+                    f"the newest version of {key!r}", versions[-1:], expected[-1:]
+                )
+                self._divergence.found(f"{key!r} has {len(versions)} versions, not {len(expected)}")
+
+    def _compare_all(self) -> None:
+        """Compare the whole state."""
+        for name in FIELDS:
+            self._divergence.compare(name, getattr(self, name), getattr(self._model, name))
+
+    def snapshot(self) -> PartitionState:
+        state: PartitionState = super().snapshot()
+        copy = PartitionModel(self._strategy, self.place, self.lease_start)
+        copy.take(state)
+        also = ("uncleaned",) if self.on_safe_time is not None else ()
+        for name in (*FIELDS, *also, "ops", "catalog_version"):
+            what = f"{name} of a snapshot"
+            self._divergence.compare(what, getattr(copy, name), getattr(self._model, name))
+        return state
+
+    def install(self, state: object) -> None:
+        assert isinstance(state, PartitionState), state
+        super().install(state)
+        self._model.take(state)
+        self._compare_all()
+        if (self.applied_index, self.applied_term) != (state.index, state.term):
+            self._divergence.found(f"a snapshot at index {state.index} was installed as another")
+
+    def as_of(self, key: Key, read_ts: Timestamp) -> RowVersion | None:
+        found: RowVersion | None = super().as_of(key, read_ts)
+        if not self._divergence.is_known:
+            what = f"the version of {key!r} as of {read_ts}"
+            self._divergence.compare(what, found, self._model.as_of(key, read_ts))
+        return found
