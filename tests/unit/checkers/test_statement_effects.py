@@ -122,6 +122,9 @@ def column(change: ObjectChange, called: str, **fields: Any) -> ObjectChange:
     return replace(change, definition=replace(change.definition, columns=columns))
 
 
+DOUBLE_TO_TEXT = "ALTER TABLE t ADD COLUMN n DOUBLE DEFAULT 2, ALTER COLUMN n SET"
+
+
 @pytest.mark.parametrize(
     ("statement", "name", "fields"),
     [
@@ -132,6 +135,8 @@ def column(change: ObjectChange, called: str, **fields: Any) -> ObjectChange:
         ("ALTER TABLE t ALTER COLUMN v SET DEFAULT 6", "v", {"initial_default": 6}),
         ("ALTER TABLE t ALTER COLUMN v SET DEFAULT 6", "v", {"default": 5}),
         ("ALTER TABLE t ALTER COLUMN v SET DATA TYPE BIGINT", "v", {"default": None}),
+        (f"{DOUBLE_TO_TEXT} DATA TYPE VARCHAR", "n", {"default": "2"}),
+        (f"{DOUBLE_TO_TEXT} DATA TYPE VARCHAR", "n", {"initial_default": 2}),
         ("ALTER TABLE t RENAME COLUMN v TO v2", "v2", {"name": "v3"}),
         ("ALTER TABLE t RENAME COLUMN v TO v2", "v2", {"id": 9}),
     ],
