@@ -178,6 +178,8 @@ def explained_by(
     left = {(at, edge) for at, one in enumerate(links) for edge in one.back}
     first: str | None = None
     for finding in known:
+        if len(finding.signature) % 2:  # words of what is no cycle
+            continue
         for turn in range(len(links)):
             order = [(turn + at) % len(links) for at in range(len(links))]
             found = _matched(_pairs(finding.signature), [(at, links[at]) for at in order])

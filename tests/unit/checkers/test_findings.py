@@ -66,6 +66,13 @@ def test_anything_else_is_known_by_its_kind_and_clauses() -> None:
     assert signature(anomaly) == ("incompatible-commit", "110.valid.1", "110.column.drop")
 
 
+def test_a_cycle_is_no_instance_of_a_finding_without_one() -> None:
+    """One invariant may be broken both ways: F-25 breaks I10 by a write that a read misses."""
+    missed = [Finding("F-25", "I3", words) for words in (("write-missed",), ("missed", "98.ap"))]
+    assert explained_by("I3", cycle(*F1), missed) is None
+    assert explained_by("I3", cycle(*F1), [*missed, Finding("F-1", "I3", WAY[:-1] + ("*",))])
+
+
 def test_a_finding_may_leave_parts_open() -> None:
     pattern = ("D(*)", "wr-schema", "T", "via(*)", "T", "rw-schema[metadata]")
     known = [Finding("F-1", "I3", pattern)]
