@@ -70,7 +70,7 @@ def test_a_cycle_is_no_instance_of_a_finding_without_one() -> None:
     """One invariant may be broken both ways: F-25 breaks I10 by a write that a read misses."""
     missed = [Finding("F-25", "I3", words) for words in (("write-missed",), ("missed", "98.ap"))]
     assert explained_by("I3", cycle(*F1), missed) is None
-    assert explained_by("I3", cycle(*F1), [*missed, Finding("F-1", "I3", WAY[:-1] + ("*",))])
+    assert explained_by("I3", cycle(*F1), [*missed, Finding("F-1", "I3", (*WAY[:-1], "*"))])
 
 
 def test_a_finding_may_leave_parts_open() -> None:
