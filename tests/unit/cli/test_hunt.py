@@ -129,13 +129,13 @@ def test_a_hunt_is_the_same_in_other_processes(tmp_path: Path) -> None:
 
 def test_a_killed_hunt_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     words = ("hunt", *CLOSED, "--jobs", "1", "--output", "json")
-    whole = ddlsim(*words, "--worlds", "8", "--corpus", str(tmp_path / "whole"))
+    whole = ddlsim(*words, "--worlds", "12", "--corpus", str(tmp_path / "whole"))
     cut = tmp_path / "cut"
     command = [sys.executable, "-m", "ddlsim", *words, "--corpus", str(cut)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as running:
         until((cut / "hunt.json").exists, "the first batch")
         running.send_signal(signal.SIGKILL)
-    done = ddlsim(*words, "--worlds", "8", "--corpus", str(cut))
+    done = ddlsim(*words, "--worlds", "12", "--corpus", str(cut))
     after, before = timeless(done.out), timeless(whole.out)
     assert after.pop("command") != before.pop("command")
     assert after == before

@@ -1,7 +1,4 @@
-"""The power of the search is the share of a sample of mutants that it kills.
-
-`test_command` measures it.
-"""
+"""The power of the search is the share of a sample of mutants that it kills."""
 
 import io
 
@@ -9,7 +6,7 @@ from rich.console import Console
 
 from ddlsim.cli import view_verify
 from ddlsim.cli.document_verify import power_of_search
-from ddlsim.mutation.power import power_of
+from ddlsim.mutation.power import power, power_of
 from ddlsim.mutation.records import Conviction, Result
 from ddlsim.verify.verification import verification
 
@@ -46,3 +43,9 @@ def test_the_view_of_verify_names_the_areas_with_survivors() -> None:
     text = to.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
     assert "power of the search 33%: 1 of 3 faults in the protocol's source convicted" in text
     assert "not convicted: raft 1, locks 1" in text
+
+
+def test_power_is_measured_in_a_process_of_its_own() -> None:
+    found = power(1, mutants=1, seeds=1, surveyed=0)
+    assert (found.mutants, found.seeds, len(found.survivors)) == (1, 1, 1 - found.killed)
+    assert [mutants for mutants, _ in found.areas.values()] == [1]
