@@ -300,6 +300,7 @@ class ModelledMember(Member):
     def election_timeout(self) -> None:
         leads, out = self.role is LEADER, len(self.outbox)
         super().election_timeout()
+        self._of = (None, 0)  # what was answered to an earlier request for pre-votes is void
         asked = {to for to, one in self.outbox[out:] if isinstance(one, RequestVote)}
         others = {one for one in self._voters if one != self.name}
         if not leads and self._votes_here and others and asked != others:

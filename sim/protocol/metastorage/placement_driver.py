@@ -166,12 +166,13 @@ class PlacementDriver:
         request = LeaseGrant(start_ts, place, start_ts)
         timeout_us = Micros(settings.lease_grant_ms * US_PER_MS)
         reply = await node.request(candidate, request, timeout_us)
+        if not isinstance(reply, NoReplyType):
+            node.clock.update(reply.sent_ts)
         if not self._leads() or self._term != term:
             return
         self._asking.pop(place, None)
         if isinstance(reply, NoReplyType):
             return
-        node.clock.update(reply.sent_ts)
         if reply.accepted:
             self._tries.pop(place, None)
             expiration_ts = plus_ms(start_ts, settings.lease_duration_ms)
