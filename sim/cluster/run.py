@@ -45,8 +45,8 @@ come every 5 ms, say, each regular look may meet one."""
 def run(plan: Plan, *, events_max: int = FOREVER, thorough: bool = False) -> History:
     """Run a plan; return the history of everything that happened.
 
-    `thorough` runs compare the parts of every node with their models (`cluster/models`), others
-    those of one of four.
+    `thorough` runs compare the parts of their nodes with models (`cluster/models`), as those of one
+    seed in 16 always do.
     Raises `SimulationCrashed` after more than `events_max` events of the loop.
     """
     return Run(plan, events_max=events_max, thorough=thorough).carry_out()
