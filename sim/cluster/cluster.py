@@ -5,7 +5,6 @@ storage leader", "primary of t") for faults.
 """
 
 from collections import Counter
-from typing import Final
 
 from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
 from ddlsim.cluster.models.clock import Merges
@@ -41,10 +40,6 @@ BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
 
 
-MODELLED: Final = 16
-"""One of so many seeds is run with models, which make a run a third longer."""
-
-
 class Cluster:
     """The simulated machines of one run and what runs on them."""
 
@@ -54,8 +49,6 @@ class Cluster:
         strategy: Strategy,
         parts: Parts,
         recorder: Recorder,
-        *,
-        thorough: bool = False,
     ) -> None:
         self.plan = plan
         self.loop = Loop()
@@ -71,7 +64,8 @@ class Cluster:
         self._settings = {node.name: Settings(**node.settings) for node in plan.nodes}
         self._strategy = strategy
         self._models = Models(recorder.record, self.loop)
-        self._modelled = self._has_models(thorough=thorough)
+        # A mutant that replaces a part is known by what follows from it.
+        self._modelled = recorder.recording and plan.mutant is None
         self._parts = modelled(self._models) if self._modelled else parts
         self._configure_links()
         for node in plan.nodes:
@@ -105,15 +99,6 @@ class Cluster:
         )
         self.servers[node] = server
         server.start()
-
-    def _has_models(self, *, thorough: bool) -> bool:
-        """Whether the parts of all nodes are compared with models; by the seed, or always.
-
-        Not where a mutant replaces a part: its consequences are to be found.
-        """
-        plan = self.plan
-        is_due = thorough or plan.seed % MODELLED == 0
-        return self.recorder.recording and plan.mutant is None and is_due
 
     def _watch_clock(self, node: str) -> None:
         """Compare a node's clock with the messages that it takes; a design may have others."""

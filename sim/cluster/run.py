@@ -42,14 +42,12 @@ ODD_SLICE_US: Final = 51_437
 come every 5 ms, say, each regular look may meet one."""
 
 
-def run(plan: Plan, *, events_max: int = FOREVER, thorough: bool = False) -> History:
+def run(plan: Plan, *, events_max: int = FOREVER) -> History:
     """Run a plan; return the history of everything that happened.
 
-    `thorough` runs compare the parts of their nodes with models (`cluster/models`), as those of one
-    seed in 16 always do.
     Raises `SimulationCrashed` after more than `events_max` events of the loop.
     """
-    return Run(plan, events_max=events_max, thorough=thorough).carry_out()
+    return Run(plan, events_max=events_max).carry_out()
 
 
 def run_to(plan: Plan, path: str | Path) -> History:
@@ -96,7 +94,6 @@ class Run:
         stream: Stream | None = None,
         *,
         events_max: int = FOREVER,
-        thorough: bool = False,
     ) -> None:
         self.plan = plan
         self._events_max = events_max
@@ -109,7 +106,7 @@ class Run:
         recorder = Recorder(
             self.history, recording=plan.recording, stream=stream, listeners=listeners
         )
-        self.cluster = Cluster(plan, chosen, parts, recorder, thorough=thorough)
+        self.cluster = Cluster(plan, chosen, parts, recorder)
         self.loop = self.cluster.loop
         self._recorder = recorder
         self._clients: dict[str, ClientHost] = {}

@@ -40,7 +40,7 @@ def drawn(seed: int) -> Plan:
 
 
 def ran(seed: int) -> History:
-    return run(drawn(seed), thorough=True)
+    return run(drawn(seed))
 
 
 def differences(history: History) -> list[PartDiverged]:
@@ -60,7 +60,7 @@ def first_part(monkeypatch: pytest.MonkeyPatch) -> str | None:
     monkeypatch.setattr(Divergence, "found", stop)
     for seed in SEEDS:
         try:
-            run(drawn(seed), thorough=True, events_max=EVENTS_MAX)
+            run(drawn(seed), events_max=EVENTS_MAX)
         except FoundError as found:
             return str(found)
         except SimulationCrashed:
