@@ -43,13 +43,7 @@ BOOT_TS = timestamp(-86_400_000)
 class Cluster:
     """The simulated machines of one run and what runs on them."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        strategy: Strategy,
-        parts: Parts,
-        recorder: Recorder,
-    ) -> None:
+    def __init__(self, plan: Plan, strategy: Strategy, parts: Parts, recorder: Recorder) -> None:
         self.plan = plan
         self.loop = Loop()
         self.network = Network(self.loop, plan.network_seed)

@@ -1,11 +1,10 @@
 """The pass that makes the tables of the schema plain: the fewest columns, and keys that are INT."""
 
 import re
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ddlsim.shrink.candidates import Candidates
-from ddlsim.shrink.data import Data, edited, steps_of, with_schema
+from ddlsim.shrink.data import Data, Table, edited, steps_of, with_schema
 from ddlsim.shrink.trial import Failure, Shown
 from ddlsim.sql import parse
 
@@ -36,17 +35,17 @@ def plain_tables(best: Shown, failure: Failure) -> Candidates:
     created = {at: one for at, line in enumerate(lines) if (one := _cut(line)) is not None}
     plain = {at: _plain(one) for at, one in created.items()}
     rich = [at for at, one in created.items() if plain[at] != one]
-    if rich and (yield _with(data, {at: plain[at] for at in rich}, None)):
+    if rich and (yield _numbered(_with(data, {at: plain[at] for at in rich}), None)):
         return
     for at in rich:
-        candidate = _with(data, {at: plain[at]}, created[at].table)
+        candidate = _numbered(_with(data, {at: plain[at]}), created[at].table)
         if (yield candidate):
             data = candidate
             continue
         for gone in reversed([one for one in created[at].columns if KEY not in one]):
             left = tuple(one for one in created[at].columns if one != gone)
             fewer = created[at]._replace(columns=left)
-            candidate = _with(data, {at: fewer}, "")
+            candidate = _with(data, {at: fewer})
             if (yield candidate):
                 data, created[at] = candidate, fewer
 
@@ -72,35 +71,33 @@ def split_at_commas(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts)
 
 
-def _with(data: Data, creates: dict[int, _Create], table: str | None) -> Data:
-    """The scenario with other CREATEs, and numbers for keys: of one table, or of all for None."""
+def _with(data: Data, creates: dict[int, _Create]) -> Data:
+    """The scenario with other CREATEs at these places of its schema."""
     lines = [line.sql for line in parse(data["schema"]["sql"])]
     for at, create in creates.items():
         lines[at] = create.sql
-    changed = with_schema(data, lines)
-    numbers = _numbers(steps_of(data), table)
-    return edited(changed, lambda copy: _put(copy, numbers, table))
+    return with_schema(data, lines)
 
 
-def _numbers(steps: Sequence[dict[str, Any]], table: str | None) -> dict[str, int]:
-    """A number for each key, as it is written, that is not one."""
-    keys = [
-        do[2]
-        for step in steps
-        if isinstance(do := step.get("do"), list)
-        and len(do) > 2
-        and table in (None, do[1])
-        and isinstance(do[2], str)
-    ]
-    return {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
+def _numbered(data: Data, table: str | None) -> Data:
+    """The scenario with a number for each key that is a text: of one table, or of all for None."""
+    keys = [key for step in steps_of(data) if (key := _text_key(step, table)) is not None]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
+    return edited(data, lambda copy: _put(copy, numbers, table))
+
+
+def _text_key(step: Table, table: str | None) -> str | None:
+    """The key that a step names in the table, or in any for None, if it is a text."""
+    do = step.get("do")
+    if not isinstance(do, list) or len(do) < 3 or table not in (None, do[1]):
+        return None
+    return do[2] if isinstance(do[2], str) else None
 
 
 def _put(copy: Data, numbers: dict[str, int], table: str | None) -> None:
     for step in steps_of(copy):
-        do = step.get("do")
-        if isinstance(do, str):
+        if isinstance(step.get("do"), str):
             for key, number in numbers.items():
-                do = do.replace(f"'{key}'", str(number))
-            step["do"] = do
-        elif isinstance(do, list) and len(do) > 2 and table in (None, do[1]):
-            step["do"][2] = numbers.get(do[2], do[2]) if isinstance(do[2], str) else do[2]
+                step["do"] = step["do"].replace(f"'{key}'", str(number))
+        elif (named := _text_key(step, table)) is not None:
+            step["do"][2] = numbers[named]
