@@ -1,11 +1,13 @@
 """What a hunt has found, as files: each world that showed a new signature, shrunk, and a picture.
 
-The names are those of the signature: `I3-1a2b3c4d.toml` is the world as it was run, and
-`I3-1a2b3c4d.shrunk.toml` and `.shrunk.html` are what is left of it, and the page about that. The
-world of a recorded finding is `F-6-1a2b3c4d.toml`: a violation may have the same signature.
+The names are those of the signature: `I3-1a2b3c4d.toml` is the world as it was run, with its design
+and seeds; `I3-1a2b3c4d.shrunk.toml` and `.shrunk.html` are what is left of it, and the page about
+that. The world of a recorded finding is `F-6-1a2b3c4d.toml`: a violation may have the same
+signature.
 """
 
 import shlex
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +18,13 @@ from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.problems import note
 from ddlsim.files import make_folder, write_text
 from ddlsim.plan import swarm
-from ddlsim.scenario.overrides import repeat_options
+from ddlsim.scenario.overrides import apply_overrides, repeat_options
 from ddlsim.scenario.scenario import read
+from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import CRASH, FINDING, Target
+from ddlsim.search.explore import CRASH, FINDING, Stored, Target
 from ddlsim.search.hunt import is_known
+from ddlsim.search.vary import PARTS
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget
 
@@ -52,14 +56,27 @@ def write(directory: str, state: State) -> None:
     """Write the world of each signature."""
     for found in state.found:
         make_folder(Path(directory))
-        text = f"# Run it with seed {found.world.seed}: {found.seen.signature}\n"
-        write_text(file_of(directory, found), text + found.world.text)
+        text = f"# {found.seen.signature}\n{world_text(found.world, state.target)}"
+        write_text(file_of(directory, found), text)
+
+
+def world_text(world: Stored, target: Target) -> str:
+    """The world with the design that was searched and with the seed of its run."""
+    data = apply_overrides(tomllib.loads(world.text), target.overrides)
+    judged = {"strict": target.strict, "all_claims": target.all_claims}
+    top = {key: value for key, value in data.items() if not isinstance(value, dict | list)}
+    seeds = {**dict.fromkeys(PARTS, world.seed), **data.get("seeds", {})}
+    return toml_text(
+        {**top, **{key: on for key, on in judged.items() if on}, **data, "seeds": seeds}
+    )
 
 
 def command_of(directory: str, found: Found, target: Target) -> str:
     """The command that runs the world again: by the swarm's seed, or by its file."""
-    what = ["--swarm"] if found.drawn else [file_of(directory, found)]
-    words = ["ddlsim", "run", *what, "--seed", str(found.world.seed)]
+    if not found.drawn:
+        words = ["ddlsim", "run", file_of(directory, found)]
+        return shlex.join(words + repeat.also(target.loads, outside=False))
+    words = ["ddlsim", "run", "--swarm", "--seed", str(found.world.seed)]
     given = dict(target.overrides)
     for path, flag in repeat.DESIGN.items():
         if path in given:

@@ -17,7 +17,7 @@ from ddlsim.history.history import FORMAT
 from ddlsim.scenario.config import Seeds
 from ddlsim.shrink.shrink import Shrinking, Shrunk, shrink
 from ddlsim.shrink.size import Counts, counts_of
-from ddlsim.shrink.story import scenario_text
+from ddlsim.shrink.story import scenario_text, title_of
 from ddlsim.shrink.trial import Shown, shown
 
 PRINTED: Final = "shrunk.toml"
@@ -152,6 +152,5 @@ def page_of(shorter: ShrunkText) -> str:
     """The page that `explain --html` would write about the shrunk run."""
     best = shorter.shrunk.best
     case, violation = Case(best.history), best.violation
-    title = f"{violation.invariant} {violation.checker}: {violation.kind}"
     argued = picture.ArguedViolation(violation, argue(case, violation))
-    return picture.html(case, title, [argued], shorter.command)
+    return picture.html(case, title_of(violation), [argued], shorter.command)

@@ -78,7 +78,7 @@ class StepReader:
     def check_tables(self, statements: list[SqlLine]) -> None:
         """Check that some statement makes every table that a step names, with such keys.
 
-        And with such values, unless the step is a `misfit`.
+        And with such values, unless the step is a `misfit`, which may name a table that none makes.
         """
         names = names_of(statements)
         types = RowTypes(line.statement for line in statements)
@@ -86,13 +86,13 @@ class StepReader:
             do, path = step.do, ("step", index, "do")
             if not isinstance(do, DataOperation):
                 continue
-            if do.table not in names:
+            if do.table not in names and not self._misfits[index]:
                 what = f"no table is called {do.table!r}; {near(do.table, names)}"
                 raise self._origin.error(path, what)
             if isinstance(do, Scan):
                 continue
             if index in self._writes:
-                do = self._keyed(self._writes[index], types, path)
+                do = self._keyed(self._writes[index], types, path, made=do.table in names)
                 self.made[index] = replace(step, do=do)
             if (why := types.wrong_key(do.table, do.key)) is not None:
                 raise self._origin.error(path if self._texts[index] else (*path, 2), why)
@@ -101,10 +101,12 @@ class StepReader:
                 if (why := types.wrong_value(do.table, name, value)) is not None:
                     raise self._origin.error(path if self._texts[index] else (*path, 3, name), why)
 
-    def _keyed(self, write: RowWrite, types: RowTypes, path: Path) -> DataOperation:
-        """A write in SQL with the key that its statement names."""
+    def _keyed(self, write: RowWrite, types: RowTypes, path: Path, *, made: bool) -> DataOperation:
+        """A write in SQL with the key that its statement names: all of it if no table is `made`."""
         named = write.values if write.kind == "insert" else write.where
-        names = types.key_of(write.table, named, whole=write.kind != "insert")
+        names: tuple[str, ...] | None = tuple(named)
+        if made:
+            names = types.key_of(write.table, named, whole=write.kind != "insert")
         if names is None:
             where = "the columns of an INSERT" if write.kind == "insert" else "WHERE"
             what = f"{where} must name the key of {write.table}: {types.keys_in_words(write.table)}"

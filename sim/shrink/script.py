@@ -6,7 +6,8 @@ issued becomes a step; a retry is a step of its own. Faults, clocks and the ends
 are those of the plan. Latencies stay distributions: `ddlsim.shrink.latencies` writes them down.
 """
 
-from itertools import starmap
+from collections.abc import Sequence
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 from ddlsim.cluster.clients import ClientHost, Outcome
@@ -27,12 +28,14 @@ from ddlsim.model.ops import (
     Update,
 )
 from ddlsim.model.schema import Value
+from ddlsim.nemesis.base import FAULTS
 from ddlsim.plan.plan import plan as planned
 from ddlsim.plan.records import FaultPlan, MomentPlan, NodePlan, Plan
 from ddlsim.scenario.overrides import apply_overrides
 from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.scenario import Scenario, parse_toml
-from ddlsim.scenario.steps import NULL
+from ddlsim.scenario.sqltext import SqlLine
+from ddlsim.scenario.steps import NULL, names_of
 from ddlsim.shrink.data import Data, Table
 from ddlsim.sql import parse
 from ddlsim.units import US_PER_MS, Micros
@@ -75,7 +78,7 @@ def scripted(scenario: Scenario, seed: int) -> Data:
         "clocks": _clocks(plan.nodes),
         "schema": {"sql": schema} if schema else {},
         "step": [*steps, *_steps(plan, {step["id"] for step in steps})],
-        "faults": list(starmap(_fault, zip(plan.faults, data.get("faults", []), strict=True))),
+        "faults": _faults(plan.faults, data.get("faults", [])),
     }
     kept = {key: value for key, value in data.items() if key not in DRAWN}
     return {**kept, **{name: table for name, table in tables.items() if table}}
@@ -122,6 +125,35 @@ def _clocks(nodes: tuple[NodePlan, ...]) -> Table:
         if clock:
             own[node.name] = clock
     return {"nodes": own} if own else {}
+
+
+def _faults(faults: tuple[FaultPlan, ...], own: list[Table]) -> list[Table]:
+    """The tables of faults; `own` are those in the scenario.
+
+    A scenario may not name two faults that need the same of a node at a time, dice may: the later
+    ones are left out. A node that several faults stop runs again when the last of them ends.
+    """
+    kept: list[FaultPlan] = []
+    tables: list[Table] = []
+    for fault, table in zip(faults, own, strict=True):
+        if not any(_clash(fault, other) for other in kept):
+            kept.append(fault)
+            tables.append(_fault(fault, table))
+    return tables
+
+
+def _clash(one: FaultPlan, two: FaultPlan) -> bool:
+    """Whether two faults without moments last at one time and need the same of a node."""
+    if any(fault.when is not None or fault.until is not None for fault in (one, two)):
+        return False
+    ends = [fault.until_us for fault in (one, two) if fault.until_us is not None]
+    if ends and max(one.from_us, two.from_us) >= min(ends):
+        return False
+    first, second = (FAULTS.get(fault.name)(**fault.fields).claims() for fault in (one, two))
+    return any(
+        (mine.thing, mine.node) == (other.thing, other.node) and (mine.alone or other.alone)
+        for mine, other in product(first, second)
+    )
 
 
 def _fault(fault: FaultPlan, own: Table) -> Table:
@@ -207,21 +239,27 @@ def _steps(plan: Plan, own: set[str]) -> list[Table]:
     """A step for everything that a client issued beyond the scenario's `own` steps."""
     run = _NotedRun(plan)
     run.carry_out()
-    writer = Writer(plan)
     issued: list[Issued] = run.cluster.__dict__.get("issued", [])
+    writer = Writer(plan, [one.do.sql for one in issued if isinstance(one.do, Ddl)])
     return [writer.step(one) for one in issued if one.op not in own]
 
 
 class Writer:
-    """Writes operations as a scenario has them."""
+    """Writes operations as a scenario has them whose clients issue the statements `ddl`."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, ddl: Sequence[str] = ()) -> None:
         self._last: dict[str, str] = {}  # by client, the end of what it issued last
         self._reads: dict[str | None, bool] = {}  # by transaction, whether it only reads
         self._awaited = {step.id: step.after for step in plan.steps}
-        sql = [text for text in (plan.schema_sql, *_ddl_of(plan)) if text]
-        read = [line.statement for text in sql for line in parse(text)]
-        self._types = RowTypes(one for one in read if not isinstance(one, Get | Scan))
+        own = [step.do.sql for step in plan.steps if isinstance(step.do, Ddl)]
+        lines = [
+            SqlLine(parsed.statement, text)
+            for text in (plan.schema_sql or "", *own, *ddl)
+            for parsed in parse(text)
+            if not isinstance(parsed.statement, Get | Scan)
+        ]
+        self._names = names_of(lines)
+        self._types = RowTypes(line.statement for line in lines)
 
     def step(self, issued: Issued) -> Table:
         """A step that issues the operation again."""
@@ -242,7 +280,7 @@ class Writer:
             step["as_of_ms"] = begin.as_of_ms
         if isinstance(issued.do, Ddl):
             return {**step, "ddl": issued.do.sql}
-        if isinstance(issued.do, Put) and issued.do.spread:
+        if isinstance(issued.do, Put) and issued.do.spread and issued.do.values is None:
             step["values"] = issued.do.spread
         if issued.tx is None or issued.begin is not None or isinstance(issued.do, Begin):
             self._reads[issued.tx] = begin.read_only
@@ -291,12 +329,14 @@ class Writer:
         return [*written, given]
 
     def _misfits(self, do: Operation, *, reads: bool) -> bool:
-        """Whether it names a value that no column of the name can have, or writes in a reader."""
-        if reads and isinstance(do, DataOperation) and not isinstance(do, Get | Scan):
+        """Whether it names what no table has: a table, a value; or writes in a reader."""
+        if not isinstance(do, DataOperation):
+            return False
+        if do.table not in self._names or (reads and not isinstance(do, Get | Scan)):
             return True
         values = getattr(do, "values", None) or {}
         return any(
-            self._types.wrong_value(getattr(do, "table", ""), name, value) is not None
+            self._types.wrong_value(do.table, name, value) is not None
             for name, value in values.items()
         )
 
@@ -309,14 +349,6 @@ class Writer:
         parts = key if isinstance(key, tuple) else (key,)
         names = self._types.key_names(table, len(parts))
         return dict(zip(names, parts, strict=True))
-
-
-def _ddl_of(plan: Plan) -> list[str]:
-    """Every statement that a client of the plan may issue."""
-    items = [item for program in plan.programs for item in program.items]
-    within = [do for item in items for do in getattr(item, "operations", ())]
-    steps = [step.do for step in plan.steps]
-    return [one.sql for one in [*items, *within, *steps] if hasattr(one, "sql")]
 
 
 def _key(key: Key) -> Any:

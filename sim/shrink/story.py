@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
+from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import STATUSES
 from ddlsim.checkers.signature import signature_of
 from ddlsim.history.events import (
@@ -24,6 +25,7 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted, TxRecovered
 from ddlsim.nemesis.base import FAULTS
+from ddlsim.scenario.findings import title as finding_title
 from ddlsim.scenario.tomltext import toml_text, toml_value
 from ddlsim.shrink.data import STAGING, Data, Table, steps_of
 from ddlsim.shrink.trial import Shown
@@ -81,6 +83,18 @@ def expected(best: Shown) -> Table:
     return {"finding": violation.status.removeprefix("finding:"), "signature": signature}
 
 
+def title_of(violation: Violation) -> str:
+    """One line that says what is broken: a known finding's own title, else what was seen."""
+    kind, _, number = violation.status.partition(":")
+    if kind == "finding":
+        return f"{number}: {finding_title(number)}"
+    what = violation.summary.rstrip(".")
+    if violation.steps:
+        parties = list(dict.fromkeys(step.source for step in violation.steps))
+        what = f"no serial order holds {', '.join(parties[:-1])} and {parties[-1]}"
+    return f"{violation.invariant} {violation.checker}: {what}"
+
+
 def _comment(text: str, indent: str = "") -> list[str]:
     return wrap(
         text,
@@ -134,9 +148,8 @@ class Story:
     # -- the head ----------------------------------------------------------------------------------
 
     def title(self) -> str:
-        """The file's title: what is broken."""
-        violation = self._best.violation
-        return f"{violation.invariant} {violation.checker}: {violation.kind}"
+        """The file's title: the known finding, or what is broken."""
+        return title_of(self._best.violation)
 
     def settings(self) -> str:
         """The settings that most stories turn on, as they are resolved."""

@@ -5,6 +5,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ddlsim.cli import hunt_report, hunted
 from ddlsim.search.corpus import Found, State
 from ddlsim.search.explore import Explored, Explorer, Job, Seen, Stored, Target
 from ddlsim.search.hunt import Hunt, until_violation
+from ddlsim.search.vary import PARTS
 from tests.support.command import ROOT, Done, ddlsim, process
 from tests.support.json_schemas import wrong
 from tests.support.killing import heeds_signals
@@ -98,13 +100,14 @@ def test_a_world_that_the_swarm_did_not_draw_is_repeated_by_its_file(tmp_path: P
 def test_a_finding_and_a_violation_of_one_signature_have_files_of_their_own(tmp_path: Path) -> None:
     statuses = ("finding:F-6", "finding:F-7", "violation")
     found = [
-        Found(seen("a1b2", status), 1, 0, 0.5, Stored(f"# {status}\n", 1), drawn=True)
+        Found(seen("a1b2", status), 1, 0, 0.5, Stored(f'title = "{status}"\n', 1), drawn=True)
         for status in statuses
     ]
     hunted.write(str(tmp_path), State(Target({}), 0, 4, True, found=tuple(found)))
     texts = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     for one, status in zip(found, statuses, strict=True):
-        assert texts[f"{hunted.stem(one)}.toml"].endswith(f"# {status}\n")
+        data = tomllib.loads(texts[f"{hunted.stem(one)}.toml"])
+        assert data == {"title": status, "seeds": dict.fromkeys(PARTS, 1)}
 
 
 def test_keep_going_counts_what_comes_after_the_first(tmp_path: Path) -> None:

@@ -33,7 +33,9 @@ def test_the_script_of_a_plan_is_the_same_run(name: str) -> None:
     assert before.fingerprint() == after.fingerprint()
 
 
-@pytest.mark.parametrize("seed", range(4))
+# 11 crashes a node twice at a time, 13 names a table that nothing makes, and 24 a value of
+# a column that nothing adds
+@pytest.mark.parametrize("seed", [0, 1, 2, 11, 13, 24])
 def test_the_script_of_a_swarm_world_has_the_same_operations_and_answers(seed: int) -> None:
     original = swarm.scenario(swarm.Source(), seed)
     before, after = again(original, seed)
@@ -89,6 +91,9 @@ CREATE VIEW kv AS SELECT * FROM k'''
         Insert("t", 1, strict=True),
         Put("t", 1, {"v": None}),
         Put("t", 1, spread=3),
+        Put("none", 1, {"v": 6}),
+        Update("none", 1, {"v": 6}),
+        Scan("none", metadata=True),
         Put("t", 1, {"v": "no number"}),
         Insert("kv", (1, "x"), {"v": 6}, strict=True),
         Update("kv", (1, "x"), {"v": 6}),
@@ -104,6 +109,14 @@ def test_every_operation_is_read_back_as_it_was(do: Operation) -> None:
     data = {"step": [Writer(plan(scenario(KEYED), 0)).step(issued)]}
     (step,) = read(f"{PROTOCOL}{KEYED}{toml_text(data)}", "small").steps
     assert step.do == do
+
+
+def test_a_put_that_names_its_values_is_read_back_without_a_number_of_values() -> None:
+    client: Any = SimpleNamespace(name="c", session=False)
+    issued = Issued(Micros(1000), client, "s", None, "n1", Put("t", 1, {"v": 5}, spread=3))
+    data = {"step": [Writer(plan(scenario(KEYED), 0)).step(issued)]}
+    (step,) = read(f"{PROTOCOL}{KEYED}{toml_text(data)}", "small").steps
+    assert step.do == Put("t", 1, {"v": 5})
 
 
 def test_a_scenario_without_schema_has_a_script_without() -> None:
