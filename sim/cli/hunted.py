@@ -26,7 +26,7 @@ from ddlsim.search.explore import CRASH, FINDING, Stored, Target
 from ddlsim.search.hunt import is_known
 from ddlsim.search.vary import PARTS
 from ddlsim.shrink import failing
-from ddlsim.shrink.shrink import Budget
+from ddlsim.shrink.shrink import Budget, Shrinking
 
 
 class Shrunk(NamedTuple):
@@ -89,27 +89,33 @@ def command_of(directory: str, found: Found, target: Target) -> str:
 def shrink_all(directory: str, state: State) -> dict[str, Shrunk]:
     """Shrink each world that was the first with violations that no finding explains.
 
-    By the stem of the first of its signatures; the gravest violation is what it is shrunk for.
+    Each is shrunk for the gravest violation; the result is by the stem of its signature.
     """
-    found = {}
-    worlds: set[int] = set()
+    worlds: dict[int, list[Found]] = {}
     for one in state.found:
-        if one.number not in worlds and not is_known(one.seen) and one.seen.status != CRASH:
-            worlds.add(one.number)
-            made = _shrink(directory, one, state.target)
-            if made is not None:
-                found[stem(one)] = made
+        if not is_known(one.seen) and one.seen.status != CRASH:
+            worlds.setdefault(one.number, []).append(one)
+    found = {}
+    for alike in worlds.values():
+        first = _begun(alike[0], state.target)
+        if first is not None:
+            text = first.target.signature.text
+            named = next((one for one in alike if one.seen.signature == text), alike[0])
+            found[stem(named)] = _shrink(directory, named, first, state.target)
     return found
 
 
-def _shrink(directory: str, found: Found, target: Target) -> Shrunk | None:
+def _begun(found: Found, target: Target) -> Shrinking | None:
     scenario = read(found.world.text, swarm.NAME, overrides=target.overrides)
     seed, strict, all_claims = found.world.seed, target.strict, target.all_claims
     try:
-        state = failing.begun(scenario, seed, Budget(), strict=strict, all_claims=all_claims)
+        return failing.begun(scenario, seed, Budget(), strict=strict, all_claims=all_claims)
     except failing.NothingToShrinkError as error:
         note(str(error))
         return None
+
+
+def _shrink(directory: str, found: Found, state: Shrinking, target: Target) -> Shrunk:
     name = file_of(directory, found).removesuffix(".toml")
     shorter = shrunk.shrunk_text(state, f"{name}.shrunk.toml", target.loads)
     write_text(f"{name}.shrunk.toml", shorter.text)

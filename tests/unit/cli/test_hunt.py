@@ -67,7 +67,8 @@ def test_a_violation_ends_with_a_scenario_a_picture_and_sentences(tmp_path: Path
     found = document(done)
     assert wrong("hunt", found) == []
     assert (found["outcome"], found["ended"]) == ("violated", "violation")
-    first = found["found"][0]
+    first = next(one for one in found["found"] if one.get("shrunk"))
+    assert first["shrunk"]["story"][0].startswith(f"{first['invariant']} ")
     assert first["status"] == "violation"
     assert len(first["shrunk"]["story"]) == 3
     assert "<html" in Path(first["shrunk"]["page"]).read_text("utf-8")
