@@ -106,14 +106,19 @@ class Calm:
 
     # --- when the last disturbance is over --------------------------------------------------------
 
-    def _from_us(self) -> int:
+    @property
+    def disturbed_us(self) -> int | None:
+        """When the last fault, clock step or change of a setting began or ended; None: never."""
         case = self._case
         disturbed = [event.at_us for event in case.faults]
         disturbed += [event.at_us for _, event in case.of(ClockSet) if event.at_us]
         disturbed += [change.at_us for change in self._changes]
-        if not disturbed:
+        return max(disturbed, default=None)
+
+    def _from_us(self) -> int:
+        case, last_us = self._case, self.disturbed_us
+        if last_us is None:
             return 0
-        last_us = max(disturbed)
         delayed_us = max((event.by_us for _, event in case.of(TrafficDelayed)), default=0)
         return (
             self._elected_us(last_us + delayed_us)

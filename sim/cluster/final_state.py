@@ -5,6 +5,7 @@ from ddlsim.history.event import Cells
 from ddlsim.history.events import RowFinal
 from ddlsim.model.schema import Table
 from ddlsim.protocol.ids import PartitionId
+from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.schema.rows import decode
 from ddlsim.protocol.server import Server
 
@@ -24,13 +25,27 @@ def has_open_work(cluster: Cluster) -> bool:
 
 
 def replicas_agree(cluster: Cluster) -> bool:
-    """Whether all replicas of each partition have applied the same."""
-    applied: dict[PartitionId, int] = {}
+    """Whether all replicas of each partition hold the same; idle commands may be under way."""
+    first: dict[PartitionId, Partition] = {}
     for server in alive(cluster).values():
         for place, partition in server.replica.partitions.items():
-            if applied.setdefault(place, partition.applied_index) != partition.applied_index:
+            other = first.setdefault(place, partition)
+            if other.applied_index != partition.applied_index and not _hold_the_same(
+                other, partition
+            ):
                 return False
     return True
+
+
+def _hold_the_same(one: Partition, other: Partition) -> bool:
+    """Whether two replicas differ in nothing but their stamps."""
+    return (
+        one.rows == other.rows
+        and one.intents == other.intents
+        and one.ended == other.ended
+        and one.outcomes == other.outcomes
+        and one.uncleaned == other.uncleaned
+    )
 
 
 def read_back(cluster: Cluster) -> None:

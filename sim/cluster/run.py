@@ -36,10 +36,6 @@ from ddlsim.units import US_PER_MS
 
 SLICE_US: Final = 50_000
 """Simulated time between two looks of the drain whether everything has ended."""
-REGULAR_LOOKS: Final = 20
-ODD_SLICE_US: Final = 51_437
-"""The same after so many looks at which nothing but an idle command was under way: where these
-come every 5 ms, say, each regular look may meet one."""
 
 
 def run(plan: Plan, *, events_max: int = FOREVER) -> History:
@@ -65,7 +61,8 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
     """Numbers about the run that checkers of waits need, for the history's header.
 
     `voters`: number of nodes that vote in the meta storage. `calm`: 1 if only faults lose, hold or
-    slow messages, and idle safe-time commands are on. `load_ms`: end of the load. `slowest_us`: the
+    slow messages, and idle safe-time commands are on; `staged`: 1 if a script holds messages or
+    nodes, or these commands are off. `load_ms`: end of the load. `slowest_us`: the
     largest latency of a message that no fault slows. `tells_names`: 1, since the history has the
     names that operations use and every refused lock.
     """
@@ -74,6 +71,7 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
     return {
         "voters": sum(node.voter for node in plan.nodes),
         "calm": int(not staged and not lossy),
+        "staged": int(bool(staged)),
         "load_ms": plan.load_until_us // US_PER_MS,
         "slowest_us": max(
             (quantiles(link.latency)[-1] for link in plan.links if link.latency is not None),
@@ -192,14 +190,10 @@ class Run:
     def _drain(self) -> None:
         """Run until all work has ended or the drain is over; record what never completed."""
         deadline_us = self.plan.load_until_us + self.plan.drain_us
-        disagreed = 0
         while self.loop.now_us < deadline_us:
-            if self._work_is_over():
-                if replicas_agree(self.cluster):
-                    break
-                disagreed += 1
-            slice_us = SLICE_US if disagreed <= REGULAR_LOOKS else ODD_SLICE_US
-            self.loop.run(min(self.loop.now_us + slice_us, deadline_us), self._events_max)
+            if self._work_is_over() and replicas_agree(self.cluster):
+                break
+            self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us), self._events_max)
         for client in self._clients.values():
             for op, (do, node) in client.open.items():
                 waits_for = f"an answer to {do.__struct_config__.tag} from {node}"

@@ -1,5 +1,7 @@
 """Transactions on a cluster that fails, with one rule missing each: stamps, leases, ends."""
 
+from msgspec.structs import replace
+
 from ddlsim.model.schema import SchemaObject
 from ddlsim.mutants.base import mutant, mutates
 from ddlsim.protocol.design.failure_rules import (
@@ -12,6 +14,7 @@ from ddlsim.protocol.design.failure_rules import (
     whatever_the_lease,
 )
 from ddlsim.protocol.design.flows import stamp_at_once
+from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.raft import Mark, Member, RaftMessage
 from ddlsim.protocol.strategy import CoordinatorPart
@@ -51,6 +54,15 @@ class UnhurriedReplica(Replica):
         if found is None:
             return initial, None
         return super()._judged(object_id, initial, op_ts, found, purpose)
+
+
+@mutates("replica", "hides_final_refusals", "110.req.0", "liveness")
+class SecretiveReplica(Replica):
+    """A primary does not say that it executed a one-phase write before it refused it."""
+
+    async def operate(self, sender: str, request: Operate) -> Operated | None:
+        answered = await super().operate(sender, request)
+        return None if answered is None else replace(answered, ended=False)
 
 
 @mutates("member", "confirms_before_sync", "98.def.3", "machinery")

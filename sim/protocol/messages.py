@@ -144,7 +144,8 @@ class Operated(Record, frozen=True):
     """The primary's answer; with a `reason` the transaction must abort [110.flow.7].
 
     `replicated` is false while a write is not committed in its group's log: `Replicated` follows.
-    `commit_ts` is that of a one-phase write. `lookups` are what the written row enters into unique
+    `commit_ts` is that of a one-phase write; `ended` says that such a write was executed and then
+    refused for good: no copy of it commits. `lookups` are what the written row enters into unique
     indexes, to be looked up in the other partitions.
     """
 
@@ -156,6 +157,7 @@ class Operated(Record, frozen=True):
     commit_ts: Timestamp | None = None
     done: bool = True
     lookups: tuple[IndexKey, ...] = ()
+    ended: bool = False
 
 
 class Finish(Request["Finished | NotPrimary"], frozen=True):

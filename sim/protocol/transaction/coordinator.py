@@ -395,7 +395,8 @@ class Coordinator:
 
         A copy of the request finds the transaction ended, on whichever node is primary by then; so
         the same one is sent until there is an answer. A primary whose lease is over has written
-        nothing, and its group refuses what it still sends: the transaction may be retried.
+        nothing, and its group refuses what it still sends: the transaction may be retried. Where an
+        earlier message may have been executed, that counts only if the primary says that it was.
         """
         node = self.node
         assert not tx.participants, f"{tx.id.label} has participants"
@@ -405,7 +406,9 @@ class Coordinator:
             answer = await self.router.ask_primary(
                 tx, request, enlistment, partition, one_phase=True, again=sent
             )
-            if type(answer) is Operated and not (sent and answer.reason is Reason.PRIMARY_EXPIRED):
+            if type(answer) is Operated and (
+                not sent or answer.ended or answer.reason is not Reason.PRIMARY_EXPIRED
+            ):
                 break
             if type(answer) is Reason and not sent:
                 break

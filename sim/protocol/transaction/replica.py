@@ -371,7 +371,7 @@ class Replica:
         if not is_new:
             reason = self.participant.refusal_of(request.tx, request.op)
             if reason is not None:  # of a one-phase write; the first answer may have been lost
-                return Operated(self.node.clock.now(), op_ts, reason)
+                return Operated(self.node.clock.now(), op_ts, reason, ended=True)
             return executor.repeated_answer(request, local, op_ts)
         refused = self.constraints.refusal(request, local, op_ts, table)
         if refused is not None:
@@ -380,6 +380,7 @@ class Replica:
             answered = await executor.write_and_commit(sender, request, local, op_ts, table)
             if answered.reason is not None:
                 self.participant.record_refusal(request.tx, request.op, answered.reason)
+                return replace(answered, ended=answered.reason not in NOTHING_DONE)
             return answered
         return executor.write(sender, request, local, op_ts, table)
 

@@ -149,6 +149,26 @@ def test_a_transaction_ends_within_its_time_limit() -> None:
     assert left(11 + allowed) == ["transaction-open", "left-open"]
 
 
+def test_locks_that_stay_for_good_are_judged_where_messages_are_lost_too() -> None:
+    """Four times as long may pass then, and a time limit; a script may hold them for ever."""
+    allowed = 4 * (4 * (300 + COMMIT) + DATA + 200)
+    lossy = {"calm": 0, "staged": 0}
+
+    def left(end: int, cluster: dict[str, int], *after: Any) -> list[str]:
+        story = quiet(end, cluster=cluster, operation_timeout_ms=200)
+        story.add(10, TxBegan, "T", "n1", ts(10))
+        for event in after:
+            story.add(20, *event)
+        story.add(end, LeftOpen, "n2", "T", "locks")
+        return kinds(story)
+
+    assert left(10 + allowed, lossy) == []
+    assert left(11 + allowed, lossy) == ["left-open"]
+    assert left(11 + allowed, lossy, (FaultBegan, "pause", "n2", ("n2",))) == []
+    assert left(11 + allowed, {"calm": 0, "staged": 1}) == []
+    assert left(11 + allowed, {"calm": 0}) == []
+
+
 # --- safe times -----------------------------------------------------------------------------------
 
 

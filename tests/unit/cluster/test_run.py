@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.cluster.designs import BadDesignError, declared, design, rules_of, with_fields
-from ddlsim.cluster.run import SLICE_US, run
+from ddlsim.cluster.run import run
 from ddlsim.history.events import Ok, RowFinal, SafeTimeAdvanced, TxCommitted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
@@ -234,19 +234,30 @@ def test_drain_waits_for_intents_and_locks() -> None:
     ]
 
 
-def test_drain_ends_though_idle_commands_come_with_each_regular_look(
+def test_drain_ends_though_idle_commands_come_with_each_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Planted: with regular looks alone some replica has always to apply the last command yet."""
+    """Planted: compared by their indexes alone, some replica has always to apply the last one."""
     text = "[cluster]\nreplicas = 3\n[network]\nlatency_ms = 0.2\n"
     made = planned(
         text, programs=(program(LATE),), load_until_us=Micros(301_050), drain_us=ms(4_000)
     )
     for node in made.nodes:
         node.settings["partition_idle_ms"] = 5
-    assert run(made).end_us < ms(2_000)
-    monkeypatch.setattr("ddlsim.cluster.run.ODD_SLICE_US", SLICE_US)
+    assert run(made).end_us < ms(500)
+    monkeypatch.setattr("ddlsim.cluster.final_state._hold_the_same", lambda _one, _other: False)
     assert run(made).end_us == Micros(4_301_050)
+
+
+def test_drain_waits_for_a_follower_that_lacks_a_row() -> None:
+    """The write is committed and its locks are free; the third replica is sent nothing for 1 s."""
+    hold = HoldPlan(None, "n3", "partition-raft", ms(50), ms(1_300), None, None)
+    text = "[cluster]\nreplicas = 3\n[network]\nlatency_ms = 0.2\n"
+    puts = [transaction(PUT, implicit=True, pause_us=ms(at)) for at in (0, 100)]
+    history = ran(text, programs=(program(*puts),), holds=(hold,), load_until_us=ms(301))
+    assert history.end_us >= ms(1_300)
+    rows = [(event.node, event.writer) for event in history.of(RowFinal)]
+    assert rows == [("n1", "c.2"), ("n2", "c.2"), ("n3", "c.2")]
 
 
 # --- reading back --------------------------------------------------------------------------------

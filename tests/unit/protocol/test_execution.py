@@ -143,7 +143,7 @@ def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None
 
 
 def test_a_copy_of_a_refused_one_phase_write_is_refused() -> None:
-    """The first answer may have been lost; its coordinator asks until there is one."""
+    """The first answer may have been lost. Both say that no copy of it commits any more."""
     trio = Trio()
     for name in ("n1", "n2", "n3"):
         trio.local(name).machine.lease_start = Timestamp(FIRST_LEASE + 1)
@@ -152,6 +152,7 @@ def test_a_copy_of_a_refused_one_phase_write_is_refused() -> None:
     again = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
     trio.later(10)
     assert [first.value.reason, again.value.reason] == [Reason.PRIMARY_EXPIRED] * 2
+    assert [first.value.ended, again.value.ended] == [True, True]
 
 
 def test_a_primary_reports_a_lease_under_which_its_group_takes_no_write() -> None:
