@@ -217,8 +217,18 @@ class Words:
         return self._nodes[node].label
 
     def edge(self, edge: Edge) -> str:
-        """The name of an edge in findings."""
+        """The name of an edge in findings.
+
+        Between two transactions of a client that keeps no session its own order is real time: no
+        token says what came before.
+        """
+        if edge.kind == PROCESS and self._is_without_token(edge):
+            return KIND_NAMES[REALTIME]
         return _name_of(edge)
+
+    def _is_without_token(self, edge: Edge) -> bool:
+        parties = [self._nodes[number].tx for number in (edge.source, edge.target)]
+        return all(tx is not None and not tx.session for tx in parties)
 
     def because(self, edge: Edge) -> str:
         """Why the source of an edge comes before its target."""

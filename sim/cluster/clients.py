@@ -7,6 +7,8 @@ Programs run one item after the other, steps when they are due.
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Failed, Invoked, Named, Ok, Unknown
@@ -200,6 +202,8 @@ class ProgramRunner:
         """Run a transaction; retry it as a new one while its failure is retriable [110.flow.8]."""
         if item.fresh:
             self.client.forget_schemas()
+        if self.program.partition_aware:
+            item = replace(item, node=self._primary(item))
         for attempt in range(item.retries + 1):
             self._transactions += 1
             label = f"{self.client.name}.{self._transactions}"
@@ -208,6 +212,14 @@ class ProgramRunner:
                 return
             if self._loop.now_us > self._load_until_us:
                 return
+
+    def _primary(self, item: TransactionItem) -> str:
+        """The node at which a partition-aware client begins a transaction."""
+        first = item.operations[0]
+        if isinstance(first, Begin | Commit | Rollback | Ddl | Scan):
+            return item.node
+        known = self.client.cluster.primary_known_to(item.node, first.table, first.key)
+        return known or item.node
 
     async def _attempt(self, item: TransactionItem, label: str) -> Reason | None:
         """Run the operations and the commit; return why it failed, or None."""

@@ -21,12 +21,13 @@ from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
-from ddlsim.model.ops import Get, Scan
+from ddlsim.model.ops import Get, Key, Scan
 from ddlsim.model.schema import Table
 from ddlsim.model.settings import Settings
 from ddlsim.nemesis.roles import META, VacantRoleError
 from ddlsim.plan.records import NodePlan, Plan
 from ddlsim.protocol.ids import PartitionId
+from ddlsim.protocol.metastorage.placement import partition_of
 from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.schema.catalog import Catalog
@@ -158,6 +159,16 @@ class Cluster:
         if lease is None:
             raise VacantRoleError(f"{place} never had a primary")
         return lease.holder
+
+    def primary_known_to(self, node: str, table_name: str, key: Key) -> str | None:
+        """The primary of a key, as a node knows it now; None where it knows no table or lease."""
+        server = self.servers[node]
+        found = server.catalog.latest().meant(table_name)
+        if not isinstance(found, Table) or not server.placement.knows(found.id):
+            return None
+        number = partition_of(key, server.placement.partitions_of(found.id))
+        lease = server.leases.of((found.id, number))
+        return None if lease is None else lease.holder
 
     def delays(self, node: str) -> Delays:
         """By how much a node delays applying the meta storage, by stage."""

@@ -50,11 +50,16 @@ class DdlItem(Record, frozen=True):
 
 
 class Program(Record, frozen=True):
-    """One client's work; with `session` it carries a causal token from answer to request."""
+    """One client's work; with `session` it carries a causal token from answer to request.
+
+    A `partition_aware` client begins each transaction at the primary of its first operation's key,
+    as the node that the item names knows it; where that knows none, at this node.
+    """
 
     client: str
     items: tuple[TransactionItem | DdlItem, ...]
     session: bool = False
+    partition_aware: bool = False
 
 
 class Step(Record, frozen=True):

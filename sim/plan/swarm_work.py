@@ -200,6 +200,7 @@ def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
         "implicit": knobs.pick("implicit", (0.3, 0.6, 0.9)),
         "fresh": knobs.pick("fresh", (0.0, 0.1, 0.5)),
         "session": knobs.pick("session", (0.0, 0.25, 1.0)),
+        "partition_aware": knobs.pick("partition-aware", (0.0, 0.5, 1.0)),
         "retries": knobs.pick("retries", (0, 0, 1, 3)),
     }
     knobs.tell("hot keys", table["hot_keys"])

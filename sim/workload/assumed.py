@@ -87,7 +87,8 @@ class Schema:
     """Tables, views by the table that they read, zones; `gone` are dropped tables of the start.
 
     `first_views` are the views of the start with the first names of their tables. New names end
-    with `suffix`, so that two clients never give the same.
+    with `suffix`, so that two clients never give the same. `changed` is the table that was altered
+    or created last.
     """
 
     tables: list[Table]
@@ -97,6 +98,7 @@ class Schema:
     first_views: dict[str, str] = field(default_factory=dict)
     zones: list[str] = field(default_factory=list)
     default_zone: str = "Default"
+    changed: Table | None = None
 
     def away(self) -> list[Table]:
         """The tables of the clients that have another name, while no table has their first one."""

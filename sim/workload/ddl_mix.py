@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from ddlsim.model.ops import Ddl, Get, Operation, Put, Scan
 from ddlsim.model.programs import DdlItem, Program, TransactionItem
-from ddlsim.workload.assumed import Schema, at_start
+from ddlsim.workload.assumed import Schema, Table, at_start
 from ddlsim.workload.base import (
     Dice,
     Die,
@@ -35,12 +35,16 @@ AGAIN: Final = (
     "rename_zone",
     "drop_zone",
 )
-STATEMENTS: Final = (1, 1, 2, 3)
+STATEMENTS: Final = (1, 2, 2, 3)
 """How many statements are issued while one transaction is open, each with equal chance."""
 KEYS: Final = 20
 """How many keys such transactions use."""
+CHANGED: Final = 0.5
+"""How often such a transaction goes on with the table of the last statement."""
 OTHERS: Final = 0.7
-"""How often such a transaction goes on with a table that it has not used, if there is one."""
+"""How often else with a table that it has not used, if there is one."""
+OWN: Final = 0.5
+"""How often then with one that this client has created, where no other client holds locks."""
 REUSED: Final = 0.3
 """How often a statement is of `AGAIN`, about what earlier ones have made, if there is any."""
 
@@ -153,9 +157,8 @@ def _across(
 
 
 def _use(schema: Schema, used: list[str], die: Die) -> Operation:
-    """An operation, mostly on a table that the transaction has not used yet."""
-    others = [table for table in schema.tables if table.name not in used]
-    table = die.pick(others if others and die.chance(OTHERS) else schema.tables)
+    """An operation, mostly on a table that changed last or that the transaction has not used."""
+    table = _table(schema, used, die)
     used.append(table.name)
     number = die.below(KEYS)
     key = number if table.spec is None else key_of(table.spec, number)
@@ -165,6 +168,16 @@ def _use(schema: Schema, used: list[str], die: Die) -> Operation:
         Scan(table.name, metadata=True),
     )
     return die.pick(kinds)
+
+
+def _table(schema: Schema, used: list[str], die: Die) -> Table:
+    changed = schema.changed
+    if used and changed is not None and changed in schema.tables and die.chance(CHANGED):
+        return changed
+    others = [table for table in schema.tables if table.name not in used]
+    tables = others if others and die.chance(OTHERS) else schema.tables
+    own = [table for table in tables if table.spec is None]
+    return die.pick(own if own and die.chance(OWN) else tables)
 
 
 def _statement(cumulated: list[int], schema: Schema, die: Die) -> str:

@@ -35,7 +35,8 @@ class Mixed(Workload):
     timestamp within `as_of_ms` of the present; `long` have `long_operations` on all tables,
     `long_gap_ms` apart; `pipelined` send operations without awaiting answers; `begun` begin with a
     request of their own; `abandoned` end with neither commit nor rollback. `session` is the share
-    of clients with a causal token. Shares of the operations: `misses` use keys that are never
+    of clients with a causal token, `partition_aware` of those that begin each transaction at the
+    primary of its first key. Shares of the operations: `misses` use keys that are never
     written, `views` go through a view of the table, `named` of the gets name columns, `by_name` of
     the writes give values by column name, `bad` of the writes have rows that do not fit, or write
     in a read-only transaction. With `values` n each column that a put fills, or that a write names,
@@ -64,6 +65,7 @@ class Mixed(Workload):
     fresh: float = 0.1
     rollback: float = 0.02
     session: float = 0.25
+    partition_aware: float = 0.0
     read_only: float = 0.0
     named: float = 0.0
     insert: int = 0
@@ -134,13 +136,14 @@ class Mixed(Workload):
         )
         tables = world.chosen(self.tables)
         session = shape.chance(self.session)
+        aware = _on(self.partition_aware, Die(dice.stream(client, "partition aware")))
         items: list[TransactionItem] = []
         left = self.operations
         while left > 0:
             item = self._transaction(world, tables, (shape, past, kinds), maker, left)
             left -= sum(not isinstance(do, Rollback) for do in item.operations)
             items.append(item)
-        return Program(client, tuple(items), session)
+        return Program(client, tuple(items), session, aware)
 
     def _transaction(
         self,
@@ -191,6 +194,7 @@ SHARES: Final = (
     "fresh",
     "rollback",
     "session",
+    "partition_aware",
     "read_only",
     "named",
     "as_of",

@@ -168,7 +168,7 @@ ACTIONS: Final[dict[str, Action]] = {
 
 def altered(action: Action, schema: Schema, die: Die) -> str:
     """An ALTER TABLE with one action."""
-    table = die.pick(schema.tables)
+    schema.changed = table = die.pick(schema.tables)
     text = action(table, schema, die)
     return f"ALTER TABLE {quoted(table.name)} {text}" if text else ""
 
@@ -192,7 +192,8 @@ def _create(schema: Schema, die: Die) -> str:
         schema.tables.append(replace(first(spec), constraints=[]))
         return f"CREATE TABLE {quoted(spec.name)} {definition(spec)}{zone and f' ZONE {zone}'}"
     name = schema.free_table()
-    schema.tables.append(Table(name, ("id",), [Column("v", "INT")]))
+    schema.changed = Table(name, ("id",), [Column("v", "INT")])
+    schema.tables.append(schema.changed)
     return f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT){zone and f' ZONE {zone}'}"
 
 

@@ -124,7 +124,8 @@ class Case:
 
         An implicit transaction is known to its client only as its one operation, which may have
         been tried under several names: each of them began with it, and the committed one ended
-        with its answer.
+        with its answer. The commit of a read-only transaction waits for no read that is under way:
+        it has ended once these are answered as well, without an end where one is not.
         """
         chosen = {event.op: None for _, event in self.of(ReadTimeChosen)}
         for operation in self.operations.values():
@@ -150,6 +151,13 @@ class Case:
                 alone = tx.implicit or one.invoked.tx is None
                 if alone and tx.committed is not None and isinstance(one.ended, Ok):
                     tx.ends_at = one.ended_at
+            if tx.read_ts is not None and tx.ends_at is not None:
+                tx.ends_at = self._last_answer(tx)
+
+    def _last_answer(self, tx: Transaction) -> int | None:
+        """Where the last of a transaction's operations was answered; None if one was not."""
+        answers = [one.answered_at for op in tx.ops if (one := self.operations.get(op))]
+        return None if None in answers else max(at for at in answers if at is not None)
 
     @cached_property
     def deaths(self) -> dict[str, list[int]]:

@@ -105,7 +105,10 @@ class Transaction:
         self.begins_at: int | None = None
         """Where a client first invoked an operation of it."""
         self.ends_at: int | None = None
-        """Where its commit was acknowledged to its client; None if it was not."""
+        """Where it ended for its client, with the acknowledged commit; None if it did not.
+
+        A read-only transaction ends with its last answer, which may come later.
+        """
         self._uses: list[Use] | None = None
 
     @property

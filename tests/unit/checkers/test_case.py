@@ -30,6 +30,25 @@ def test_an_unknown_outcome_has_no_end() -> None:
     assert [tx.name for tx in case.committed] == ["T"]
 
 
+def test_a_read_only_transaction_ends_with_its_last_answer() -> None:
+    """Its commit waits for no read; without an answer to one of them it has no end."""
+
+    def end_ms(*answered: int) -> float | None:
+        story = Story()
+        story.add(8, Invoked, "c", "r", "T", "n1", "get", table="t", key="x")
+        story.add(9, TxBegan, "T", "n1", ts(9), read_ts=ts(5))
+        story.commit("T", 12, told=14)
+        for at in answered:
+            story.add(at, Ok, "c", "r")
+        case = Case(story.history())
+        at = case.transactions["T"].ends_at
+        return None if at is None else case.history.events[at].at_us / 1_000
+
+    assert end_ms(10) == 14
+    assert end_ms(16) == 16
+    assert end_ms() is None
+
+
 def test_an_implicit_operation_may_be_tried_under_several_names() -> None:
     story = Story()
     t = story.table()

@@ -87,12 +87,14 @@ def half_lost() -> Story:
     return story
 
 
-def stale(client: str) -> Story:
+def stale(client: str, *, session: bool = False) -> Story:
     """T2 reads x as it was before T1, which had ended for its own client, or another's."""
     story = Story()
     t = story.table()
+    story.begin("T1", 9, client="c1", session=session)
     story.write("T1", t, "x", 10, client="c1")
     story.commit("T1", 12, client="c1")
+    story.begin("T2", 20, client=client, session=session)
     story.read("T2", t, "x", 21, None, client=client)
     story.commit("T2", 22, client=client)
     return story
@@ -128,19 +130,26 @@ def test_writes_in_one_order_are_no_anomaly() -> None:
     assert kinds(overwritten()) == []
 
 
-@pytest.mark.parametrize(("client", "form"), [("c1", "process"), ("c2", "realtime")])
-def test_names_say_whether_real_time_or_a_process_closes_a_cycle(client: str, form: str) -> None:
-    [anomaly] = found(stale(client))
+@pytest.mark.parametrize(
+    ("client", "session", "form", "edge"),
+    [
+        ("c1", True, "process", "process"),
+        ("c1", False, "process", "rt"),
+        ("c2", False, "realtime", "rt"),
+    ],
+)
+def test_names_say_whether_real_time_or_a_process_closes_a_cycle(
+    client: str, session: bool, form: str, edge: str
+) -> None:
+    """The order of a client without a token is an edge of real time."""
+    [anomaly] = found(stale(client, session=session))
     assert anomaly.kind == f"G-single-{form}"
-    assert {step.edge for step in anomaly.steps} == {
-        "rw-row",
-        "process" if form == "process" else "rt",
-    }
+    assert {step.edge for step in anomaly.steps} == {"rw-row", edge}
 
 
 def test_a_clients_own_order_is_real_time_to_a_finding_about_a_ddl() -> None:
     """Where there is none, it is not: a token brings less than real time does (F-6)."""
-    [own], [others] = found(stale("c1")), found(stale("c2"))
+    [own], [others] = found(stale("c1", session=True)), found(stale("c2"))
     assert signature(own) != signature(others)
     ddl = Step("D", "T", "D(column-added)", "wr-schema", "so")
     after = [structs.replace(one, steps=(ddl, *one.steps), back_ms=()) for one in (own, others)]
