@@ -102,7 +102,7 @@ class Claims:
         if not self.claimed(checker):
             return "accepted", f"the design does not claim {invariant}"
         if anomaly.strict_only and not self._strict:
-            return "accepted", "only the strict graph shows it"
+            return "accepted", self._strict_alone(checker, anomaly)
         claim = self._claims.get(invariant, Claim(invariant, WITHOUT_CLAIM.get(invariant, ())))
         if _is_left_out(claim, anomaly) and not self._all_claims:
             return "accepted", f"the design's claim of {invariant} leaves this out"
@@ -114,10 +114,19 @@ class Claims:
                 return "out_of_assumption", f"{assumption} is assumed, but {broken}"
         if anomaly.stuck:
             return "stuck", "it makes the run stuck, whatever is claimed"
-        finding = explained_by(invariant, anomaly, self._findings, self._skew_ms)
+        finding = self._finding(checker, anomaly)
         if finding is not None:
             return f"finding:{finding}", f"explained by {finding}"
         return "violation", ""
+
+    def _finding(self, checker: Checker, anomaly: Anomaly) -> str | None:
+        return explained_by(checker.invariant, anomaly, self._findings, self._skew_ms)
+
+    def _strict_alone(self, checker: Checker, anomaly: Anomaly) -> str:
+        """Why what the relaxed graph leaves out is no violation, and which finding it would be."""
+        finding = self._finding(checker, anomaly)
+        explained = "" if finding is None else f"; explained by {finding}"
+        return f"only the strict graph shows it{explained}"
 
     def _broke(self, assumption: str) -> str | None:
         if assumption not in self._broken:

@@ -114,7 +114,8 @@ def findings(
             to.print()
         calm = True
         to.print(_headline(members, rows, to.width), soft_wrap=True)
-        say(members[0].example.because, to, "dim", INDENT)
+        for because in dict.fromkeys(one.example.because for one in members):
+            say(because, to, "dim", INDENT)
 
 
 def _members(members: Sequence[ViolationGroup], to: Console, *, all_in_full: bool) -> None:

@@ -132,6 +132,20 @@ def test_what_only_the_strict_graph_shows_counts_only_if_asked_for() -> None:
     assert judge(strict_only().history(), strict=True).outcome is Outcome.VIOLATED
 
 
+def test_an_accepted_cycle_says_which_finding_it_is() -> None:
+    known = Finding("F-2", "I3", ("D(*)", "**", "T", "rw-schema[compatible]!"))
+    other = Finding("F-0", "I3", ("D(*)", "**", "T", "rw-schema[metadata]!"))
+
+    def because(*findings: Finding) -> str:
+        verdict = judge(strict_only().history(), findings=findings)
+        [violation] = [v for v in verdict.violations if v.invariant == "I3"]
+        assert violation.status == "accepted"
+        return violation.because
+
+    assert because() == because(other) == "only the strict graph shows it"
+    assert because(other, known) == "only the strict graph shows it; explained by F-2"
+
+
 def test_a_known_finding_explains_what_has_its_structure() -> None:
     story = broken_i8(claims=("I8",))
     [anomaly] = anomalies("forward_compatible", story)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ddlsim.history.events import (
     Encoded,
     Failed,
@@ -40,6 +42,33 @@ def said(history: History) -> list[tuple[str, float, Any]]:
         elif isinstance(event, Failed | Unknown):
             lines.append((event.op, at_ms, event.reason))
     return lines
+
+
+# --- where transactions begin --------------------------------------------------------------------
+
+
+def test_a_partition_aware_client_begins_at_the_primary_of_its_first_key() -> None:
+    """As the node knows it that the item names; by a table's present name; scans have no key."""
+    text = """[cluster]
+    partitions = 2
+    [[leader]]
+    group = "t/0"
+    node = "n2"
+    [[leader]]
+    group = "t/1"
+    node = "n3"
+    """
+    put = transaction(Put("t", 2, {"v": 5}), Get("t", 1))
+    items = (put, transaction(GET, implicit=True), transaction(Scan("t")), transaction(Get("x", 1)))
+
+    def nodes(*, aware: bool) -> list[str]:
+        history = run(replace(program(*items), partition_aware=aware), text=text)
+        return [event.node for event in history.events if isinstance(event, Invoked)]
+
+    named = [item.node for item in items]
+    assert named == ["n1"] * 4
+    assert set(nodes(aware=False)) == {"n1"}
+    assert nodes(aware=True) == ["n2", "n2", "n2", "n3", "n1", "n1", "n1"]
 
 
 # --- read-only transactions ----------------------------------------------------------------------

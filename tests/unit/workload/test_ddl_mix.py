@@ -76,6 +76,21 @@ def test_inside_mostly_goes_on_with_another_table() -> None:
     assert 0.6 < others / len(pairs) < 1
 
 
+def test_inside_often_goes_on_with_the_table_of_the_last_statement() -> None:
+    """Of an ALTER TABLE or a CREATE TABLE; one in three would be chance."""
+    weights = NONE | {"add": 1, "create": 1}
+    (program,) = programs("ddl_mix", operations=400, inside=1.0, **weights)
+    used = changed = 0
+    for item in program.items:
+        assert isinstance(item, TransactionItem)
+        for before, after in pairwise(item.operations):
+            if isinstance(before, Ddl) and isinstance(after, Get | Put | Scan):
+                used += 1
+                changed += after.table in before.sql.split()
+    assert used > 100
+    assert 0.4 < changed / used < 0.8
+
+
 def test_views_of_the_start_come_back_under_their_names() -> None:
     there = world(f"{TABLES}CREATE VIEW tv AS SELECT * FROM t")
     kinds = NONE | {"view": 1, "drop_view": 1, "rename_view": 1}

@@ -63,6 +63,13 @@ def test_sessions_are_a_share_of_the_clients() -> None:
     assert 30 < sum(program.session for program in made) < 70
 
 
+def test_partition_aware_clients_are_a_share_and_draw_the_same_work() -> None:
+    plain = programs("mixed", clients=200, operations=1)
+    made = programs("mixed", clients=200, operations=1, partition_aware=0.25)
+    assert 30 < sum(program.partition_aware for program in made) < 70
+    assert [program.items for program in made] == [program.items for program in plain]
+
+
 def test_a_transaction_uses_as_many_tables_as_asked() -> None:
     one = items(operations=500, transaction_tables=1, transaction_operations=4, implicit=0.0)
     assert all(
