@@ -55,6 +55,7 @@ class Parts:
     member: type[Member] = Member
     metastorage: type[MetaStorage] = MetaStorage
     partition: type[Partition] = Partition
+    placement: type[Placement] = Placement
     sync: type[SchemaSync] = SchemaSync
     readers: type[Readers] = Readers
     replica: type[Replica] = Replica
@@ -124,7 +125,7 @@ class Server:
             delays=delays or Delays(),
         )
         self.schema_change = SchemaChange(node, strategy, self.sync, self.metastorage)
-        self.placement = Placement(
+        self.placement = parts.placement(
             config.nodes,
             config.placed,
             self.catalog,

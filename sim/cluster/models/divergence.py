@@ -8,8 +8,10 @@ is compared until then. A run without differences has no event of this and is as
 
 from collections.abc import Callable
 
+from ddlsim.cluster.models.raft import Disk
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
+from ddlsim.protocol.raft.log import RaftLog
 
 
 class Divergence:
@@ -39,7 +41,8 @@ class Divergence:
 class Models:
     """The models of one cluster; `starting` is the node whose parts are being made.
 
-    `at_end` compare whole states, when the run has ended.
+    `at_end` compare whole states, when the run has ended; `disks` are the models of the disks of
+    members, by log.
     """
 
     def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
@@ -47,6 +50,7 @@ class Models:
         self.loop = loop
         self.starting = ""
         self.at_end: list[Callable[[], None]] = []
+        self.disks: dict[RaftLog, Disk] = {}
 
     def divergence(self, part: str, node: str | None = None) -> Divergence:
         """The differences of a part of a node, or of the one that is being started."""
