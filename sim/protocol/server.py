@@ -35,6 +35,7 @@ from ddlsim.protocol.schema_change.row_counter import RowCounter
 from ddlsim.protocol.schema_change.schema_change import SchemaChange
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.coordinator import Coordinator
+from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
@@ -50,7 +51,9 @@ class Parts:
     application: type[Application] = Application
     catalog: type[Catalog] = Catalog
     driver: type[PlacementDriver] = PlacementDriver
+    group: type[Group] = Group
     leases: type[Leases] = Leases
+    lock_waits: type[LockWaits] = LockWaits
     locks: type[LockTable] = LockTable
     member: type[Member] = Member
     metastorage: type[MetaStorage] = MetaStorage
@@ -59,6 +62,7 @@ class Parts:
     sync: type[SchemaSync] = SchemaSync
     readers: type[Readers] = Readers
     replica: type[Replica] = Replica
+    replicas: type[ReplicaManager] = ReplicaManager
     row_constraints: type[RowConstraints] = RowConstraints
     ticker: type[SafeTimeTicker] = SafeTimeTicker
 
@@ -121,6 +125,7 @@ class Server:
             ),
             application_class=parts.application,
             ticker_class=parts.ticker,
+            group_class=parts.group,
             member_class=parts.member,
             delays=delays or Delays(),
         )
@@ -147,13 +152,14 @@ class Server:
     def _serve_partitions(self, strategy: Strategy, parts: Parts) -> None:
         """Replicas of partitions, and the transactions of this node's clients."""
         node, config = self.node, self._config
-        self.replicas = ReplicaManager(
+        self.replicas = parts.replicas(
             node,
             strategy,
             self.sync,
             self.leases,
             self.placement,
             partition_class=parts.partition,
+            group_class=parts.group,
             member_class=parts.member,
             birth_ts=config.start_ts,
         )
@@ -168,6 +174,7 @@ class Server:
             config.nodes,
             metastorage_leader=lambda: self.metastorage.group.leader,
             constraints_class=parts.row_constraints,
+            waits_class=parts.lock_waits,
         )
         self.readers = parts.readers(node, strategy, self.sync, self.replicas, self.replica)
         self.coordinator = Coordinator(

@@ -2,10 +2,16 @@
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.driver import ModelledDriver
+from ddlsim.cluster.models.group import ModelledGroup
 from ddlsim.cluster.models.leases import ModelledLeases, ModelledPlacement
+from ddlsim.cluster.models.lock_waits import ModelledLockWaits
 from ddlsim.cluster.models.locks import ModelledLocks
 from ddlsim.cluster.models.member import ModelledMember
+from ddlsim.cluster.models.meta import ModelledApplication
 from ddlsim.cluster.models.partition import ModelledPartition
+from ddlsim.cluster.models.readers import ModelledReaders
+from ddlsim.cluster.models.replicas import ModelledReplicas
+from ddlsim.cluster.models.safe_time import ModelledSync, ModelledTicker
 from ddlsim.protocol.server import Parts
 
 
@@ -13,10 +19,17 @@ def modelled(models: Models) -> Parts:
     """Parts that compare themselves with the models of a cluster."""
     of_cluster = {"models": models}
     return Parts(
+        lock_waits=type("LockWaits", (ModelledLockWaits,), of_cluster),
         locks=type("Locks", (ModelledLocks,), of_cluster),
+        application=type("Application", (ModelledApplication,), of_cluster),
         driver=type("Driver", (ModelledDriver,), of_cluster),
+        group=type("Group", (ModelledGroup,), of_cluster),
         leases=type("Leases", (ModelledLeases,), of_cluster),
         placement=type("Placement", (ModelledPlacement,), of_cluster),
         member=type("Member", (ModelledMember,), of_cluster),
+        readers=type("Readers", (ModelledReaders,), of_cluster),
+        replicas=type("ReplicaManager", (ModelledReplicas,), of_cluster),
+        sync=type("SchemaSync", (ModelledSync,), of_cluster),
+        ticker=type("SafeTimeTicker", (ModelledTicker,), of_cluster),
         partition=type("Partition", (ModelledPartition,), of_cluster),
     )

@@ -65,6 +65,7 @@ class MetaStorage:
         *,
         application_class: type[Application] = Application,
         ticker_class: type[SafeTimeTicker] = SafeTimeTicker,
+        group_class: type[Group] = Group,
         member_class: type[Member] = Member,
         delays: Delays,
     ) -> None:
@@ -76,7 +77,7 @@ class MetaStorage:
         self._stamps: dict[str, Timestamp] = {}
         self._strategy = strategy
         self._config = config
-        self.group = Group(
+        self.group = group_class(
             node,
             GROUP,
             self.application,

@@ -91,6 +91,7 @@ class ReplicaManager:
         placement: Placement,
         *,
         partition_class: type[Partition],
+        group_class: type[Group] = Group,
         member_class: type[Member],
         birth_ts: Timestamp,
     ) -> None:
@@ -101,6 +102,7 @@ class ReplicaManager:
         self.placement = placement
         self.members: dict[PartitionId, LocalReplica] = {}
         self._partition_class = partition_class
+        self._group_class = group_class
         self._member_class = member_class
         self._birth_ts = birth_ts
         self._order = 0
@@ -134,7 +136,7 @@ class ReplicaManager:
             node, self.strategy, place, self._birth_ts, self._knows_version
         )
         alone = len(voters) == 1
-        group = Group(
+        group = self._group_class(
             node,
             machine.name,
             machine,

@@ -81,6 +81,7 @@ class Replica:
         *,
         metastorage_leader: Callable[[], str | None],
         constraints_class: type[RowConstraints] = RowConstraints,
+        waits_class: type[LockWaits] = LockWaits,
     ) -> None:
         self.node = node
         self.strategy = strategy
@@ -92,7 +93,8 @@ class Replica:
         self.executor = Executor(node, strategy, sync, replicas)
         self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
         self.constraints = constraints_class(node, self.executor, locks)
-        self.waits = LockWaits(node, locks, self._has_ended, self.participant.probe_coordinator)
+        probe = self.participant.probe_coordinator
+        self.waits = waits_class(node, locks, self._has_ended, probe)
         self._awaiting_lease: dict[PartitionId, list[Future[None]]] = {}
         leases.watch(self._lease_changed)
         node.on(Operate, self.operate)

@@ -1,0 +1,286 @@
+"""The model of what drives a member of a group: its timers, its log, and who waits for what.
+
+* Whatever a step leaves is carried out before the call ends: sent, written, installed, applied in
+  the order of the log; each proposal that waits gets the result of its own entry, or `NOT_LEADER`.
+* A follower that votes asks for an election once it has heard no leader for an election timeout and
+  a span of its own; a leader that a majority has not answered for that long leads no more.
+* A leader that has sent nothing for as long as a heartbeat takes sends one; what is not confirmed
+  is sent again at intervals, until it is.
+* The last stamp is the largest of the log, of the snapshot, and of what was before it.
+* A log is compacted when it holds twice the entries that are to be kept.
+"""
+
+from typing import Any, ClassVar
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, RaftMessage, TimeoutNow
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied, Pending
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
+
+
+class GroupModel:
+    """When a member heard whom and spoke last, and the largest stamp."""
+
+    def __init__(self, now_us: int) -> None:
+        self.leader_heard_us = now_us
+        self.spoke_us = now_us
+        self.heard_us: dict[str, int] = {}
+        self.level_us: dict[str, int] = {}
+        self.last_stamp: Timestamp = MIN_TIMESTAMP
+        self.proposed: dict[int, Pending] = {}
+
+    def lead(self, others: tuple[str, ...], now_us: int) -> None:
+        """The member leads from now on; it has heard all others."""
+        self.heard_us = dict.fromkeys(others, now_us)
+        self.level_us = dict.fromkeys(others, now_us)
+
+    def majority_heard_us(self, name: str, voters: tuple[str, ...], now_us: int) -> int:
+        """The latest instant since which a majority was heard."""
+        times = [now_us if voter == name else self.heard_us[voter] for voter in voters]
+        return max(at for at in times if 2 * sum(one >= at for one in times) > len(times))
+
+    def stamp(self, stamps: list[Timestamp]) -> None:
+        """These stamps are in the log."""
+        self.last_stamp = max([self.last_stamp, *stamps])
+
+
+class ModelledGroup(Group):
+    """A group that compares its timers, its stamps, and what is left to do."""
+
+    models: ClassVar[Models]
+
+    def __init__(self, node: Any, name: str, machine: Any, **named: Any) -> None:
+        self._model = GroupModel(node.watch.now_us)
+        self._divergence = self.models.divergence("group", node.name)
+        self._waits_us: list[int] = []
+        super().__init__(node, name, machine, **named)
+
+    def _now_us(self) -> int:
+        return self.models.loop.now_us
+
+    # --- what each call leaves ----------------------------------------------------------------
+
+    def start(self) -> None:
+        super().start()
+        log, machine = self._log, self.machine
+        self._model.stamp([machine.stamp_of(entry.command) for entry in log.entries])
+        if log.snapshot_state is not None:
+            self._model.stamp([machine.stamp_of_state(log.snapshot_state)])
+        self._is_done("its start")
+
+    def propose(self, command: object) -> int:
+        self._model.stamp([self.machine.stamp_of(command)])
+        index: int = super().propose(command)
+        if not self._busy:
+            self._is_done("a proposal")
+        if self._resend is None and not self.is_alone and not self.member.is_settled():
+            self._divergence.found(f"index {index} is not confirmed, and will not be sent again")
+        return index
+
+    def proposed(self, command: object) -> Applied[object] | Pending:
+        log = self._log
+        stamp = self.machine.stamp_of(command)
+        self._model.stamp([stamp])
+        attempt: Applied[object] | Pending = super().proposed(command)
+        if isinstance(attempt, Pending):
+            self._model.proposed[log.last_index] = attempt
+        elif not self._busy:
+            self._is_done("a proposal")
+        return attempt
+
+    def receive(self, sender: str, message: RaftMessage) -> None:
+        if self._divergence.is_known:
+            super().receive(sender, message)
+            return
+        takes = self._takes(message)
+        before = (self._log.last_index, self.member.commit_index, self.member.term)
+        super().receive(sender, message)
+        if takes:
+            self._heard(sender, message)
+        elif before != (self._log.last_index, self.member.commit_index, self.member.term):
+            self._divergence.found(f"it took a {type(message).__name__} that it cannot decode yet")
+        self._is_done("a message")
+        waits = self._resend is not None
+        if waits and self.member.led_term and self.member.is_settled() and not self._is_news(message):
+            self._divergence.found("all is confirmed, and will be sent again")
+
+    @staticmethod
+    def _is_news(message: RaftMessage) -> bool:
+        return isinstance(message, AppendEntries)
+
+    def _takes(self, message: RaftMessage) -> bool:
+        """Whether the node knows the catalog versions that a message needs."""
+        machine = self.machine
+        if isinstance(message, AppendEntries):
+            return all(machine.may_store(entry.command) for entry in message.entries)
+        return not isinstance(message, InstallSnapshot) or machine.may_install(message.state)
+
+    def _heard(self, sender: str, message: RaftMessage) -> None:
+        """Note who was heard; a clock that is handed over, and stamps, are merged."""
+        model, now_us = self._model, self._now_us()
+        if isinstance(message, AppendEntries):
+            model.stamp([self.machine.stamp_of(entry.command) for entry in message.entries])
+        else:
+            model.heard_us[sender] = now_us
+        if isinstance(message, AppendEntries | InstallSnapshot) and self.member.leader == sender:
+            model.leader_heard_us = now_us
+        if isinstance(message, TimeoutNow) and message.payload is not None:
+            if self.node.clock.current() < message.payload:
+                self._divergence.found("it was handed the group and did not merge the clock")
+
+    def _is_done(self, what: str) -> None:
+        """Nothing is left to do, and what is committed is applied."""
+        member = self.member
+        left = (
+            len(member.outbox),
+            len(member.committed),
+            len(member.lost),
+            member.installed is not None,
+            member.needs_sync,
+            self._led_term - member.led_term,
+        )
+        if left != (0, 0, 0, False, False, 0):
+            self._divergence.found(f"behind {what} this is left to do: {left}")
+        if self._log.applied != member.commit_index:
+            self._divergence.compare(f"what is applied behind {what}", self._log.applied, member.commit_index)
+        if self.last_stamp != self._model.last_stamp:
+            self._divergence.compare(
+                f"the last stamp behind {what}", self.last_stamp, self._model.last_stamp
+            )
+
+    def _apply_next(self) -> None:
+        index, entry = self.member.committed[0]
+        applied = self._log.applied
+        super()._apply_next()
+        if self._log.applied != applied + 1 or index != applied + 1:
+            self._divergence.found(f"behind index {applied} it applied {index}")
+        pending = self._model.proposed.pop(index, None)
+        if pending is not None and self._led_term and entry.term == self.member.term:
+            expected = self._last_result[1]
+            future: Any = pending.future
+            if not future.done or future.value is not expected:
+                self._divergence.found(f"the proposal at {index} has another result")
+
+    def _install_in_machine(self, state: object) -> None:
+        super()._install_in_machine(state)
+        self._model.stamp([self.machine.stamp_of_state(state)])
+
+    # --- leading ------------------------------------------------------------------------------
+
+    def _lead(self) -> None:
+        self._model.lead(self.member.peers, self._now_us())
+        super()._lead()
+        if self._look is None and not self.is_alone:
+            self._divergence.found("it leads, and no heartbeat is due")
+
+    def _stop_leading(self, term: int) -> None:
+        super()._stop_leading(term)
+        self._model.leader_heard_us = self._now_us()
+        proposed, self._model.proposed = self._model.proposed, {}
+        for index, pending in proposed.items():
+            future: Any = pending.future
+            if not future.done or (index > self._log.applied and future.value is not NOT_LEADER):
+                self._divergence.found(f"the proposal at {index} waits behind the end of its term")
+        if self._look is not None or not self._election_armed:
+            self._divergence.found(f"term {term} is over; it does not await another leader")
+
+    def _says_something(self) -> None:
+        super()._says_something()
+        now_us = self._model.spoke_us = self._now_us()
+        for peer in self.member.level_peers():
+            self._model.level_us[peer] = now_us
+        self._compare_look()
+
+    def _due_us(self) -> int:
+        """When a heartbeat is due, or the silence of a majority has lasted too long."""
+        model, now_us = self._model, self._now_us()
+        heard_us = model.majority_heard_us(self.node.name, self.voters, now_us)
+        settings = self.node.settings
+        idle_ms = self._idle_ms()
+        often = idle_ms is None or idle_ms > settings.election_timeout_ms
+        beat_ms = settings.heartbeat_ms if often else settings.heartbeat_idle_ms
+        timeout_us = settings.election_timeout_ms * US_PER_MS
+        return max(now_us, min(heard_us + timeout_us, model.spoke_us + beat_ms * US_PER_MS))
+
+    def _compare_look(self) -> None:
+        """Whether the leader looks when it must, or before."""
+        if self._look is None or self._look_due_us > self._due_us():
+            self._divergence.found(f"it looks at {self._look_due_us} us, due: {self._due_us()}")
+
+    def _looked(self) -> None:
+        if self._divergence.is_known:
+            super()._looked()
+            return
+        model, now_us, leads = self._model, self._now_us(), bool(self.member.led_term)
+        due_us = self._due_us() if leads else now_us
+        timeout_us = self.node.settings.election_timeout_ms * US_PER_MS
+        silent = leads and now_us - timeout_us >= model.majority_heard_us(
+            self.node.name, self.voters, now_us
+        )
+        round_before = self.member._round
+        super()._looked()
+        if not leads:
+            return
+        if silent == bool(self.member.led_term):
+            self._divergence.found(f"whether a majority was silent for too long is not {silent}")
+        beats = not silent and due_us == now_us
+        if self.member._round - round_before != beats:
+            self._divergence.found(f"whether a heartbeat was due is {beats}")
+        if beats:
+            model.spoke_us = now_us
+        if self.member.led_term:
+            self._compare_look()
+
+    def silent_us(self, peer: str) -> int:
+        found: int = super().silent_us(peer)
+        expected = self._now_us() - self._model.heard_us.get(peer, 0)
+        self._divergence.compare(f"for how long {peer} was silent", found, expected)
+        return found
+
+    def behind_us(self, peer: str) -> int:
+        found: int = super().behind_us(peer)
+        level = peer == self.node.name or peer in self.member.level_peers()
+        expected = 0 if level else self._now_us() - self._model.level_us.get(peer, 0)
+        self._divergence.compare(f"for how long {peer} is behind", found, expected)
+        return found
+
+    # --- following ----------------------------------------------------------------------------
+
+    def _hears_leader(self) -> bool:
+        found: bool = super()._hears_leader()
+        timeout_us = self.node.settings.election_timeout_ms * US_PER_MS
+        expected = self._model.leader_heard_us + timeout_us > self._now_us()
+        self._divergence.compare("whether it hears a leader", found, expected)
+        return found
+
+    def _arm_election(self, wait_us: int) -> None:
+        self._waits_us.append(wait_us)
+        super()._arm_election(wait_us)
+
+    def _election_due(self, extra_us: int) -> None:
+        timeout_us = self.node.settings.election_timeout_ms * US_PER_MS
+        silent_us = self._now_us() - self._model.leader_heard_us
+        leads, self._waits_us = bool(self.member.led_term), []
+        term = (self.member.term, self.member.role)
+        super()._election_due(extra_us)
+        if leads:
+            self._divergence.compare("whether it awaits a leader", self._election_armed, False)
+            return
+        stands = silent_us >= timeout_us + extra_us
+        wait_us = timeout_us if stands else max(timeout_us - silent_us, 0)
+        self._divergence.compare("when it looks for a leader", self._waits_us[:1], [wait_us])
+        if not stands and term != (self.member.term, self.member.role):
+            self._divergence.found(f"it stands for election, {silent_us} us behind its leader")
+        if stands and self.member.leader is not None and not self.member.led_term:
+            self._divergence.found(f"it has not heard a leader for {silent_us} us, and follows one")
+
+    def _resent(self) -> None:
+        super()._resent()
+        settled = not self.member.led_term or self.member.is_settled()
+        if self._resend is None and not settled and self._is_behind():
+            self._divergence.found("what is not confirmed will not be sent again")
+
+    def _is_behind(self) -> bool:
+        level = self.member.level_peers()
+        return any(peer not in level for peer in self.member.peers)

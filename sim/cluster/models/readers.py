@@ -1,0 +1,116 @@
+"""The model of a read in the past: what a replica must have, and the version that it shows.
+
+A replica answers once nothing can still be committed in its partition at or below read_ts: its safe
+time has come there, or, at a primary that leads the group, its clock is beyond read_ts and all that
+was stamped is applied. It shows the last version up to read_ts; an intent counts as one if its
+transaction is found to have committed by then.
+"""
+
+from typing import Any, ClassVar, cast
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.model.ops import Key
+from ddlsim.model.ports import Node
+from ddlsim.protocol.commands import Outcome, SafeTimeSync
+from ddlsim.protocol.ids import PartitionId, TxId
+from ddlsim.protocol.messages import Operated
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager
+from ddlsim.protocol.replica_messages import Read
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.execution import NOTHING, Found
+from ddlsim.protocol.transaction.readers import Readers
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.units import Timestamp
+
+
+class Resolving:
+    """A participant as readers have it; `found` is the last outcome of each transaction."""
+
+    def __init__(self, participant: Any) -> None:
+        self._participant = participant
+        self.found: dict[tuple[TxId, Timestamp], Outcome | None] = {}
+
+    async def resolved(
+        self, tx: TxId, commit_place: PartitionId, read_ts: Timestamp
+    ) -> Outcome | None:
+        """The outcome of a transaction."""
+        outcome: Outcome | None = await self._participant.resolved(tx, commit_place, read_ts)
+        self.found[tx, read_ts] = outcome
+        return outcome
+
+
+class Proxy:
+    """Another part as readers have it, with some of its attributes replaced."""
+
+    def __init__(self, part: object, **replaced: object) -> None:
+        self._part = part
+        self.__dict__.update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._part, name)
+
+
+class ModelledReaders(Readers):
+    """Readers that compare what they wait for and what they show."""
+
+    models: ClassVar[Models]
+
+    def __init__(
+        self,
+        node: Node,
+        strategy: Strategy,
+        sync: SchemaSync,
+        replicas: ReplicaManager,
+        replica: Replica,
+    ) -> None:
+        self._divergence = self.models.divergence("readers", node.name)
+        self._resolving = Resolving(replica.participant)
+        self._submitted = 0
+        proxy = Proxy(replica, participant=self._resolving)
+        manager = Proxy(replicas, submit=self._submit)
+        self._manager = replicas
+        super().__init__(
+            node, strategy, sync, cast("ReplicaManager", manager), cast("Replica", proxy)
+        )
+
+    def _submit(self, local: LocalReplica, command: SafeTimeSync) -> Any:
+        self._submitted += 1
+        return self._manager.submit(local, command)
+
+    async def read(self, sender: str, request: Read) -> Operated | None:
+        answered: Operated | None = await super().read(sender, request)
+        if answered is not None and answered.op_ts != request.read_ts:
+            self._divergence.found(f"{request.op} was to read as of {request.read_ts}: {answered!r}")
+        return answered
+
+    async def _complete(self, local: LocalReplica, request: Read) -> None:
+        read_ts, group, before = request.read_ts, local.group, self._submitted
+        is_complete = local.machine.safe_ts >= read_ts
+        await super()._complete(local, request)
+        if is_complete and self._submitted != before:
+            self._divergence.found(f"{request.op} could be read, and a command was sent for it")
+        if local.machine.safe_ts >= read_ts:
+            return
+        leads = group.is_leader and self._replica.is_primary(local.place)
+        stamps_above = self.node.clock.current() >= read_ts
+        if not leads or not stamps_above or group.last_stamp > local.machine.safe_ts:
+            self._divergence.found(f"{local.place} is not complete up to {read_ts}; it is read")
+
+    async def _seen(self, local: LocalReplica, request: Read, key: Key) -> Found:
+        read_ts, machine = request.read_ts, local.machine
+        intent = machine.intents.get(key)
+        found: Found = await super()._seen(local, request, key)
+        versions = [
+            (one.commit_ts, (one.writer, one.version, one.row))
+            for one in machine.rows.get(key, ())
+            if one.commit_ts <= read_ts
+        ]
+        if intent is not None:
+            outcome = self._resolving.found.get((intent.tx, read_ts))
+            commit_ts = None if outcome is None else outcome.commit_ts
+            if commit_ts is not None and commit_ts <= read_ts:
+                versions.append((commit_ts, (intent.tx.label, intent.version, intent.row)))
+        newest = max(versions, key=lambda one: one[0], default=(0, NOTHING))
+        self._divergence.compare(f"{key!r} as of {read_ts}", found, newest[1])
+        return found

@@ -1,0 +1,159 @@
+"""The model of a node's replicas: births, leases, stamps, submissions, waits for safe time.
+
+A node holds the partitions that its catalog has and whose replicas include it. A replica has the
+lease of its partition while this node, in this incarnation, is its holder. A command is stamped
+above all in the log, and is in the log once while it is on its way; its proposer gets its result
+when this replica has applied it. A wait for safe time ends in the instant in which it is reached.
+"""
+
+from typing import Any, ClassVar, TypeVar
+
+from msgspec.structs import replace
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.waits import Waits
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import Command, FullWrite
+from ddlsim.protocol.ids import PartitionId
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
+from ddlsim.protocol.replica_messages import PartitionSubmit, PartitionSubmitted
+from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, Pending
+from ddlsim.units import Timestamp
+
+R = TypeVar("R")
+
+
+class ModelledReplicas(ReplicaManager):
+    """Replicas that compare births, leases, proposals and waits."""
+
+    models: ClassVar[Models]
+
+    def __init__(self, node: Any, *given: Any, **named: Any) -> None:
+        self._divergence = self.models.divergence("replicas", node.name)
+        self._waits: dict[PartitionId, Waits] = {}
+        self._on_their_way: dict[int, tuple[object, Pending]] = {}
+        super().__init__(node, *given, **named)
+
+    def at(self, place: PartitionId) -> LocalReplica | None:
+        found: LocalReplica | None = super().at(place)
+        if found is None and self.placement.knows(place[0]):
+            if self.node.name in self.placement.replicas_of(place):
+                self._divergence.found(f"it has no replica of {place}")
+        elif found is not None and found.place != place:
+            self._divergence.found(f"it takes {found.place} for {place}")
+        return found
+
+    def _born(self, place: PartitionId) -> LocalReplica | None:
+        found: LocalReplica | None = super()._born(place)
+        if found is None:
+            return None
+        holds = self.placement.knows(place[0]) and self.node.name in self.placement.replicas_of(place)
+        if not holds or self.members.get(place) is not found:
+            self._divergence.found(f"it has a replica of {place}, which is not its own")
+        group = found.group
+        if (group.on_elected is None) is not group.is_alone:
+            self._divergence.found(f"what follows an election in {place} is not known")
+        if (found.machine.on_safe_time is None) is not group.is_alone:
+            self._divergence.found(f"the safe time of {place} is not watched")
+        return found
+
+    def see_lease(self, local: LocalReplica, lease: Lease | None) -> None:
+        super().see_lease(local, lease)
+        mine = lease is not None and lease.holder == self.node.name
+        own = mine and lease is not None and self.leases.is_of_this_life(lease.start_ts)
+        if local.lease is not (lease if own else None):
+            self._divergence.found(f"behind {lease!r} the lease of {local.place} is {local.lease!r}")
+
+    # --- commands -----------------------------------------------------------------------------
+
+    def _propose(
+        self, local: LocalReplica, command: Command[object]
+    ) -> Applied[object] | Pending:
+        group, way = local.group, self._on_their_way
+        before, last_stamp = way.get(id(command)), group.last_stamp
+        if before is not None and before[0] is command and not self._is_over(before[1]):
+            self._divergence.found(f"{command!r} is proposed again while it is on its way")
+        index = group.member.log.last_index
+        attempt: Applied[object] | Pending = super()._propose(local, command)
+        if isinstance(attempt, Pending):
+            way[id(command)] = (command, attempt)
+        if group.member.log.last_index > index:
+            if group.last_stamp <= last_stamp:
+                self._divergence.found(f"{group.last_stamp} is stamped behind {last_stamp}")
+            if local.stamped_us != self.node.watch.now_us:
+                self._divergence.found(f"a command of {local.place} counts as stamped before")
+            self._compare_entry(local, command, index + 1)
+        return attempt
+
+    def _compare_entry(self, local: LocalReplica, command: Command[object], index: int) -> None:
+        """Whether the command itself was appended; of a one-phase write the tables may be new."""
+        log = local.group.member.log
+        if not log.base_index < index <= log.last_index:
+            return
+        entry: Any = log.entry(index).command
+        appended = entry.command
+        if isinstance(appended, FullWrite) and isinstance(command, FullWrite):
+            appended = replace(appended, tables=command.tables)
+        if appended != command or entry.safe_ts > local.group.last_stamp:
+            self._divergence.found(f"for {command!r} the log of {local.place} has {entry!r}")
+
+    @staticmethod
+    def _is_over(attempt: Pending) -> bool:
+        future: Any = attempt.future
+        return bool(future.done)
+
+    async def result_of(self, submission: Submission[R]) -> R:
+        result = await super().result_of(submission)
+        self._on_their_way.pop(id(submission.command), None)
+        is_busy = result is BUSY and not isinstance(submission.command, FullWrite)
+        if result is NOT_LEADER or is_busy:
+            self._divergence.found(f"{submission.command!r} has no result")
+        return result
+
+    async def _result(self, local: LocalReplica, reply: PartitionSubmitted) -> Applied[object]:
+        found: Applied[object] = await super()._result(local, reply)
+        if reply.done and local.machine.safe_ts < reply.stamp:
+            self._divergence.found(f"{local.place} has not applied what its leader confirmed")
+        expected = reply.result if reply.done or reply.result is BUSY else NOT_LEADER
+        if found.result is not expected:
+            self._divergence.compare("what a reply comes to", found.result, expected)
+        return found
+
+    async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:
+        reply: PartitionSubmitted = await super()._on_submit(sender, request)
+        local = self.members.get(request.place)
+        refused = isinstance(reply.result, Reason)
+        if reply.done and local is not None and not refused:
+            if not 0 < reply.stamp <= local.group.last_stamp:
+                self._divergence.found(f"{reply!r} has a stamp that no command has")
+        return reply
+
+    # --- leases and safe time -----------------------------------------------------------------
+
+    async def become_primary(self, place: PartitionId, start_ts: Timestamp) -> bool:
+        ready: bool = await super().become_primary(place, start_ts)
+        local = self.members.get(place)
+        fenced = local is not None and local.machine.lease_start >= start_ts
+        may = self.leases.is_of_this_life(start_ts) and local is not None
+        if ready is not may or (ready and not fenced):
+            self._divergence.found(f"whether it is ready for {place} since {start_ts} is {ready}")
+        return ready
+
+    def _safe_time_moved(self, local: LocalReplica, ts: Timestamp) -> None:
+        super()._safe_time_moved(local, ts)
+        waits = self._waits.get(local.place)
+        if waits is not None:
+            waits.reached(local.machine.safe_ts)
+
+    async def safe_time_reaches(self, local: LocalReplica, ts: Timestamp) -> None:
+        if local.machine.safe_ts >= ts:
+            await super().safe_time_reaches(local, ts)
+            return
+        waits = self._waits.get(local.place)
+        if waits is None:
+            what = f"the safe time of {local.place},"
+            waits = self._waits[local.place] = Waits(self._divergence, self.models.loop, what)
+        wait = waits.begin(ts)
+        await super().safe_time_reaches(local, ts)
+        waits.end(wait, local.machine.safe_ts)

@@ -1,0 +1,48 @@
+"""Waits for a value that only grows: each ends in the instant in which its goal is reached."""
+
+from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.kernel.engine import Loop
+
+
+class Wait:
+    """One wait; `due_us` is when its goal was reached."""
+
+    __slots__ = ("due_us", "goal")
+
+    def __init__(self, goal: int) -> None:
+        self.goal = goal
+        self.due_us: int | None = None
+
+
+class Waits:
+    """The waits for a value of a part; one that ends early, or goes on too long, is a difference."""
+
+    def __init__(self, divergence: Divergence, loop: Loop, what: str) -> None:
+        self._divergence = divergence
+        self._loop = loop
+        self._what = what
+        self._open: list[Wait] = []
+
+    def begin(self, goal: int) -> Wait:
+        """Begin to wait."""
+        wait = Wait(goal)
+        self._open.append(wait)
+        return wait
+
+    def end(self, wait: Wait, value: int) -> None:
+        """A wait has ended, at this value."""
+        self._open.remove(wait)
+        if value < wait.goal:
+            self._divergence.found(f"a wait for {self._what} {wait.goal} ended at {value}")
+
+    def reached(self, value: int) -> None:
+        """The value has grown."""
+        now_us = self._loop.now_us
+        for wait in self._open:
+            if wait.due_us is None:
+                wait.due_us = now_us if wait.goal <= value else None
+            elif wait.due_us < now_us:
+                self._divergence.found(
+                    f"{self._what} {wait.goal} was reached at {wait.due_us} us, and a wait for it "
+                    f"goes on at {now_us} us"
+                )
