@@ -29,14 +29,17 @@ class Merges:
 
     def take(self, payload: Any) -> None:
         """A message that a handler has taken."""
-        if self._has_stamp(payload):
+        if self._replies:
             self._compare_replies()
+        is_stamped = self._is_stamped.get(type(payload))
+        if is_stamped or (is_stamped is None and self._has_stamp(payload)):
             self._compare(payload)
 
     def take_reply(self, payload: Any) -> None:
         """A reply, to be compared behind this instant."""
-        if self._has_stamp(payload):
+        if self._replies:
             self._compare_replies()
+        if self._has_stamp(payload):
             self._replied_us = self._loop.now_us
             self._replies.append(payload)
 
@@ -45,15 +48,17 @@ class Merges:
         found = self._is_stamped.get(kind)
         if found is None:
             found = self._is_stamped[kind] = "sent_ts" in getattr(kind, "__struct_fields__", ())
-        return found and not (kind is TxState and payload.state is Fate.UNKNOWN)
+        return found
 
     def _compare_replies(self) -> None:
-        if self._replies and self._loop.now_us > self._replied_us:
+        if self._loop.now_us > self._replied_us:
             replies, self._replies = self._replies, []
             for reply in replies:
                 self._compare(reply)
 
     def _compare(self, payload: Any) -> None:
+        if type(payload) is TxState and payload.state is Fate.UNKNOWN:
+            return
         shown = self._clock.current()
         if shown < payload.sent_ts:
             self._divergence.found(

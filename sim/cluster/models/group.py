@@ -13,7 +13,9 @@
 from typing import Any, ClassVar
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, RaftMessage, TimeoutNow
+from ddlsim.protocol.raft.messages import AppendReply
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied, Pending
 from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
@@ -38,11 +40,13 @@ class GroupModel:
     def majority_heard_us(self, name: str, voters: tuple[str, ...], now_us: int) -> int:
         """The latest instant since which a majority was heard."""
         times = [now_us if voter == name else self.heard_us[voter] for voter in voters]
-        return max(at for at in times if 2 * sum(one >= at for one in times) > len(times))
+        return sorted(times, reverse=True)[len(times) // 2]
 
     def stamp(self, stamps: list[Timestamp]) -> None:
         """These stamps are in the log."""
-        self.last_stamp = max([self.last_stamp, *stamps])
+        for stamp in stamps:
+            if stamp > self.last_stamp:
+                self.last_stamp = stamp
 
 
 class ModelledGroup(Group):
@@ -55,6 +59,8 @@ class ModelledGroup(Group):
         self._divergence = self.models.divergence("group", node.name)
         self._waits_us: list[int] = []
         super().__init__(node, name, machine, **named)
+        assert isinstance(self.member, ModelledMember), f"{name} has no modelled member"
+        self._levels = self.member
 
     def _now_us(self) -> int:
         return self.models.loop.now_us
@@ -74,7 +80,7 @@ class ModelledGroup(Group):
         index: int = super().propose(command)
         if not self._busy:
             self._is_done("a proposal")
-        if self._resend is None and not self.is_alone and not self.member.is_settled():
+        if self._resend is None and not self.is_alone:
             self._divergence.found(f"index {index} is not confirmed, and will not be sent again")
         return index
 
@@ -85,45 +91,47 @@ class ModelledGroup(Group):
         attempt: Applied[object] | Pending = super().proposed(command)
         if isinstance(attempt, Pending):
             self._model.proposed[log.last_index] = attempt
-        elif not self._busy:
-            self._is_done("a proposal")
+        elif self._log.applied != log.base_index + len(log.entries) or stamp > self.last_stamp:
+            self._divergence.found(f"{command!r} counts as applied, and is not")
         return attempt
 
     def receive(self, sender: str, message: RaftMessage) -> None:
-        if self._divergence.is_known:
-            super().receive(sender, message)
-            return
-        takes = self._takes(message)
-        before = (self._log.last_index, self.member.commit_index, self.member.term)
-        super().receive(sender, message)
+        takes, resends = self._takes(message), self._resend is not None
         if takes:
+            steps = self._levels.steps
+            super().receive(sender, message)
+            if self._levels.steps == steps:
+                self._divergence.found(f"it did not take {message!r} of {sender}")
             self._heard(sender, message)
-        elif before != (self._log.last_index, self.member.commit_index, self.member.term):
-            self._divergence.found(f"it took a {type(message).__name__} that it cannot decode yet")
+        else:
+            before = (self._log.last_index, self.member.commit_index, self.member.term)
+            super().receive(sender, message)
+            if before != (self._log.last_index, self.member.commit_index, self.member.term):
+                self._divergence.found(f"it took {message!r}, which it cannot decode yet")
         self._is_done("a message")
-        waits = self._resend is not None
-        if waits and self.member.led_term and self.member.is_settled() and not self._is_news(message):
-            self._divergence.found("all is confirmed, and will be sent again")
-
-    @staticmethod
-    def _is_news(message: RaftMessage) -> bool:
-        return isinstance(message, AppendEntries)
+        if resends and self.member.led_term and type(message) is AppendReply:
+            if (self._resend is None) is not self._levels.settles():
+                self._divergence.found(f"whether all is confirmed is {self._levels.settles()}")
 
     def _takes(self, message: RaftMessage) -> bool:
         """Whether the node knows the catalog versions that a message needs."""
         machine = self.machine
-        if isinstance(message, AppendEntries):
-            return all(machine.may_store(entry.command) for entry in message.entries)
+        if type(message) is AppendEntries:
+            entries = message.entries
+            return not entries or all(machine.may_store(entry.command) for entry in entries)
         return not isinstance(message, InstallSnapshot) or machine.may_install(message.state)
 
     def _heard(self, sender: str, message: RaftMessage) -> None:
         """Note who was heard; a clock that is handed over, and stamps, are merged."""
-        model, now_us = self._model, self._now_us()
-        if isinstance(message, AppendEntries):
-            model.stamp([self.machine.stamp_of(entry.command) for entry in message.entries])
-        else:
-            model.heard_us[sender] = now_us
-        if isinstance(message, AppendEntries | InstallSnapshot) and self.member.leader == sender:
+        model, now_us = self._model, self.models.loop.now_us
+        if type(message) is AppendEntries:
+            if message.entries:
+                model.stamp([self.machine.stamp_of(entry.command) for entry in message.entries])
+            if self.member.leader == sender:
+                model.leader_heard_us = now_us
+            return
+        model.heard_us[sender] = now_us
+        if isinstance(message, InstallSnapshot) and self.member.leader == sender:
             model.leader_heard_us = now_us
         if isinstance(message, TimeoutNow) and message.payload is not None:
             if self.node.clock.current() < message.payload:
@@ -132,18 +140,16 @@ class ModelledGroup(Group):
     def _is_done(self, what: str) -> None:
         """Nothing is left to do, and what is committed is applied."""
         member = self.member
-        left = (
-            len(member.outbox),
-            len(member.committed),
-            len(member.lost),
-            member.installed is not None,
-            member.needs_sync,
-            self._led_term - member.led_term,
-        )
-        if left != (0, 0, 0, False, False, 0):
-            self._divergence.found(f"behind {what} this is left to do: {left}")
-        if self._log.applied != member.commit_index:
-            self._divergence.compare(f"what is applied behind {what}", self._log.applied, member.commit_index)
+        if (
+            member.outbox
+            or member.committed
+            or member.lost
+            or member.needs_sync
+            or member.installed is not None
+            or self._led_term != member.led_term
+            or self._log.applied != member.commit_index
+        ):
+            self._divergence.found(f"behind {what} it has not done all that it should")
         if self.last_stamp != self._model.last_stamp:
             self._divergence.compare(
                 f"the last stamp behind {what}", self.last_stamp, self._model.last_stamp
@@ -171,8 +177,6 @@ class ModelledGroup(Group):
     def _lead(self) -> None:
         self._model.lead(self.member.peers, self._now_us())
         super()._lead()
-        if self._look is None and not self.is_alone:
-            self._divergence.found("it leads, and no heartbeat is due")
 
     def _stop_leading(self, term: int) -> None:
         super()._stop_leading(term)
@@ -182,15 +186,25 @@ class ModelledGroup(Group):
             future: Any = pending.future
             if not future.done or (index > self._log.applied and future.value is not NOT_LEADER):
                 self._divergence.found(f"the proposal at {index} waits behind the end of its term")
-        if self._look is not None or not self._election_armed:
+        if self._look is not None or (len(self.voters) > 1 and not self._election_armed):
             self._divergence.found(f"term {term} is over; it does not await another leader")
 
     def _says_something(self) -> None:
+        model, now_us = self._model, self._now_us()
+        model.spoke_us = now_us
+        for peer in self._levels.levels():
+            model.level_us[peer] = now_us
         super()._says_something()
-        now_us = self._model.spoke_us = self._now_us()
-        for peer in self.member.level_peers():
-            self._model.level_us[peer] = now_us
-        self._compare_look()
+        if self._level_us != model.level_us:
+            self._divergence.compare("since when others are level", self._level_us, model.level_us)
+        if self._look is None:
+            self._divergence.found("it leads, and no heartbeat is due")
+
+    def _arm_look(self) -> None:
+        super()._arm_look()
+        due_us = self._due_us()
+        if self._look_due_us != due_us:
+            self._divergence.compare("when it looks again", self._look_due_us, due_us)
 
     def _due_us(self) -> int:
         """When a heartbeat is due, or the silence of a majority has lasted too long."""
@@ -203,34 +217,24 @@ class ModelledGroup(Group):
         timeout_us = settings.election_timeout_ms * US_PER_MS
         return max(now_us, min(heard_us + timeout_us, model.spoke_us + beat_ms * US_PER_MS))
 
-    def _compare_look(self) -> None:
-        """Whether the leader looks when it must, or before."""
-        if self._look is None or self._look_due_us > self._due_us():
-            self._divergence.found(f"it looks at {self._look_due_us} us, due: {self._due_us()}")
-
     def _looked(self) -> None:
-        if self._divergence.is_known:
-            super()._looked()
-            return
         model, now_us, leads = self._model, self._now_us(), bool(self.member.led_term)
         due_us = self._due_us() if leads else now_us
         timeout_us = self.node.settings.election_timeout_ms * US_PER_MS
         silent = leads and now_us - timeout_us >= model.majority_heard_us(
             self.node.name, self.voters, now_us
         )
+        beats = leads and not silent and due_us == now_us
+        if beats:
+            model.spoke_us = now_us
         round_before = self.member._round
         super()._looked()
         if not leads:
             return
         if silent == bool(self.member.led_term):
             self._divergence.found(f"whether a majority was silent for too long is not {silent}")
-        beats = not silent and due_us == now_us
         if self.member._round - round_before != beats:
             self._divergence.found(f"whether a heartbeat was due is {beats}")
-        if beats:
-            model.spoke_us = now_us
-        if self.member.led_term:
-            self._compare_look()
 
     def silent_us(self, peer: str) -> int:
         found: int = super().silent_us(peer)
@@ -240,7 +244,7 @@ class ModelledGroup(Group):
 
     def behind_us(self, peer: str) -> int:
         found: int = super().behind_us(peer)
-        level = peer == self.node.name or peer in self.member.level_peers()
+        level = peer == self.node.name or peer in self._levels.levels()
         expected = 0 if level else self._now_us() - self._model.level_us.get(peer, 0)
         self._divergence.compare(f"for how long {peer} is behind", found, expected)
         return found
@@ -277,10 +281,6 @@ class ModelledGroup(Group):
 
     def _resent(self) -> None:
         super()._resent()
-        settled = not self.member.led_term or self.member.is_settled()
-        if self._resend is None and not settled and self._is_behind():
+        behind = self.member.led_term and len(self._levels.levels()) < len(self.member.peers)
+        if behind and self._resend is None:
             self._divergence.found("what is not confirmed will not be sent again")
-
-    def _is_behind(self) -> bool:
-        level = self.member.level_peers()
-        return any(peer not in level for peer in self.member.peers)

@@ -17,7 +17,7 @@ from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.units import MIN_TIMESTAMP, Timestamp, plus_ms
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
 
 Watcher = Callable[[Lease | None, Lease], None]
 
@@ -41,17 +41,11 @@ class ModelledLeases(Leases):
             return False
         return self.node.clock.current() < lease.expiration_ts
 
-    def of(self, place: PartitionId) -> Lease | None:
-        found: Lease | None = super().of(place)
-        if found is not self._last.get(place):
-            self._divergence.found(f"{found!r} is not the last lease of {place}")
-        return found
-
     def valid_at(self, place: PartitionId, ts: Timestamp) -> Lease | None:
         found: Lease | None = super().valid_at(place, ts)
         lease = self._last.get(place)
         skew_ms = self.node.settings.max_clock_skew_ms
-        lasts = lease is not None and plus_ms(lease.expiration_ts, -skew_ms) > ts
+        lasts = lease is not None and lease.expiration_ts - (skew_ms << LOGICAL_BITS) > ts
         if found is not (lease if lasts else None):
             self._divergence.found(f"at {ts} it counts {found!r}; the last one is {lease!r}")
         return found
@@ -87,6 +81,8 @@ class ModelledLeases(Leases):
         self._last[lease.place] = lease
         self._told = []
         super().begin(lease)
+        if self.of(lease.place) is not lease or len(self.all()) != len(self._last):
+            self._divergence.found(f"{lease!r} began, and the last one is {self.of(lease.place)!r}")
         if self._told != [(before, lease)] * self._watching:
             self._divergence.found(f"of {lease!r} behind {before!r} it told {self._told!r}")
 

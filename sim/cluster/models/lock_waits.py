@@ -49,8 +49,8 @@ class Requests:
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         """Request a lock."""
         answer = self._locks.acquire(tx, resource, mode)
-        if answer is not True or (tx, resource, mode) in self.answers:
-            self.answers.setdefault((tx, resource, mode), []).append((self._now_us(), answer))
+        if self.answers:
+            self.answers.get((tx, resource, mode), []).append((self._now_us(), answer))
         return answer
 
 
@@ -68,6 +68,7 @@ class ModelledLockWaits(LockWaits):
     ) -> None:
         self._divergence = self.models.divergence("lock waits", node.name)
         self._ports = Ports(node)
+        self._table = locks
         self._requests = Requests(locks, lambda: self.models.loop.now_us)
         self._probed: list[TxId] = []
         self._waiting: dict[tuple[TxId, Resource, int], int] = {}
@@ -86,7 +87,7 @@ class ModelledLockWaits(LockWaits):
         reason: Reason | None = await super().locked(request, wanted)
         if reason is None and not self._has_ended(request):
             for resource, mode in wanted:
-                if not self.locks.holds(request.tx, resource) & (mode | X):
+                if not LockTable.holds(self._table, request.tx, resource) & (mode | X):
                     self._divergence.found(f"{request.op} goes on without {mode} of {resource!r}")
         return reason
 

@@ -16,7 +16,8 @@ from ddlsim.model.ports import Future
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.transaction.locks import IX, LockTable, Resource, S, X
 
-COMPATIBLE: Final = ((S, S), (IX, IX))
+COMPATIBLE: Final = {S: (S,), X: (), IX: (IX,)}
+"""What other transactions may hold beside each mode."""
 WAITS: Final = "waits"
 
 
@@ -58,18 +59,17 @@ class LockModel:
 
     def blockers(self, tx: TxId, resource: Resource, mode: int) -> list[TxId]:
         """The other transactions that hold the resource, or wait for it ahead, in conflict."""
+        beside, found = COMPATIBLE[mode], []
         holders = self.held.get(resource, {})
-        found = [
-            other
-            for other, modes in holders.items()
-            if other != tx and any((mode, one) not in COMPATIBLE for one in modes)
-        ]
+        for other, modes in holders.items():
+            for one in modes:
+                if one not in beside and other != tx:
+                    found.append(other)
+                    break
         if tx not in holders:
-            found += [
-                one.tx
-                for one in self.waiting.get(resource, ())
-                if one.tx != tx and (mode, one.mode) not in COMPATIBLE
-            ]
+            for waiting in self.waiting.get(resource, ()):
+                if waiting.mode not in beside and waiting.tx != tx:
+                    found.append(waiting.tx)
         return found
 
     def _grant(self, tx: TxId, resource: Resource, mode: int) -> None:
@@ -95,8 +95,9 @@ class LockModel:
 
     @staticmethod
     def _is_free(one: Waiting, holders: dict[TxId, list[int]]) -> bool:
+        beside = COMPATIBLE[one.mode]
         return all(
-            other == one.tx or all((one.mode, mode) in COMPATIBLE for mode in modes)
+            other == one.tx or all(mode in beside for mode in modes)
             for other, modes in holders.items()
         )
 
@@ -157,22 +158,22 @@ class ModelledLocks(LockTable):
 
     def holds(self, tx: TxId, resource: Resource) -> int:
         found: int = super().holds(tx, resource)
-        self._divergence.compare(
-            f"what {tx.label} holds of {resource!r}", found, self._model.modes(tx, resource)
-        )
+        expected = self._model.modes(tx, resource)
+        if found != expected:
+            self._divergence.compare(f"what {tx.label} holds of {resource!r}", found, expected)
         return found
 
     def holds_any(self, tx: TxId) -> bool:
         found: bool = super().holds_any(tx)
-        self._divergence.compare(
-            f"whether {tx.label} holds a lock", found, self._model.holds_any(tx)
-        )
+        if found is not self._model.holds_any(tx):
+            self._divergence.found(f"whether {tx.label} holds a lock is {found}")
         return found
 
     def blockers(self, tx: TxId, resource: Resource, mode: int) -> list[TxId]:
         found: list[TxId] = super().blockers(tx, resource, mode)
         expected = self._model.blockers(tx, resource, mode)
-        self._divergence.compare(f"what blocks {tx.label} at {resource!r}", found, expected)
+        if found != expected:
+            self._divergence.compare(f"what blocks {tx.label} at {resource!r}", found, expected)
         return found
 
     def _compare_answers(self) -> None:

@@ -31,6 +31,7 @@ class ModelledMember(Member):
         self._divergence = self.models.divergence("member", name)
         self._writes: list[tuple[Mark, Write, list[tuple[str, RaftMessage]]]] = []
         self._depth = 1  # calls within calls are parts of those
+        self.steps = 0
         disk = self.models.disks.setdefault(log, Disk())
         self._compare_disk(log, disk)
         super().__init__(name, voters, learners, log, leader=leader)
@@ -39,7 +40,7 @@ class ModelledMember(Member):
         self._model.hears_leader = lambda: self.hears_leader()
         if leader is not None:
             self._model.born(leader)
-        self._compare("its birth", 0, 0)
+        self._compare("its birth", 0)
 
     def _compare_disk(self, log: RaftLog, disk: Disk) -> None:
         """A crash loses at most what was not synced: entries at the end, a term, a vote."""
@@ -49,73 +50,68 @@ class ModelledMember(Member):
         promises = ((disk.term, disk.vote), (disk.safe.term, disk.safe.vote))
         if not whole or log.entries != kept or (log.term, log.voted_for) not in promises:
             self._divergence.found(f"the disk holds {last} entries of {disk.last}, not what it had")
-        disk.entries, disk.writing = kept, []
+        disk.entries, disk.last, disk.writing = kept, disk.base + len(kept), []
         disk.term, disk.vote = log.term, log.voted_for
 
-    def _begins(self) -> tuple[int, int] | None:
-        """What was left to do before a call; None for one that is not compared."""
+    def _begins(self) -> int | None:
+        """How much was to be sent before a call; None for one that is not compared."""
         if self._depth or self._divergence.is_known:
             return None
         self._depth = 1
         self._model.begin()
-        return len(self.outbox), len(self.committed)
+        return len(self.outbox)
 
-    def _compare(self, what: str, out: int, committed: int) -> None:
+    def _compare(self, what: object, out: int) -> None:
         """Compare what a call has left with what the model's has."""
         self._depth = 0
-        model, disk, log = self._model, self._model.disk, self.log
-        here = (
-            self.role.value,
-            self.led_term,
-            self.leader,
-            self.commit_index,
-            log.term,
-            log.voted_for,
-            log.base_index,
-            log.last_index,
-            log.synced_index,
-            self.needs_sync,
-            len(self.committed) - committed,
-        )
-        there = (
-            model.role,
-            model.led_term,
-            model.leader,
-            model.commit,
-            disk.term,
-            disk.vote,
-            disk.base,
-            disk.last,
-            disk.safe.index,
-            model.unwritten,
-            len(model.committed),
-        )
-        if here != there:
-            self._divergence.compare(f"behind {what} its state", here, there)
+        model, log = self._model, self.log
+        disk = model.disk
+        if (
+            self.commit_index != model.commit
+            or len(log.entries) != len(disk.entries)
+            or log.synced_index != disk.safe.index
+            or self.needs_sync != model.unwritten
+            or self.led_term != model.led_term
+            or log.term != disk.term
+            or self.leader != model.leader
+            or log.voted_for != disk.vote
+            or log.base_index != disk.base
+            or self.role._value_ != model.role
+        ):
+            self._describe(what)
         if self.outbox[out:] != model.sent:
             self._divergence.compare(f"behind {what} what is sent", self.outbox[out:], model.sent)
         if self._promised != model.promised:
             self._divergence.compare(
                 f"behind {what} what is promised", self._promised, model.promised
             )
-        if log.entries and disk.entries and log.entries[-1] != disk.entries[-1]:
+        if log.entries and disk.entries and log.entries[-1] is not disk.entries[-1]:
             self._divergence.found(f"behind {what} another entry is the last one")
-        for at, one in enumerate(model.committed, committed):
-            if self.committed[at] != one:
-                self._divergence.found(f"behind {what} another entry is committed at {one[0]}")
+        if model.committed and list(self.committed)[-len(model.committed) :] != model.committed:
+            self._divergence.found(f"behind {what} other entries are committed")
         if model.installed is not None and self.installed != model.installed:
             self._divergence.found(f"behind {what} the snapshot is not installed")
-        if len(self.lost) < len(model.lost):
+        if model.lost and len(self.lost) < len(model.lost):
             self._divergence.found(f"behind {what} committed entries are gone and not in `lost`")
+
+    def _describe(self, what: object) -> None:
+        """Name what differs in the state."""
+        model, disk, log = self._model, self._model.disk, self.log
+        here = (log.term, log.voted_for, log.base_index, log.last_index, log.synced_index)
+        there = (disk.term, disk.vote, disk.base, disk.last, disk.safe.index)
+        more = (self.role.value, self.leader, self.led_term, self.commit_index, self.needs_sync)
+        others = (model.role, model.leader, model.led_term, model.commit, model.unwritten)
+        self._divergence.compare(f"behind {what} the state", (*here, *more), (*there, *others))
 
     # --- calls that leave something -----------------------------------------------------------
 
     def step(self, sender: str, message: RaftMessage) -> None:
         begun = self._begins()
+        self.steps += 1
         super().step(sender, message)
         if begun is not None:
             self._model.step(sender, message)
-            self._compare(f"{type(message).__name__} of {sender}", *begun)
+            self._compare(message, begun)
 
     def propose(self, command: object) -> int:
         begun = self._begins()
@@ -125,8 +121,9 @@ class ModelledMember(Member):
             if entry.command is not command or entry.term != self._model.disk.term:
                 self._divergence.found(f"{entry!r} was appended for {command!r}")
             expected = self._model.propose(entry)
-            self._compare(f"the entry proposed at {expected}", *begun)
-            self._divergence.compare("the index of a proposal", index, expected)
+            self._compare("a proposal", begun)
+            if index != expected:
+                self._divergence.compare("the index of a proposal", index, expected)
         return index
 
     def append_alone(self, command: object) -> int:
@@ -142,21 +139,21 @@ class ModelledMember(Member):
         super().election_timeout()
         if begun is not None:
             self._model.election_timeout()
-            self._compare("an election timeout", *begun)
+            self._compare("an election timeout", begun)
 
     def heartbeat(self) -> None:
         begun = self._begins()
         super().heartbeat()
         if begun is not None:
             self._model.heartbeat()
-            self._compare("a heartbeat", *begun)
+            self._compare("a heartbeat", begun)
 
     def resend(self) -> bool:
         begun = self._begins()
         behind: bool = super().resend()
         if begun is not None:
             self._divergence.compare("whether one is behind", behind, self._model.resend())
-            self._compare("a repetition", *begun)
+            self._compare("a repetition", begun)
         return behind
 
     def step_down(self) -> None:
@@ -164,7 +161,7 @@ class ModelledMember(Member):
         super().step_down()
         if begun is not None:
             self._model.step_down()
-            self._compare("the end of its lead", *begun)
+            self._compare("the end of its lead", begun)
 
     def transfer_to(self, peer: str, payload: Callable[[], Timestamp] | None) -> None:
         begun = self._begins()
@@ -179,7 +176,7 @@ class ModelledMember(Member):
         if begun is not None:
             shown = None if payload is None else lambda: given[-1]
             self._model.transfer_to(peer, shown)
-            self._compare(f"the transfer to {peer}", *begun)
+            self._compare(f"the transfer to {peer}", begun)
 
     def restored(self, index: int) -> None:
         super().restored(index)
@@ -190,7 +187,7 @@ class ModelledMember(Member):
         super().compact(index, state, keep)
         if begun is not None:
             self._model.compact(index, state, keep)
-            self._compare(f"a snapshot at {index}", *begun)
+            self._compare(f"a snapshot at {index}", begun)
             log = self.log
             kept = (log.snapshot_index, log.snapshot_term, log.base_term)
             disk = self._model.disk
@@ -211,33 +208,28 @@ class ModelledMember(Member):
             at = next(at for at, one in enumerate(self._writes) if one[0] is begun[0])
             _, write, promised = self._writes.pop(at)
             self._model.end_sync(write, promised)
-            self._compare("a write", *before)
+            self._compare("a write", before)
 
     def sync_now(self) -> None:
         begun = self._begins()
         super().sync_now()
         if begun is not None:
             self._model.sync_now()
-            self._compare("a write", *begun)
+            self._compare("a write", begun)
 
     # --- what the driver looks at -------------------------------------------------------------
-
-    def level_peers(self) -> list[str]:
-        found: list[str] = super().level_peers()
-        if not self._divergence.is_known:
-            self._divergence.compare("who is level", found, self._model.level_peers())
-        return found
 
     def is_level(self, peer: str) -> bool:
         found: bool = super().is_level(peer)
         if not self._divergence.is_known:
-            self._divergence.compare(
-                f"whether {peer} is level", found, peer in self._model.level_peers()
-            )
+            level = self._model.level_peers()
+            self._divergence.compare(f"whether {peer} is level", found, peer in level)
         return found
 
-    def is_settled(self) -> bool:
-        found: bool = super().is_settled()
-        if not self._divergence.is_known:
-            self._divergence.compare("whether all is stored", found, self._model.is_settled())
-        return found
+    def levels(self) -> list[str]:
+        """The members that are level, as the model has it."""
+        return self._model.level_peers()
+
+    def settles(self) -> bool:
+        """Whether everything is stored and committed, as the model has it."""
+        return self._model.is_settled()

@@ -23,6 +23,8 @@ class Ports:
         self.node = node
         self.armed: list[int] = []
         self.requests: list[Asked] = []
+        own = {"call_later", "request", "disk_delay_us"}  # the last one changes
+        self.__dict__.update({name: it for name, it in vars(node).items() if name not in own})
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.node, name)

@@ -51,16 +51,17 @@ class Disk:
         self.term = 0
         self.vote: str | None = None
         self.entries: list[Entry] = []
+        self.last = 0
         self.base = 0
         self.base_term = 0
         self.snapshot: tuple[int, int, object] = (0, 0, None)
         self.safe = Write(0, 0, None)
         self.writing: list[Write] = []
 
-    @property
-    def last(self) -> int:
-        """The index of the last entry."""
-        return self.base + len(self.entries)
+    def add(self, entry: Entry) -> None:
+        """Append an entry."""
+        self.entries.append(entry)
+        self.last += 1
 
     def term_at(self, index: int) -> int | None:
         """The term of an entry; None for one that is not there."""
@@ -72,6 +73,7 @@ class Disk:
     def cut(self, index: int) -> None:
         """Drop all behind an index."""
         del self.entries[max(index - self.base, 0) :]
+        self.last = self.base + len(self.entries)
         for one in (self.safe, *self.writing):
             one.index = min(one.index, index)
 
@@ -84,12 +86,14 @@ class Disk:
         """A write has ended; one that began later may have ended before."""
         if write in self.writing:
             del self.writing[: self.writing.index(write) + 1]
-            self.safe = Write(max(self.safe.index, write.index), write.term, write.vote)
+            write.index = max(self.safe.index, write.index)
+            self.safe = write
 
     def write_now(self) -> None:
         """Write all without a delay."""
         self.writing.clear()
-        self.safe = Write(self.last, self.term, self.vote)
+        safe = self.safe
+        safe.index, safe.term, safe.vote = self.last, self.term, self.vote
 
     def compact(self, index: int, state: object, keep: int) -> None:
         """Keep a snapshot, and the entries behind it and `keep` before it."""
@@ -107,6 +111,7 @@ class Disk:
             self.cut(index)
             self.entries = []
         self.base, self.base_term, self.snapshot = index, term, (index, term, state)
+        self.last = index + len(self.entries)
 
 
 class Peer:
@@ -139,14 +144,20 @@ class RaftModel:
         self._votes: dict[str, None] = {}
         self._round = 0
         self._successor: tuple[str, Payload] | None = None
-        self.begin()
-
-    def begin(self) -> None:
-        """A call begins."""
         self.sent: list[tuple[str, RaftMessage]] = []
         self.committed: list[tuple[int, Entry]] = []
         self.lost: list[tuple[int, Entry]] = []
         self.installed: tuple[int, object] | None = None
+
+    def begin(self) -> None:
+        """A call begins."""
+        if self.sent:
+            self.sent = []
+        if self.committed:
+            self.committed = []
+        if self.lost:
+            self.lost = []
+        self.installed = None
 
     def born(self, leader: str) -> None:
         """The group begins with a leader, in its first term."""
@@ -163,7 +174,7 @@ class RaftModel:
 
     def propose(self, entry: Entry) -> int:
         """Append an entry at the leader."""
-        self.disk.entries.append(entry)
+        self.disk.add(entry)
         self.unwritten = True
         for peer in self._peers:
             if peer in self.voters:
@@ -172,7 +183,7 @@ class RaftModel:
 
     def append_alone(self, entry: Entry) -> int:
         """Append where there is no other member, on a disk that takes no time."""
-        self.disk.entries.append(entry)
+        self.disk.add(entry)
         self.commit = self.known = self.disk.safe.index = self.disk.last
         return self.disk.last
 
@@ -263,7 +274,8 @@ class RaftModel:
             self._commit_majority()
         elif self.role == CANDIDATE:
             self._count()
-        self._commit_known()
+        if self.known > self.commit:
+            self._commit_known()
 
     # --- elections ----------------------------------------------------------------------------
 
@@ -365,7 +377,8 @@ class RaftModel:
         if index <= peer.match:
             return
         peer.match, peer.following = index, max(peer.following, index + 1)
-        self._commit_majority()
+        if index > self.commit:
+            self._commit_majority()
         if self._successor is not None and self._successor[0] == name:
             self._hand_over()
 
@@ -441,7 +454,7 @@ class RaftModel:
                 for dropped in range(index, min(self.commit, disk.last) + 1):
                     self.lost.append((dropped, disk.entries[dropped - disk.base - 1]))
                 disk.cut(index - 1)
-            disk.entries.append(entry)
+            disk.add(entry)
 
     def _on_snapshot(self, sender: str, snapshot: InstallSnapshot) -> None:
         disk, index = self.disk, snapshot.last_index

@@ -71,32 +71,31 @@ class ModelledReplicas(ReplicaManager):
         self, local: LocalReplica, command: Command[object]
     ) -> Applied[object] | Pending:
         group, way = local.group, self._on_their_way
-        before, last_stamp = way.get(id(command)), group.last_stamp
-        if before is not None and before[0] is command and not self._is_over(before[1]):
-            self._divergence.found(f"{command!r} is proposed again while it is on its way")
-        index = group.member.log.last_index
+        last_stamp, log = group.last_stamp, group.member.log
+        if way:
+            before = way.get(id(command))
+            if before is not None and before[0] is command and not self._is_over(before[1]):
+                self._divergence.found(f"{command!r} is proposed again while it is on its way")
         attempt: Applied[object] | Pending = super()._propose(local, command)
         if isinstance(attempt, Pending):
             way[id(command)] = (command, attempt)
-        if group.member.log.last_index > index:
+        if isinstance(attempt, Pending) or group.last_stamp != last_stamp:
             if group.last_stamp <= last_stamp:
                 self._divergence.found(f"{group.last_stamp} is stamped behind {last_stamp}")
             if local.stamped_us != self.node.watch.now_us:
                 self._divergence.found(f"a command of {local.place} counts as stamped before")
-            self._compare_entry(local, command, index + 1)
+            if log.entries:
+                entry: Any = log.entries[-1].command
+                if entry.command is not command:
+                    self._compare_tables(command, entry.command)
         return attempt
 
-    def _compare_entry(self, local: LocalReplica, command: Command[object], index: int) -> None:
-        """Whether the command itself was appended; of a one-phase write the tables may be new."""
-        log = local.group.member.log
-        if not log.base_index < index <= log.last_index:
-            return
-        entry: Any = log.entry(index).command
-        appended = entry.command
+    def _compare_tables(self, command: object, appended: object) -> None:
+        """The command itself is appended; of a one-phase write the tables may be new."""
         if isinstance(appended, FullWrite) and isinstance(command, FullWrite):
             appended = replace(appended, tables=command.tables)
-        if appended != command or entry.safe_ts > local.group.last_stamp:
-            self._divergence.found(f"for {command!r} the log of {local.place} has {entry!r}")
+        if appended != command:
+            self._divergence.found(f"for {command!r} the log has {appended!r}")
 
     @staticmethod
     def _is_over(attempt: Pending) -> bool:

@@ -30,6 +30,7 @@ class ModelledSync(SchemaSync):
     ) -> None:
         super().__init__(node, strategy, catalog, cluster_delay_ms)
         self._cluster_delay_ms = cluster_delay_ms
+        self._known = (0, 0, 0)
         self._divergence = self.models.divergence("safe time", node.name)
         self._waits = Waits(self._divergence, self.models.loop, "safe time")
 
@@ -50,13 +51,21 @@ class ModelledSync(SchemaSync):
 
     def needed_for(self, op_ts: Timestamp) -> tuple[Timestamp, Timestamp]:
         found: tuple[Timestamp, Timestamp] = super().needed_for(op_ts)
+        settings = self.node.settings
+        known = (settings.delay_duration_ms, settings.max_clock_skew_ms, op_ts - found[0])
+        if known != self._known:
+            self._known = known
+            self._compare_needed(op_ts, found)
+        return found
+
+    def _compare_needed(self, op_ts: Timestamp, found: tuple[Timestamp, Timestamp]) -> None:
+        """Compare what a look-up waits for: at first, and where the distance from Top changes."""
         settings, strategy = self.node.settings, self.strategy
         bound_ms = strategy.reader_delay_bound(self._cluster_delay_ms)
         delay_ms = min(bound_ms, settings.delay_duration_ms)
         complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
         if found != (complete_ts, strategy.lookup_ts(op_ts, delay_ms)):
             self._divergence.found(f"for {op_ts} it waits for, and looks up at, {found}")
-        return found
 
 
 class ModelledTicker(SafeTimeTicker):
