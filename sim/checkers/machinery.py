@@ -50,7 +50,7 @@ class Machinery:
     safe time of a partition does not between crashes, and what follows something is stamped behind
     it on whichever node (`clock_rules`). Leases of one place never overlap, a prolongation never
     shortens one, and what committed did so within the leases that it ran under (`lease_rules`).
-    A node's locks, replicas, members and clock do what their models do (`cluster/models`).
+    The parts of a node do what their models do (`cluster/models`).
     Under one lease a primary executes nothing that conflicts with an open transaction
     (`lock_rules`), and a scan shows all of its table once (`scan_rules`). An old name that a design
     keeps after a rename does not end before its time (`alias_rules`). Only this checker sees such a

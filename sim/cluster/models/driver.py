@@ -7,8 +7,8 @@ of the catalog and behind the answer of a candidate.
   has not expired, its holder is alive and has not been restarted since the lease began, keeps up,
   and has not reported that its group refuses its writes.
 * Where there is no lease, or it expired more than CSmax ago, a replica that is alive is asked, the
-  last holder last, and at the next look the one behind it. Its lease begins when it is asked, and is
-  written once it is ready, unless the lease before was prolonged meanwhile.
+  last holder last, and at the next look the one behind it. Its lease begins when it is asked, and
+  is written once it is ready, unless the lease before was prolonged meanwhile.
 * Updates of leases are written one after the other, each for the version that the last one made.
 """
 
@@ -80,10 +80,11 @@ class DriverModel:
                 candidate = self._candidate(place, nodes, last)
                 if candidate is not None:
                     asked.append((place, candidate))
-            elif last.expiration_ts < plus_ms(now, settings.lease_renewal_ms):
-                if self._deserves(last, now):
-                    until = plus_ms(now, settings.lease_duration_ms)
-                    changed.append(Lease(place, last.holder, last.start_ts, until))
+                continue
+            is_due = last.expiration_ts < plus_ms(now, settings.lease_renewal_ms)
+            if is_due and self._deserves(last, now):
+                until = plus_ms(now, settings.lease_duration_ms)
+                changed.append(Lease(place, last.holder, last.start_ts, until))
         return changed, asked
 
     def may_write(self) -> bool:

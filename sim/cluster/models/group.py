@@ -45,8 +45,7 @@ class GroupModel:
     def stamp(self, stamps: list[Timestamp]) -> None:
         """These stamps are in the log."""
         for stamp in stamps:
-            if stamp > self.last_stamp:
-                self.last_stamp = stamp
+            self.last_stamp = max(self.last_stamp, stamp)
 
 
 class ModelledGroup(Group):
@@ -109,9 +108,9 @@ class ModelledGroup(Group):
             if before != (self._log.last_index, self.member.commit_index, self.member.term):
                 self._divergence.found(f"it took {message!r}, which it cannot decode yet")
         self._is_done("a message")
-        if resends and self.member.led_term and type(message) is AppendReply:
-            if (self._resend is None) is not self._levels.settles():
-                self._divergence.found(f"whether all is confirmed is {self._levels.settles()}")
+        is_answer = resends and self.member.led_term and type(message) is AppendReply
+        if is_answer and (self._resend is None) is not self._levels.settles():
+            self._divergence.found(f"whether all is confirmed is {self._levels.settles()}")
 
     def _takes(self, message: RaftMessage) -> bool:
         """Whether the node knows the catalog versions that a message needs."""
@@ -133,9 +132,9 @@ class ModelledGroup(Group):
         model.heard_us[sender] = now_us
         if isinstance(message, InstallSnapshot) and self.member.leader == sender:
             model.leader_heard_us = now_us
-        if isinstance(message, TimeoutNow) and message.payload is not None:
-            if self.node.clock.current() < message.payload:
-                self._divergence.found("it was handed the group and did not merge the clock")
+        shown = message.payload if isinstance(message, TimeoutNow) else None
+        if shown is not None and self.node.clock.current() < shown:
+            self._divergence.found("it was handed the group and did not merge the clock")
 
     def _is_done(self, what: str) -> None:
         """Nothing is left to do, and what is committed is applied."""
@@ -269,7 +268,8 @@ class ModelledGroup(Group):
         term = (self.member.term, self.member.role)
         super()._election_due(extra_us)
         if leads:
-            self._divergence.compare("whether it awaits a leader", self._election_armed, False)
+            if self._election_armed:
+                self._divergence.found("it leads, and awaits a leader")
             return
         stands = silent_us >= timeout_us + extra_us
         wait_us = timeout_us if stands else max(timeout_us - silent_us, 0)

@@ -8,6 +8,7 @@ every `orphan_check_ms`, and once more when it fails.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 from ddlsim.cluster.models.divergence import Models
@@ -81,9 +82,9 @@ class ModelledLockWaits(LockWaits):
         super().__init__(cast("Node", self._ports), requests, has_ended, probed)
 
     async def locked(self, request: Operate, wanted: Wanted) -> Reason | None:
-        if wanted != wanted_by(request):
-            if not all(isinstance(resource[2], IndexKey) for resource, _ in wanted):
-                self._divergence.compare(f"what {request.op} locks", wanted, wanted_by(request))
+        expected = wanted_by(request)
+        if wanted != expected and not all(isinstance(one[2], IndexKey) for one, _ in wanted):
+            self._divergence.compare(f"what {request.op} locks", wanted, expected)
         reason: Reason | None = await super().locked(request, wanted)
         if reason is None and not self._has_ended(request):
             for resource, mode in wanted:
@@ -118,7 +119,7 @@ class ModelledLockWaits(LockWaits):
         ended = self._has_ended(request) or values[-1:] == [False]
         refused = [at for at, one in answers if one is False]
         between_us = settings.lock_retry_ms * US_PER_MS
-        if any(later - at < between_us for at, later in zip(refused, refused[1:], strict=False)):
+        if any(later - at < between_us for at, later in pairwise(refused)):
             self._divergence.found(f"{request.op} was refused at {refused} us, without a rest")
         tries = settings.lock_retries + 1
         match reason:

@@ -67,9 +67,8 @@ class LockModel:
                     found.append(other)
                     break
         if tx not in holders:
-            for waiting in self.waiting.get(resource, ()):
-                if waiting.mode not in beside and waiting.tx != tx:
-                    found.append(waiting.tx)
+            ahead = self.waiting.get(resource, ())
+            found += [one.tx for one in ahead if one.mode not in beside and one.tx != tx]
         return found
 
     def _grant(self, tx: TxId, resource: Resource, mode: int) -> None:

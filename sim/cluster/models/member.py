@@ -37,10 +37,13 @@ class ModelledMember(Member):
         super().__init__(name, voters, learners, log, leader=leader)
         self._depth = 0
         self._model = RaftModel(name, voters, learners, disk)
-        self._model.hears_leader = lambda: self.hears_leader()
+        self._model.hears_leader = self._is_heard
         if leader is not None:
             self._model.born(leader)
         self._compare("its birth", 0)
+
+    def _is_heard(self) -> bool:
+        return self.hears_leader()  # its driver sets this later
 
     def _compare_disk(self, log: RaftLog, disk: Disk) -> None:
         """A crash loses at most what was not synced: entries at the end, a term, a vote."""

@@ -55,7 +55,9 @@ class MetaModel:
         elif command.command_id not in self.results:
             if isinstance(command, NodeJoined):
                 self.joined[command.node] = command.joined_ts
-                self.results[command.command_id] = Submitted(message_ts, True, self.version)
+                self.results[command.command_id] = Submitted(
+                    message_ts, accepted=True, catalog_version=self.version
+                )
             else:
                 update = self._update(message_ts, command)
         self.message_ts = message_ts
@@ -163,9 +165,9 @@ class ModelledApplication(Application):
             version = applied.catalog_version
             self._divergence.compare("the catalog version", self.catalog.version, version)
             self._versions.reached(version)
-        if not self._strategy.publish_safe_time.after_other_listeners:
-            if self.sync.safe_time < message_ts and not self.sync.is_restoring:
-                self._divergence.found(f"{message_ts} is complete; safe time: {self.sync.safe_time}")
+        waits = self._strategy.publish_safe_time.after_other_listeners or self.sync.is_restoring
+        if self.sync.safe_time < message_ts and not waits:
+            self._divergence.found(f"{message_ts} is complete; safe time: {self.sync.safe_time}")
 
     async def reaches(self, index: int) -> None:
         wait = self._indexes.begin(index)

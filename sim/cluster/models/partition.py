@@ -195,20 +195,26 @@ class ModelledPartition(Partition):
         replicated = self.on_safe_time is not None
         if replicated and (tx in self.uncleaned) != (tx in model.uncleaned):
             self._divergence.found(f"whether {tx.label} is cleaned up differs")
-        self._compare_rows()
-        if isinstance(command, WriteIntent | FullWrite):
-            key = command.key
-            intent = self.intents.get(key)
-            if intent != model.intents.get(key):
-                self._divergence.found(f"the intent on {key!r} differs")
-            elif intent is not None:  # equal: one object is compared faster than two
-                model.intents[key] = intent
-        elif self.intents != model.intents:
-            self._divergence.found(f"the intents that {tx.label} leaves differ")
+        if model.changed:
+            self._compare_rows()
+        self._compare_intents(command, tx)
         if self.ended.get(tx, tx) != model.ended.get(tx, tx):
             self._divergence.found(f"the end of {tx.label} differs")
         if self.ops_of(tx) != model.ops.get(tx, {}):
             self._divergence.found(f"the writes of {tx.label} differ")
+
+    def _compare_intents(self, command: object, tx: TxId) -> None:
+        model = self._model
+        if not isinstance(command, WriteIntent | FullWrite):
+            if self.intents != model.intents:
+                self._divergence.found(f"the intents that {tx.label} leaves differ")
+            return
+        key = command.key
+        intent = self.intents.get(key)
+        if intent != model.intents.get(key):
+            self._divergence.found(f"the intent on {key!r} differs")
+        elif intent is not None:  # equal: one object is compared faster than two
+            model.intents[key] = intent
 
     def _compare_rows(self) -> None:
         changed, self._model.changed = self._model.changed, {}

@@ -34,9 +34,7 @@ class Ports:
         self.armed.append(delay_us)
         return self.node.call_later(delay_us, fn, *args)
 
-    def request(
-        self, to: str, payload: Any, timeout_us: Micros, label: int | None = None
-    ) -> Any:
+    def request(self, to: str, payload: Any, timeout_us: Micros, label: int | None = None) -> Any:
         """Send a request."""
         reply = self.node.request(to, payload, timeout_us, label)
         self.requests.append(Asked(to, payload, timeout_us, reply, self.node.clock.current()))

@@ -45,7 +45,7 @@ class Write:
 
 
 class Disk:
-    """A member's log from behind `base` on, its term, vote and snapshot; `safe` survives a crash."""
+    """A member's log behind `base`, its term, vote and snapshot; `safe` survives a crash."""
 
     def __init__(self) -> None:
         self.term = 0

@@ -81,7 +81,9 @@ class ModelledReaders(Readers):
     async def read(self, sender: str, request: Read) -> Operated | None:
         answered: Operated | None = await super().read(sender, request)
         if answered is not None and answered.op_ts != request.read_ts:
-            self._divergence.found(f"{request.op} was to read as of {request.read_ts}: {answered!r}")
+            self._divergence.found(
+                f"{request.op} was to read as of {request.read_ts}: {answered!r}"
+            )
         return answered
 
     async def _complete(self, local: LocalReplica, request: Read) -> None:

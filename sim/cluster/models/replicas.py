@@ -48,7 +48,9 @@ class ModelledReplicas(ReplicaManager):
         found: LocalReplica | None = super()._born(place)
         if found is None:
             return None
-        holds = self.placement.knows(place[0]) and self.node.name in self.placement.replicas_of(place)
+        holds = self.placement.knows(place[0]) and self.node.name in self.placement.replicas_of(
+            place
+        )
         if not holds or self.members.get(place) is not found:
             self._divergence.found(f"it has a replica of {place}, which is not its own")
         group = found.group
@@ -63,13 +65,13 @@ class ModelledReplicas(ReplicaManager):
         mine = lease is not None and lease.holder == self.node.name
         own = mine and lease is not None and self.leases.is_of_this_life(lease.start_ts)
         if local.lease is not (lease if own else None):
-            self._divergence.found(f"behind {lease!r} the lease of {local.place} is {local.lease!r}")
+            self._divergence.found(
+                f"behind {lease!r} the lease of {local.place} is {local.lease!r}"
+            )
 
     # --- commands -----------------------------------------------------------------------------
 
-    def _propose(
-        self, local: LocalReplica, command: Command[object]
-    ) -> Applied[object] | Pending:
+    def _propose(self, local: LocalReplica, command: Command[object]) -> Applied[object] | Pending:
         group, way = local.group, self._on_their_way
         last_stamp, log = group.last_stamp, group.member.log
         if way:
@@ -123,9 +125,9 @@ class ModelledReplicas(ReplicaManager):
         reply: PartitionSubmitted = await super()._on_submit(sender, request)
         local = self.members.get(request.place)
         refused = isinstance(reply.result, Reason)
-        if reply.done and local is not None and not refused:
-            if not 0 < reply.stamp <= local.group.last_stamp:
-                self._divergence.found(f"{reply!r} has a stamp that no command has")
+        is_applied = reply.done and local is not None and not refused
+        if is_applied and local and not 0 < reply.stamp <= local.group.last_stamp:
+            self._divergence.found(f"{reply!r} has a stamp that no command has")
         return reply
 
     # --- leases and safe time -----------------------------------------------------------------

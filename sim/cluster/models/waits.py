@@ -15,7 +15,7 @@ class Wait:
 
 
 class Waits:
-    """The waits for a value of a part; one that ends early, or goes on too long, is a difference."""
+    """The waits for a value of a part; one that ends early or too late is a difference."""
 
     def __init__(self, divergence: Divergence, loop: Loop, what: str) -> None:
         self._divergence = divergence

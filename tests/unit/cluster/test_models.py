@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.models.divergence import Divergence, Models
@@ -17,17 +18,30 @@ from ddlsim.history.history import History
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.model.hlc import HybridClock
+from ddlsim.model.reasons import Reason
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan
 from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.metastorage.application import Application
+from ddlsim.protocol.metastorage.placement import Placement
+from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
+from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.partition.partition import Partition, RowVersion
+from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.messages import AppendEntries, AppendReply, VoteReply
 from ddlsim.protocol.raft.replication import Replication
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import LockTable, X
+from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.units import Timestamp
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""A run that is left at its first difference may leave tasks that have not begun."""
 SEEDS = range(6)
 EVENTS_MAX = 40_000
 """A run with a fault may have no end."""
@@ -127,6 +141,100 @@ def commit_early(method: Any) -> Callable[..., None]:
     return planted
 
 
+def shift(number: int) -> Callable[[Any], Callable[..., Any]]:
+    """The method, of whose result `number` is the difference."""
+
+    def planted(method: Any) -> Callable[..., Any]:
+        return lambda self, *given, **named: method(self, *given, **named) + number
+
+    return planted
+
+
+def nothing(_method: Any) -> Callable[..., None]:
+    return lambda _self, *_given, **_named: None
+
+
+def negate(method: Any) -> Callable[..., bool]:
+    return lambda self, *given, **named: not method(self, *given, **named)
+
+
+def of_this_node(method: Any) -> Callable[..., bool]:
+    def planted(self: Any, place: Any) -> bool:
+        lease = self._leases.get(place)
+        return bool(method(self, place)) or (lease is not None and lease.holder == self.node.name)
+
+    return planted
+
+
+def with_expired(method: Any) -> Callable[..., Any]:
+    return lambda self, place, ts: method(self, place, ts) or self._leases.get(place)
+
+
+def other_way(method: Any) -> Callable[..., Any]:
+    return lambda self, place: method(self, place)[::-1]
+
+
+def prolong_all(_method: Any) -> Callable[..., bool]:
+    return lambda _self, _lease, _now: True
+
+
+def at_first_replica(method: Any) -> Callable[..., None]:
+    return lambda self, place, replicas: method(self, place, replicas[:1])
+
+
+def to_last_only(method: Any) -> Callable[..., None]:
+    def planted(self: Any, ts: Any) -> None:
+        waiters, self._waiters = self._waiters, self._waiters[-1:]
+        method(self, ts)
+        self._waiters = waiters[:-1] + self._waiters
+
+    return planted
+
+
+def without_waiting(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, *given: Any) -> None:
+        if self.node.spread("planted", 2):
+            await method(self, *given)
+
+    return planted
+
+
+def first_lease_only(method: Any) -> Callable[..., None]:
+    def planted(self: Any, update: Any) -> None:
+        method(self, type(update)(update.expected, update.leases[:1]))
+
+    return planted
+
+
+def silent_install(method: Any) -> Callable[..., Any]:
+    return lambda self: replace(method(self), joined=(), results=())
+
+
+def give_up(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, request: Any, *given: Any, **named: Any) -> Any:
+        found = await method(self, request, *given, **named)
+        return None if found is Reason.LOCK_CONFLICT else found
+
+    return planted
+
+
+def one_lock(method: Any) -> Callable[..., Any]:
+    return lambda self, request, wanted: method(self, request, wanted[-1:])
+
+
+def later_version(_method: Any) -> Callable[..., Any]:
+    return lambda _self, _local, command, _stamp: replace(command, version=command.version + 1)
+
+
+def older_version(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, local: Any, request: Any, key: Any) -> Any:
+        found = await method(self, local, request, key)
+        versions = local.machine.rows.get(key, ())
+        return ("nobody", 1, None) if len(versions) > 1 else found
+
+    return planted
+
+
 PLANTED: dict[str, tuple[type, str, Callable[[Any], Any], str]] = {
     "grants what it must refuse": (LockTable, "acquire", grant_all, "locks"),
     "stores another version": (Partition, "_put", commit_later, "partition"),
@@ -136,6 +244,35 @@ PLANTED: dict[str, tuple[type, str, Callable[[Any], Any], str]] = {
     "answers no vote": (Member, "_take_request", without(VoteReply), "member"),
     "sends no heartbeat": (Member, "heartbeat", without(AppendEntries), "member"),
     "commits too early": (Replication, "_matches", commit_early, "member"),
+    "asks to go back too far": (Replication, "_refuse", nothing, "member"),
+    "hands over too early": (Member, "is_level", negate, "member"),
+    "counts another majority": (Group, "_majority_heard_us", shift(1000), "group"),
+    "hears a leader for longer": (Group, "_hears_leader", lambda _m: lambda _s: True, "group"),
+    "sends nothing again": (Group, "_arm_resend", nothing, "group"),
+    "never ends its leases": (Leases, "held", of_this_node, "leases"),
+    "uses expired leases": (Leases, "valid_at", with_expired, "leases"),
+    "turns replicas round": (Placement, "replicas_of", other_way, "placement"),
+    "prolongs every lease": (PlacementDriver, "_deserves", prolong_all, "placement driver"),
+    "asks one replica": (PlacementDriver, "_find_holder", at_first_replica, "placement driver"),
+    "takes one lease of several": (Application, "_take_leases", first_lease_only, "meta storage"),
+    "forgets who joined": (Application, "snapshot", silent_install, "meta storage"),
+    "wakes no waiter": (Application, "_wake_version_waiters", nothing, "meta storage"),
+    "wakes the last waiter": (SchemaSync, "advance_safe_time", to_last_only, "safe time"),
+    "subtracts too much": (
+        SchemaSync,
+        "needed_for",
+        lambda _m: lambda _s, ts: (ts, ts),
+        "safe time",
+    ),
+    "ticks no more": (SafeTimeTicker, "arm", nothing, "idle commands"),
+    "awaits nothing": (ReplicaManager, "safe_time_reaches", without_waiting, "replicas"),
+    "keeps no lease": (ReplicaManager, "see_lease", nothing, "replicas"),
+    "appends another write": (ReplicaManager, "_validated", later_version, "replicas"),
+    "goes on when refused": (LockWaits, "_wait_for", give_up, "lock waits"),
+    "takes the last lock only": (LockWaits, "locked", one_lock, "lock waits"),
+    "probes no coordinator": (LockWaits, "_probe_blockers", nothing, "lock waits"),
+    "shows another version": (Readers, "_seen", older_version, "readers"),
+    "reads too early": (Readers, "_complete", without_waiting, "readers"),
 }
 
 
