@@ -73,6 +73,7 @@ class ModelledLockWaits(LockWaits):
         self._requests = Requests(locks, lambda: self.models.loop.now_us)
         self._probed: list[TxId] = []
         self._waiting: dict[tuple[TxId, Resource, int], int] = {}
+        self._crowded: dict[tuple[TxId, Resource, int], None] = {}
 
         def probed(tx: TxId) -> None:
             self._probed.append(tx)
@@ -85,8 +86,9 @@ class ModelledLockWaits(LockWaits):
         expected = wanted_by(request)
         if wanted != expected and not all(isinstance(one[2], IndexKey) for one, _ in wanted):
             self._divergence.compare(f"what {request.op} locks", wanted, expected)
+        began_us = self.models.loop.now_us
         reason: Reason | None = await super().locked(request, wanted)
-        if reason is None and not self._has_ended(request):
+        if reason is None and self.models.loop.now_us == began_us:  # else its lease may be over
             for resource, mode in wanted:
                 if not LockTable.holds(self._table, request.tx, resource) & (mode | X):
                     self._divergence.found(f"{request.op} goes on without {mode} of {resource!r}")
@@ -96,18 +98,22 @@ class ModelledLockWaits(LockWaits):
         self, request: Operate, resource: Resource, mode: int, *, answer: bool | Future[bool]
     ) -> Reason | None:
         asked = (request.tx, resource, mode)
-        alone = self._waiting.get(asked, 0) == 0
-        self._waiting[asked] = self._waiting.get(asked, 0) + 1
+        others = self._waiting.get(asked, 0)
+        self._waiting[asked] = others + 1
+        if others:
+            self._crowded[asked] = None
         began_us, self._ports.armed = self.models.loop.now_us, []
         self._requests.answers.setdefault(asked, [])[:] = [(began_us, answer)]
         self._probed = []
         reason: Reason | None = await super()._wait_for(request, resource, mode, answer=answer)
         self._waiting[asked] -= 1
-        alone = alone and not self._waiting[asked]
-        if not self._waiting[asked]:
-            del self._waiting[asked]
-        answers = self._requests.answers.pop(asked, [])
-        if alone:
+        if self._waiting[asked]:
+            return reason
+        del self._waiting[asked]
+        answers = self._requests.answers.pop(asked)
+        if asked in self._crowded:  # whose answers these were is not known
+            del self._crowded[asked]
+        else:
             self._compare_end(request, answers, reason)
         return reason
 

@@ -55,6 +55,8 @@ class ModelledMember(Member):
             self._divergence.found(f"the disk holds {last} entries of {disk.last}, not what it had")
         disk.entries, disk.last, disk.writing = kept, disk.base + len(kept), []
         disk.term, disk.vote = log.term, log.voted_for
+        if log.synced_index == last and log.has_safe_term:  # all was written before the crash
+            disk.write_now()
 
     def _begins(self) -> int | None:
         """How much was to be sent before a call; None for one that is not compared."""
