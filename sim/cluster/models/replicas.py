@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.waits import Waits
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import Command, FullWrite
 from ddlsim.protocol.ids import PartitionId
@@ -33,6 +34,7 @@ class ModelledReplicas(ReplicaManager):
         self._divergence = self.models.divergence("replicas", node.name)
         self._waits: dict[PartitionId, Waits] = {}
         self._on_their_way: dict[int, tuple[object, Pending]] = {}
+        self._is_hybrid = type(node.clock) is HybridClock
         super().__init__(node, *given, **named)
 
     def at(self, place: PartitionId) -> LocalReplica | None:
@@ -82,7 +84,7 @@ class ModelledReplicas(ReplicaManager):
         if isinstance(attempt, Pending):
             way[id(command)] = (command, attempt)
         if isinstance(attempt, Pending) or group.last_stamp != last_stamp:
-            if group.last_stamp <= last_stamp:
+            if group.last_stamp <= last_stamp and self._is_hybrid:
                 self._divergence.found(f"{group.last_stamp} is stamped behind {last_stamp}")
             if local.stamped_us != self.node.watch.now_us:
                 self._divergence.found(f"a command of {local.place} counts as stamped before")
