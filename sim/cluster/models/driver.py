@@ -149,7 +149,7 @@ class Log:
 
 
 class ModelledDriver(PlacementDriver):
-    """A driver that compares whom it asks, and what it writes and arms."""
+    """A driver that compares which candidates it asks, and what it writes and arms."""
 
     models: ClassVar[Models]
 
@@ -189,7 +189,7 @@ class ModelledDriver(PlacementDriver):
         self._candidates, self._log.written = [], []
         super()._look()
         self._compare_looks("a look", [self._between_us()] if leads else [])
-        self._divergence.compare("whom it asks", self._candidates, asked)
+        self._divergence.compare("which candidates it asks", self._candidates, asked)
         written = [update for update, _ in self._log.written]
         self._divergence.compare("what it writes of leases", written, expected)
         for update, index in self._log.written:
@@ -223,4 +223,6 @@ class ModelledDriver(PlacementDriver):
                 model.accepted(Lease(place, candidate, start_ts, until))
         self._compare_looks("an answer", [AT_ONCE] if ready else [])
         self._divergence.compare("what it may write", self._granted, model.ready)
-        self._divergence.compare("whom it has asked", list(self._asking), list(model.asked))
+        self._divergence.compare(
+            "the partitions whose candidates it has asked", list(self._asking), list(model.asked)
+        )

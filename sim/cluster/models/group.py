@@ -1,4 +1,4 @@
-"""The model of what drives a member of a group: its timers, its log, and who waits for what.
+"""The model of what drives a member of a group: its timers, its log, its proposals.
 
 * Whatever a step leaves is carried out before the call ends: sent, written, installed, applied in
   the order of the log; each proposal that waits gets the result of its own entry, or `NOT_LEADER`.
@@ -22,7 +22,7 @@ from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
 
 
 class GroupModel:
-    """When a member heard whom and spoke last, and the largest stamp."""
+    """When a member last heard each other one, when it last spoke, and the largest stamp."""
 
     def __init__(self, now_us: int) -> None:
         self.leader_heard_us = now_us
@@ -121,7 +121,7 @@ class ModelledGroup(Group):
         return not isinstance(message, InstallSnapshot) or machine.may_install(message.state)
 
     def _heard(self, sender: str, message: RaftMessage) -> None:
-        """Note who was heard; a clock that is handed over, and stamps, are merged."""
+        """Note the sender as heard; a clock that is handed over, and stamps, are merged."""
         model, now_us = self._model, self.models.loop.now_us
         if type(message) is AppendEntries:
             if message.entries:

@@ -2,7 +2,7 @@
 
 A lease makes its holder primary of a partition from its start until before its end on the holder's
 clock, if it began in this incarnation of the node; for another node it counts at a timestamp if it
-lasts for more than CSmax beyond that. Every watcher is told of every lease, with the one before.
+lasts for more than CSmax beyond that. Every watcher is called with every lease and the one before.
 
 A table has the partitions and the replicas of its zone when it was created, at most one replica on
 each node; they go round the nodes from the first on, which a scenario may name.
@@ -23,7 +23,7 @@ Watcher = Callable[[Lease | None, Lease], None]
 
 
 class ModelledLeases(Leases):
-    """Leases that compare what they answer, and whom they tell."""
+    """Leases that compare what they answer, and which watchers they call."""
 
     models: ClassVar[Models]
 
@@ -31,7 +31,7 @@ class ModelledLeases(Leases):
         super().__init__(node, restarted=restarted)
         self._since_ts = node.clock.current() if restarted else MIN_TIMESTAMP
         self._last: dict[PartitionId, Lease] = {}
-        self._told: list[tuple[Lease | None, Lease]] = []
+        self._called: list[tuple[Lease | None, Lease]] = []
         self._watching = 0
         self._divergence = self.models.divergence("leases", node.name)
 
@@ -79,21 +79,23 @@ class ModelledLeases(Leases):
     def begin(self, lease: Lease) -> None:
         before = self._last.get(lease.place)
         self._last[lease.place] = lease
-        self._told = []
+        self._called = []
         super().begin(lease)
         if self.of(lease.place) is not lease or len(self.all()) != len(self._last):
             self._divergence.found(f"{lease!r} began, and the last one is {self.of(lease.place)!r}")
-        if self._told != [(before, lease)] * self._watching:
-            self._divergence.found(f"of {lease!r} behind {before!r} it told {self._told!r}")
+        if self._called != [(before, lease)] * self._watching:
+            self._divergence.found(
+                f"of {lease!r} behind {before!r} the watchers had {self._called!r}"
+            )
 
     def watch(self, watcher: Watcher) -> None:
         self._watching += 1
 
-        def told(before: Lease | None, lease: Lease) -> None:
-            self._told.append((before, lease))
+        def called(before: Lease | None, lease: Lease) -> None:
+            self._called.append((before, lease))
             watcher(before, lease)
 
-        super().watch(told)
+        super().watch(called)
 
 
 class PlacementModel:

@@ -56,7 +56,7 @@ class Requests:
 
 
 class ModelledLockWaits(LockWaits):
-    """Acquires locks, and compares which, how often, and whom it probes meanwhile."""
+    """Acquires locks, and compares which, how often, and which coordinators it probes meanwhile."""
 
     models: ClassVar[Models]
 

@@ -192,7 +192,7 @@ class ModelledApplication(Application):
         self._compare_state(f"the snapshot at {state.index}")
         self._compare_leases()
         self._divergence.compare("the results", self.results, self._model.results)
-        self._divergence.compare("who has joined", self.joined, self._model.joined)
+        self._divergence.compare("the nodes that joined", self.joined, self._model.joined)
         self._indexes.reached(self.applied_index)
 
     def restored(self) -> None:
