@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import ClassVar
 
+from ddlsim.cluster.models.disk import Disk, Write
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.raft import Disk, RaftModel, Write
+from ddlsim.cluster.models.raft import RaftModel
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.log import Mark, RaftLog
 from ddlsim.protocol.raft.messages import RaftMessage
