@@ -131,7 +131,7 @@ MULTIPLES: Final[dict[str, tuple[tuple[float, ...], int]]] = {
 leases and recoveries happen within a load."""
 COUNTS: Final[dict[str, tuple[int, ...]]] = {
     "snapshot_entries": (5, 20, 200),
-    "lock_retries": (0, 3, 3, 10),
+    "lock_retries": (0, 3, 3, 3, 3, 10, 10, 10),
     "ddl_attempts": (1, 3, 10, 10),
 }
 SOMETIMES: Final[tuple[tuple[str, float, tuple[float, ...]], ...]] = (

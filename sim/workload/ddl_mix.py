@@ -24,7 +24,7 @@ from ddlsim.workload.statements import ACTIONS, MAKERS, altered, restored
 
 KINDS: Final = (*ACTIONS, *MAKERS)
 TRIES: Final = 20
-RESTORED: Final = 0.6
+RESTORED: Final = 0.9
 """How often a table that clients miss comes back before anything else is done."""
 AGAIN: Final = (
     "drop_constraint",
