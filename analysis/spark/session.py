@@ -16,7 +16,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen
 from typing import TYPE_CHECKING, Any, Final
@@ -85,14 +85,15 @@ def session(
     """A session for a `with` block; raises `NoJavaError` or `BadMasterError`."""
     spark = begin(master, name=name, settings=settings)
     try:
-        yield spark
+        try:
+            yield spark
+        finally:
+            end(spark)  # which fails where the same signal has ended the JVM
     except Exception as error:
         asked = _interrupt_behind(error)
         if asked is None:
             raise
         raise asked from None
-    finally:
-        end(spark)
 
 
 def begin(
@@ -165,7 +166,10 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 
 
 def _cancel_first(spark: Any) -> None:
-    """Cancel Spark's jobs on signals that end the command, as PySpark does for SIGINT."""
+    """Cancel Spark's jobs on signals that end the command, as PySpark does for SIGINT.
+
+    There is nothing to cancel once the session or its JVM has ended: the signal is as without it.
+    """
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         handler = None if number is None else signal.getsignal(number)
@@ -173,7 +177,8 @@ def _cancel_first(spark: Any) -> None:
             continue
 
         def cancelling(got: int, frame: Any, of: Callable[[int, Any], Any] = handler) -> None:
-            spark.sparkContext.cancelAllJobs()
+            with suppress(Exception):
+                spark.sparkContext.cancelAllJobs()
             of(got, frame)
 
         signal.signal(number, cancelling)

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from ddlsim.analysis.sweep import store, until
+from ddlsim.analysis.sweep import store
 from ddlsim.analysis.sweep import sweep as sweeps
 from ddlsim.analysis.sweep.chunks import Tally
 from ddlsim.analysis.sweep.sweep_file import load_sweep
@@ -50,7 +50,7 @@ def execute(options: Options) -> int:
         sweep = structs.replace(sweep, seeds=options.seeds)
     if options.jobs is not None and options.master not in (None, "none"):
         raise InputError("sweep: --jobs is for processes, --master for Spark; keep one of them")
-    targets = [until.read_target(text) for text in options.until]
+    further = further_of(options)
     asked = sweeps.Options(
         directory=options.out,
         command=command_of(options),
@@ -62,7 +62,6 @@ def execute(options: Options) -> int:
         settings=tuple(map(_setting, options.conf)),
         aggregates=options.aggregates,
     )
-    further = until.further(targets, options.out, note) if targets else None
     with Progress(0, KEPT) as progress:
         done = sweeps.carry_out(sweep, asked, Shown(progress), further)
     document = document_of(options.out, done)
@@ -71,6 +70,16 @@ def execute(options: Options) -> int:
     else:
         show(document)
     return 0
+
+
+def further_of(options: Options) -> sweeps.Next | None:
+    """What --until asks for beyond the first round; to import it takes as long as all else."""
+    if not options.until:
+        return None
+    from ddlsim.analysis.sweep import until
+
+    targets = [until.read_target(text) for text in options.until]
+    return until.further(targets, options.out, note)
 
 
 def command_of(options: Options) -> str:

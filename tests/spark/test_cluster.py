@@ -1,7 +1,7 @@
 """A real cluster: a standalone master and a worker on loopback, the package sent to them.
 
-The sweep's driver is killed in the middle and leaves no process, then the executor of the run that
-resumes it, which another one replaces; the rows are those of processes without Spark, bit for bit.
+A sweep on Spark that was terminated is resumed there, and the executor of the run is killed, which
+another one replaces; the rows are those of processes without Spark, bit for bit.
 """
 
 import os
@@ -11,14 +11,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGTERM
 
 import pytest
 
 from ddlsim.analysis.spark import java
 from ddlsim.analysis.spark import session as sessions
 from tests.support.command import ddlsim
-from tests.support.killing import LINUX, struck
+from tests.support.killing import LINUX, assert_ended_by, struck
 from tests.support.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.support.waiting import PATIENCE_S, until
 
@@ -84,7 +84,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]
             log.close()
 
 
-def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
+def test_a_terminated_sweep_on_spark_resumes_on_a_cluster_and_survives_an_executor(
     master: tuple[str, int], tmp_path: Path
 ) -> None:
     address, worker = master
@@ -94,14 +94,15 @@ def test_a_sweep_on_a_cluster_survives_its_driver_and_an_executor(
     conf = [*loopback, "spark.executor.memory=512m", "spark.cores.max=1"]
     conf.append(f"spark.executor.extraJavaOptions={sessions.QUICK_JAVA}")
     on_spark = ("--master", address, *(w for c in conf for w in ("--conf", c)))
-    words = ("sweep", file, "--out", str(out), *on_spark)
+    words = ("sweep", file, "--out", str(out))
     parts = lambda: set(out.glob("parts/part-*.parquet"))  # noqa: E731 - a word for one line
-    with struck(*words) as driver:
-        until(parts, "a sweep's first part", driver.alive)
-        assert driver.end(SIGKILL).code == -SIGKILL
+    with struck(*words, "--master", "local[2]") as driver:
+        until(lambda: len(parts()) > 1, "two parts", driver.alive)
+        ended = driver.end(SIGTERM)
+    assert_ended_by(SIGTERM, ended)
     assert not (out / "rows.parquet").exists()
     before = {part: part.stat().st_mtime_ns for part in parts()}
-    with struck(*words, "--resume") as driver:
+    with struck(*words, *on_spark, "--resume") as driver:
         until(lambda: len(parts()) > len(before), "another part", driver.alive)
         (executor,) = (p for p in children(worker) if EXECUTOR in command_of(p))
         kill(executor)

@@ -30,6 +30,13 @@ class Ended(NamedTuple):
     err: str
 
 
+def assert_ended_by(number: int, ended: Ended) -> None:
+    """By its code and last line; Spark's own workers may complain that their JVM has gone."""
+    assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 128 + number), ended
+    assert "internal error" not in ended.err
+    assert number == signal.SIGKILL or "ddlsim: terminated\n" in ended.err
+
+
 class Struck:
     """A command with pipes for what it says; all that it begins is in its session.
 

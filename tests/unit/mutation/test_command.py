@@ -1,6 +1,7 @@
 """`python -m ddlsim.mutation`: what it prints, how it is interrupted, and how it goes on."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,7 +61,7 @@ def test_options_without_sense_are_exit_2(words: tuple[str, ...]) -> None:
 def test_an_interrupted_campaign_goes_on_to_the_results_of_an_uninterrupted_one(
     tmp_path: Path,
 ) -> None:
-    """That one tries two mutants at once."""
+    """That one tries two mutants at once; its worlds of the survey came in another order."""
     out = tmp_path / "out"
     words = ["--area", "schema", "--sample", "3", "--worlds", "1", "--seeds", "1"]
     alone = [*COMMAND, *words, "--jobs", "1", "--out", str(out)]
@@ -85,7 +86,12 @@ def test_an_interrupted_campaign_goes_on_to_the_results_of_an_uninterrupted_one(
     assert (out / "report.txt").read_text("utf-8") == again.stdout
     found = Store(out).results()
     assert {one.verdict for one in found} == {"killed", "survived"}
-    at_once = ended(*COMMAND, *words, "--jobs", "2", "--json").stdout
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(out / "campaign.json", other)
+    header, *worlds = (out / "worlds.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (other / "worlds.jsonl").write_text("".join([header, *reversed(worlds)]), "utf-8")
+    at_once = ended(*COMMAND, *words, "--jobs", "2", "--out", str(other), "--json").stdout
     assert timeless(msgspec.json.decode(at_once, type=list[Result])) == timeless(found)
 
 

@@ -1,0 +1,55 @@
+"""A signal that ends a command does so whatever has become of Spark; no JVM is begun here."""
+
+import signal
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from ddlsim.analysis.spark import session as sessions
+from ddlsim.cli.signals import EndedError, as_interrupts
+
+
+def fails() -> None:
+    """What PySpark does where the session or its JVM has ended."""
+    raise ConnectionRefusedError("no JVM is there")
+
+
+def works() -> None:
+    """What it does while the JVM is there."""
+
+
+@pytest.mark.parametrize("cancel", [works, fails])
+@pytest.mark.parametrize("stop", [works, fails])
+@pytest.mark.parametrize("when", ["within", "behind"])
+def test_sigterm_is_raised_as_such_whether_or_not_spark_can_be_called(
+    cancel: Callable[[], None],
+    stop: Callable[[], None],
+    when: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cancelled: list[str] = []
+
+    def cancel_all() -> None:
+        cancelled.append("all")
+        cancel()
+
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=cancel_all))
+
+    def begin(master: str, **more: object) -> object:
+        sessions._cancel_first(spark)
+        return spark
+
+    monkeypatch.setattr(sessions, "begin", begin)
+    monkeypatch.setattr(sessions, "end", lambda _spark: stop() if when == "within" else None)
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(EndedError) as ended, as_interrupts():
+            with sessions.session("local[2]"):
+                if when == "within":
+                    signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 143
+    assert cancelled == ["all"]
