@@ -36,19 +36,22 @@ def test_sigterm_is_raised_as_such_whether_or_not_spark_can_be_called(
 
     spark = SimpleNamespace(sparkContext=SimpleNamespace(cancelAllJobs=cancel_all))
 
-    def begin(master: str, **more: object) -> object:
+    def begin(_master: str, **_more: object) -> object:
         sessions._cancel_first(spark)
         return spark
+
+    def terminated() -> None:
+        with sessions.session("local[2]"):
+            if when == "within":
+                signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(sessions, "begin", begin)
     monkeypatch.setattr(sessions, "end", lambda _spark: stop() if when == "within" else None)
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         with pytest.raises(EndedError) as ended, as_interrupts():
-            with sessions.session("local[2]"):
-                if when == "within":
-                    signal.raise_signal(signal.SIGTERM)
-            signal.raise_signal(signal.SIGTERM)
+            terminated()
     finally:
         signal.signal(signal.SIGTERM, before)
     assert ended.value.code == 143

@@ -370,7 +370,7 @@ WAYS = [
     ("smoke", "--mutant no_completeness_wait --seed 0x10"),
     ("smoke", "--set protocol.delay_duration_ms=80 --set network.latency_ms=2"),
     ("smoke", "--trace --strict --all-claims"),
-    ("negative/no_commit_check", "--seeds 0..3"),
+    ("negative/no_commit_check", "--seeds 0..1"),
 ]
 
 

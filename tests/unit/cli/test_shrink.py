@@ -20,6 +20,12 @@ from tests.support.command import Done, ddlsim
 from tests.support.json_schemas import wrong
 from tests.support.shrinking import of_scenario
 
+BROKEN_SWARM = (
+    *("--swarm", "--mutant", "acknowledges_at_once"),
+    *("--set", "workload[0].operations=6", "--set", "workload[0].clients=2"),
+)
+"""Small worlds of a broken design."""
+
 
 @pytest.fixture
 def unexpected(tmp_path: Path) -> str:
@@ -87,8 +93,7 @@ def test_a_shrunk_scenario_says_which_seeds_it_needs(
 
 
 def test_a_history_has_its_own_scenario_seed_and_design(tmp_path: Path) -> None:
-    ddlsim("run", "--swarm", "--seed", "0", "--mutant", "acknowledges_at_once", "--out",
-           str(tmp_path / "found"), "--no-shrink")  # fmt: skip
+    ddlsim("run", *BROKEN_SWARM, "--seed", "0", "--out", str(tmp_path / "found"), "--no-shrink")
     history = str(tmp_path / "found" / "seed-0.jsonl")
     done = ddlsim("shrink", history, "--output", "json", "--runs", "60")
     document = json.loads(done.out)
@@ -197,6 +202,5 @@ def test_of_several_seeds_the_first_violation_is_shrunk(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with patch.object(shrunk, "shrunk_text", noted):
-        ddlsim("run", "--swarm", "--mutant", "acknowledges_at_once", "--seeds", "0..1",
-               "--jobs", "1", "--out", str(out))  # fmt: skip
+        ddlsim("run", *BROKEN_SWARM, "--seeds", "0..1", "--jobs", "1", "--out", str(out))
     assert given == [0]
