@@ -258,5 +258,5 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
 
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
-        run_seeds(job(), range(400), jobs=2, alone_s=0, watch=watch)
+        run_seeds(job(), range(40), jobs=2, alone_s=0, watch=watch)
     until(lambda: not set(multiprocessing.active_children()) - before, "processes to end")
