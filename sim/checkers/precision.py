@@ -27,6 +27,8 @@ from ddlsim.units import Timestamp, physical_ms, show
 
 QUIRK: Final = "quirk"
 AT_THE_PRIMARY: Final = ("arrival", "after-locks")
+ATTEMPTS: Final = 10
+"""How often an implicit transaction is tried."""
 ALLOWED_BY: Final = {
     "by_change_type": harmless_to_older,
     "by_table_version": leaves_rows_alone,
@@ -79,7 +81,7 @@ class Precision:
         for needless, anomaly in chain(bad_rows(case), refused_statements(case)):
             counts[needless.cause] += 1
             yield anomaly
-        yield from _not_tried_again(grounds)
+        yield from _attempts(grounds)
         yield from needless_waits(case)
         yield from needless_stays(grounds)
         case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))
@@ -106,28 +108,47 @@ def _anomaly(tx: Transaction, aborted: TxAborted, needless: Needless) -> Anomaly
     )
 
 
-def _not_tried_again(grounds: Grounds) -> Iterator[Anomaly]:
-    """Implicit transactions that a schema change ended for good at their first attempt.
+def _attempts(grounds: Grounds) -> Iterator[Anomaly]:
+    """Implicit transactions that ended too early or too late [110.flow.8].
 
-    One that has taken as long as a transaction may is not tried again.
+    Their coordinator tries them again, up to `ATTEMPTS` times, where the client could as well, and
+    only there. What has taken as long as a transaction may is not tried again.
     """
     case, limit_us = grounds.case, grounds.limit_us("tx_timeout_ms")
-    begun = {event.tx: event for _, event in case.of(TxBegan)}
+    begun = {event.tx: event for _, event in case.of(TxBegan) if event.implicit}
+    aborts = {event.tx: event for _, event in case.of(TxAborted)}
     for _, failed in case.of(Failed):
         first = begun.get(failed.op)
-        if first is None or not first.implicit or f"{failed.op}r1" in begun:
+        if first is None:
+            continue
+        number = 1
+        while f"{failed.op}r{number}" in begun:
+            number += 1
+        aborted = aborts.get(failed.op if number == 1 else f"{failed.op}r{number - 1}")
+        if aborted is None or aborted.reason != failed.reason or number >= ATTEMPTS:
             continue
         reason = Reason[failed.reason]
-        if limit_us and failed.at_us - first.at_us >= limit_us:
-            continue
-        if reason.is_schema and reason.retriable:
+        in_time = not limit_us or aborted.at_us - first.at_us < limit_us
+        if in_time and reason.retriable:
             yield Anomaly(
                 "not-tried-again",
                 f"the implicit transaction {failed.op} failed with {failed.reason} "
-                f"({reason.sentence}) at its first attempt, and its coordinator tried no other",
+                f"({reason.sentence}) at attempt {number}, and its coordinator tried no other",
                 (first, failed),
                 clauses=("110.flow.8",),
             )
+    for name, again in begun.items():
+        op, _, digits = name.rpartition("r")
+        if op in begun and digits.isdigit():
+            before = aborts.get(op if digits == "1" else f"{op}r{int(digits) - 1}")
+            if int(digits) >= ATTEMPTS or (before and not Reason[before.reason].retriable):
+                yield Anomaly(
+                    "tried-too-often",
+                    f"the implicit transaction {op} was tried again as {name}"
+                    + (f", behind {before.reason}" if before else ""),
+                    (again,),
+                    clauses=("110.flow.8",),
+                )
 
 
 def _looked_up(tx: Transaction, *purposes: str) -> Iterator[SchemaResolved]:
@@ -221,17 +242,17 @@ def _newer_row(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
 
 
 def _no_such_name(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
-    """Nothing of this name at the timestamp of the enlistment, or a view of what is gone."""
-    latest = next(_looked_up(tx, "enlist"), None)
-    if latest is None or latest.name is None:
-        return None
-    named = case.schemas.relations(latest.name, latest.ts)
-    if any(one.kind == "table" for one in named):
-        return Needless(
-            "name-exists",
-            f"there was a table {latest.name!r} at {show(latest.ts)}",
-        )
-    return None
+    """Nothing of this name at the timestamp of an enlistment, or a view of what is gone.
+
+    Operations under way at once look up several names, and one that is missing is enough.
+    """
+    exists: Needless | None = None
+    for looked_up in _looked_up(tx, "enlist"):
+        name, ts = looked_up.name, looked_up.ts
+        if name is None or all(one.kind != "table" for one in case.schemas.relations(name, ts)):
+            return None
+        exists = exists or Needless("name-exists", f"there was a table {name!r} at {show(ts)}")
+    return exists
 
 
 _RULES: Final[dict[str, Callable[[Case, Transaction, TxAborted], Needless | None]]] = {

@@ -9,7 +9,9 @@ from collections import Counter
 from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
 from ddlsim.cluster.models.clock import Merges
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.parts import modelled
+from ddlsim.cluster.models.exchange import Exchange
+from ddlsim.cluster.models.parts import converse, modelled
+from ddlsim.cluster.models.rules import ModelledRules
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.history.world_events import ClockSet
@@ -62,6 +64,10 @@ class Cluster:
         # A mutant that replaces a part is known by what follows from it.
         self._modelled = recorder.recording and plan.mutant is None
         self._parts = modelled(self._models) if self._modelled else parts
+        self._rules = strategy
+        if self._modelled:
+            rules = self._models.divergence("rules", plan.meta_leader)
+            self._rules = ModelledRules(rules).of(strategy)
         self._configure_links()
         for node in plan.nodes:
             self._add_host(node)
@@ -83,25 +89,31 @@ class Cluster:
         if restarted:
             self._open_port(node)
         self._models.starting = node
-        self._watch_clock(node)
+        exchange = self._watched(node)
         server = Server(
             self.ports[node],
-            self._strategy,
+            self._rules,
             self._config,
             self._parts,
             delays=self._delays[node],
             restarted=restarted,
         )
         self.servers[node] = server
+        if exchange is not None:
+            converse(exchange, self._models, server)
         server.start()
 
-    def _watch_clock(self, node: str) -> None:
-        """Compare a node's clock with the messages that it takes; a design may have others."""
-        clock = self.ports[node].clock
-        if self._modelled and type(clock) is HybridClock:
+    def _watched(self, node: str) -> Exchange | None:
+        """The messages of a node, for its models; its clock is compared with those it takes."""
+        if not self._modelled:
+            return None
+        host, port, clock = self.hosts[node], self.ports[node], self.ports[node].clock
+        merges = None
+        if type(clock) is HybridClock:  # a design may have others
             merges = Merges(clock, self.loop, self._models.divergence("clock"))
-            host = self.hosts[node]
-            host.on_taken, host.on_answer = merges.take, merges.take_reply
+        exchange = Exchange(host, port, merges)
+        self._models.at_end.append(exchange.settle)
+        return exchange
 
     def compare_states(self) -> None:
         """Compare what every modelled replica has now."""

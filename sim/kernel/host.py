@@ -13,11 +13,11 @@ of the network: no delay, no loss, no rule; and it times out like any other.
 import re
 from collections.abc import Callable, Coroutine
 from inspect import iscoroutinefunction
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from ddlsim.kernel.channel import Channel, Envelope
 from ddlsim.kernel.clock import PhysicalClock
-from ddlsim.kernel.deadlines import Deadlines
+from ddlsim.kernel.deadlines import Asked, Deadlines
 from ddlsim.kernel.engine import (
     Future,
     Incarnation,
@@ -75,12 +75,24 @@ class _Serving(Task[Any], eq=False, kw_only=True):
             self.host.reply(self.request, value)
 
 
-class Host:
-    """A machine with a name; also an endpoint of the network.
+class Watcher(Protocol):
+    """Sees the messages of a host, in the order of what it does."""
 
-    `on_taken` is called with each payload that a handler has taken, up to its first wait, and
-    `on_answer` with each reply that a request was still waiting for, before its task goes on.
-    """
+    def arrives(self, payload: Any) -> None:
+        """A message has arrived, and its handler has not begun."""
+
+    def taken(self, payload: Any) -> None:
+        """Its handler has run to its end or to its first wait."""
+
+    def replies(self, request: Any, value: Any) -> None:
+        """The host sends the reply to a request."""
+
+    def answered(self, asked: Asked, value: Any) -> None:
+        """A request that was still waiting has its reply, and its task has not gone on."""
+
+
+class Host:
+    """A machine with a name; also an endpoint of the network. `watcher` sees its messages."""
 
     def __init__(self, loop: Loop, network: Network, name: str, clock: PhysicalClock) -> None:
         self.loop = loop
@@ -89,8 +101,7 @@ class Host:
         self.clock = clock
         self.disk: dict[str, Any] = {}
         self.incarnation_number = 1
-        self.on_taken: Callable[[Any], None] | None = None
-        self.on_answer: Callable[[Any], None] | None = None
+        self.watcher: Watcher | None = None
         self._spreads: dict[str, int] = {}
         self._routes: dict[type, dict[str, Channel]] = {}
         self._begin_incarnation()
@@ -162,16 +173,18 @@ class Host:
         if answers is not None:
             waited = not answers.done
             answers.answer(payload)
-            if waited and answers.done and self.on_answer is not None:
-                self.on_answer(payload)
+            if waited and answers.done and self.watcher is not None:
+                self.watcher.answered(answers, payload)
             return
+        if self.watcher is not None:
+            self.watcher.arrives(payload)
         handler = self._handlers.get(type(payload))
         if handler is None:
             self._serve(envelope)
             return
         result = handler(envelope.channel.sender, payload)
-        if self.on_taken is not None:
-            self.on_taken(payload)
+        if self.watcher is not None:
+            self.watcher.taken(payload)
         if result is not None:
             promised = isinstance(result, Future | Coroutine)
             assert not promised, f"{self.name}: a handler returned {result!r}"
@@ -197,13 +210,15 @@ class Host:
             serving = _Serving(coro, incarnation, host=self, request=request)
             incarnation.tasks[serving] = None
             awaited.add_waiter(serving)
-        if self.on_taken is not None:
-            self.on_taken(request.payload)
+        if self.watcher is not None:
+            self.watcher.taken(request.payload)
 
     def reply(self, request: Envelope, value: Any) -> None:
         """Answer under the request's label, so that each reply's delay is its own as well."""
         asked = request.asks
         if asked is not None and self.incarnation.alive:
+            if self.watcher is not None:
+                self.watcher.replies(request.payload, value)
             back = request.channel.replies
             channel = back.get(type(value)) or self._open_reply(request.channel, type(value))
             self.network.transmit(channel, value, request.label, None, asked)
@@ -255,6 +270,7 @@ class Host:
             asked = [task.request for task in incarnation.tasks if type(task) is _Serving]
             asked += [item.envelope for item in incarnation.postponed if type(item) is _Delivery]
             incarnation.end("crash")
+            self.watcher = None
             for request in asked:
                 self._refuse(request)
             for deadlines in self._deadlines.values():

@@ -1,25 +1,34 @@
 """The parts of a node together with their models."""
 
+from ddlsim.cluster.models.catalog import ModelledCatalog
+from ddlsim.cluster.models.coordinator import CoordinatorModel
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.driver import ModelledDriver
+from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.group import ModelledGroup
 from ddlsim.cluster.models.leases import ModelledLeases, ModelledPlacement
 from ddlsim.cluster.models.lock_waits import ModelledLockWaits
 from ddlsim.cluster.models.locks import ModelledLocks
 from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.cluster.models.meta import ModelledApplication
+from ddlsim.cluster.models.operations import ModelledExecutor, ModelledReplica
+from ddlsim.cluster.models.participant import ModelledParticipant
 from ddlsim.cluster.models.partition import ModelledPartition
 from ddlsim.cluster.models.readers import ModelledReaders
 from ddlsim.cluster.models.replicas import ModelledReplicas
-from ddlsim.cluster.models.safe_time import ModelledSync, ModelledTicker
-from ddlsim.protocol.server import Parts
+from ddlsim.cluster.models.rules import DatedSync
+from ddlsim.cluster.models.safe_time import ModelledTicker
+from ddlsim.protocol.server import Parts, Server
 
 
 def modelled(models: Models) -> Parts:
     """Parts that compare themselves with the models of a cluster."""
     of_cluster = {"models": models}
+    participant = type("Participant", (ModelledParticipant,), of_cluster)
+    parts = {"participant_class": participant, "executor_class": ModelledExecutor}
     return Parts(
         lock_waits=type("LockWaits", (ModelledLockWaits,), of_cluster),
+        catalog=type("Catalog", (ModelledCatalog,), of_cluster),
         locks=type("Locks", (ModelledLocks,), of_cluster),
         application=type("Application", (ModelledApplication,), of_cluster),
         driver=type("Driver", (ModelledDriver,), of_cluster),
@@ -29,7 +38,27 @@ def modelled(models: Models) -> Parts:
         member=type("Member", (ModelledMember,), of_cluster),
         readers=type("Readers", (ModelledReaders,), of_cluster),
         replicas=type("ReplicaManager", (ModelledReplicas,), of_cluster),
-        sync=type("SchemaSync", (ModelledSync,), of_cluster),
+        sync=type("SchemaSync", (DatedSync,), of_cluster),
         ticker=type("SafeTimeTicker", (ModelledTicker,), of_cluster),
         partition=type("Partition", (ModelledPartition,), of_cluster),
+        replica=type("Replica", (ModelledReplica,), {**of_cluster, **parts}),
+    )
+
+
+def converse(exchange: Exchange, models: Models, server: Server) -> None:
+    """Compare the messages of a server with the models of its conversations."""
+    replica, participant = server.replica, server.replica.participant
+    assert isinstance(replica, ModelledReplica), replica
+    replica.begin()
+    assert isinstance(participant, ModelledParticipant), participant
+    participant.listen(exchange, lambda: server.metastorage.group.leader)
+    CoordinatorModel(
+        exchange,
+        models.divergence("coordinator"),
+        server.coordinator.strategy,
+        server.leases,
+        server.node.settings,
+        models.loop,
+        server.node.clock,
+        participant.begun_cleaning,
     )

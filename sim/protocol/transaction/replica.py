@@ -68,6 +68,8 @@ class Replica:
 
     participant_class: ClassVar[type[Participant]] = Participant
     """The class that commits, aborts and recovers transactions there."""
+    executor_class: ClassVar[type[Executor]] = Executor
+    """The class that reads and writes rows there."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class Replica:
         self.replicas = replicas
         self.leases = leases
         self._metastorage_leader = metastorage_leader
-        self.executor = Executor(node, strategy, sync, replicas)
+        self.executor = self.executor_class(node, strategy, sync, replicas)
         self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
         self.constraints = constraints_class(node, self.executor, locks)
         probe = self.participant.probe_coordinator

@@ -14,7 +14,7 @@ from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import ClientOperation, Operate, Operated
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.replica_messages import Read
-from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.protocol.transaction_record import ABORTED, Enlistment, Transaction
 from ddlsim.protocol.waiting import spawned
 from ddlsim.units import US_PER_MS, Micros
 
@@ -52,7 +52,13 @@ class Router:
             lease = self.leases.valid_at(place, self.node.clock.current())
             if lease is None:
                 later = self._ask_later(
-                    tx, request, enlistment, place, one_phase=one_phase, lookups=lookups
+                    tx,
+                    request,
+                    enlistment,
+                    place,
+                    one_phase=one_phase,
+                    again=again,
+                    lookups=lookups,
                 )
                 return spawned(self.node, later)
             tx.touched(place, lease)
@@ -68,9 +74,13 @@ class Router:
         place: PartitionId,
         *,
         one_phase: bool,
+        again: bool,
         lookups: tuple[IndexKey, ...],
     ) -> Answered:
-        """Wait for a primary, up to the time limit of an operation, then send."""
+        """Wait for a primary, up to the time limit of an operation, then send.
+
+        A transaction that was aborted meanwhile has been cleaned up: it may use nothing more.
+        """
         node = self.node
         node.probe("primary-awaited")
         until_us = node.watch.now_us + node.settings.operation_timeout_us
@@ -79,8 +89,11 @@ class Router:
             if node.watch.now_us >= until_us:
                 return Reason.PRIMARY_MISSING
             await node.sleep(node.settings.retry_us)
-            lease = tx.participants.get(place) or self.leases.valid_at(place, node.clock.current())
-        if place not in tx.participants:
+            if tx.state is ABORTED:
+                return tx.reason or Reason.TX_FINISHED
+            lease = None if again else tx.participants.get(place)
+            lease = lease or self.leases.valid_at(place, node.clock.current())
+        if again or place not in tx.participants:
             tx.touched(place, lease)
         return await self._ask(
             tx, request, enlistment, place, lease, one_phase=one_phase, lookups=lookups

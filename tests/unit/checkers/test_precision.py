@@ -144,22 +144,32 @@ def test_a_needless_abort_breaks_the_claim() -> None:
         assert verdict.outcome.word == outcome
 
 
-def implicit(*labels: str, reason: str = "SCHEMA_CHANGED") -> Story:
-    """The client hears of a failure after these attempts."""
+def implicit(*reasons: str) -> Story:
+    """Attempts that were aborted for these reasons; the client hears of the last one."""
     story = Story()
-    for at, label in enumerate(labels):
-        story.add(10 + at, TxBegan, label, "n1", ts(10 + at), True)
-    story.add(20, Failed, "c", "w", reason)
+    for number, reason in enumerate(reasons):
+        label = f"w{f'r{number}' if number else ''}"
+        story.add(10 + number, TxBegan, label, "n1", ts(10 + number), True)
+        story.abort(label, 10 + number, reason)
+    story.add(30, Failed, "c", "w", reasons[-1])
     return story
 
 
-def test_an_implicit_transaction_is_tried_again_before_its_client_hears_of_a_change() -> None:
+def tried(*reasons: str) -> list[str]:
+    return [kind for kind in kinds(implicit(*reasons)) if "tried" in kind]
+
+
+@pytest.mark.parametrize("reason", ["SCHEMA_CHANGED", "LOCK_CONFLICT", "PRIMARY_EXPIRED"])
+def test_an_implicit_transaction_is_tried_ten_times(reason: str) -> None:
     """[110.flow.8]"""
-    assert kinds(implicit("w")) == ["not-tried-again"]
-    assert kinds(implicit("w", "wr1")) == []
-    assert kinds(implicit("other")) == []
+    for attempts in range(1, 10):
+        assert tried(*[reason] * attempts) == ["not-tried-again"]
+    assert tried(*[reason] * 10) == []
+    assert tried(*[reason] * 11) == ["tried-too-often"]
 
 
-@pytest.mark.parametrize("reason", ["LOCK_CONFLICT", "TABLE_NOT_FOUND", "BAD_ROW"])
-def test_reasons_without_a_retry_need_no_second_attempt(reason: str) -> None:
-    assert kinds(implicit("w", reason=reason)) == []
+@pytest.mark.parametrize("reason", ["TABLE_NOT_FOUND", "BAD_ROW", "CHECK_VIOLATED"])
+def test_a_final_reason_allows_no_other_attempt(reason: str) -> None:
+    assert tried(reason) == []
+    assert tried("SCHEMA_CHANGED", reason) == []
+    assert tried(reason, reason) == ["tried-too-often"]

@@ -22,8 +22,10 @@ from ddlsim.model.reasons import Reason
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan
+from ddlsim.protocol.design import failure_rules, flows, schema_rules
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.messages import Answer, NotPrimary
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
@@ -35,8 +37,14 @@ from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.messages import AppendEntries, AppendReply, VoteReply
 from ddlsim.protocol.raft.replication import Replication
 from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.transaction import replica
+from ddlsim.protocol.transaction.commit import TransactionCompletion
+from ddlsim.protocol.transaction.coordinator import Coordinator
+from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import LockTable, X
+from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.units import Timestamp
 
@@ -126,6 +134,83 @@ def keep_all(method: Any) -> Callable[..., None]:
         self.intents = intents
 
     return planted
+
+
+def answer_all(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, sender: str, request: Any) -> Answer:
+        await method(self, sender, request)
+        return Answer(self.node.clock.now())
+
+    return planted
+
+
+def forget_partitions(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, tx: Any, reason: Any) -> Any:
+        tx.participants = {}
+        return method(self, tx, reason)
+
+    return planted
+
+
+def fix_early(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, tx: Any) -> Any:
+        reason = await method(self, tx)
+        tx.commit_ts = tx.id.begin_ts
+        return reason
+
+    return planted
+
+
+def only_release(_method: Any) -> Callable[..., Any]:
+    def planted(self: Any, tx: Any, _commit_ts: Any, _places: Any) -> list[Any]:
+        self.release(tx)
+        return []
+
+    return planted
+
+
+def send_nothing(_method: Any) -> Callable[..., None]:
+    return lambda self, _local, tx, _outcome: self.release(tx)
+
+
+def refuse_all(_method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, _sender: str, request: Any) -> NotPrimary:
+        self.node.clock.update(request.sent_ts)
+        return NotPrimary(self.node.clock.now())
+
+    return planted
+
+
+def as_another(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, request: Any, local: Any) -> Any:
+        other = TxId(request.tx.begin_ts, request.tx.ordinal, "another")
+        return method(self, replace(request, tx=other), local)
+
+    return planted
+
+
+def same_schema(_method: Any) -> Callable[..., Any]:
+    return lambda _self, _object_id, initial, *_: (initial, None)
+
+
+def one_earlier(method: Any) -> Callable[..., Any]:
+    return lambda self, ts: method(self, Timestamp(ts - 1))
+
+
+def first_only(method: Any) -> Callable[..., Any]:
+    return lambda self, object_id, after, ts: method(self, object_id, after, ts)[:1]
+
+
+def newest_only(_method: Any) -> Callable[..., Any]:
+    return lambda self, object_id, _version: self.latest().by_id(object_id)
+
+
+def next_one(method: Any) -> Callable[..., Any]:
+    return lambda self, object_id, version: method(self, object_id, version + 1)
+
+
+def refuse_early(method: Any) -> Callable[..., bool]:
+    return lambda local, request, op_ts: method(local, request, Timestamp(op_ts + (20 << 16)))
 
 
 def never_merge(_method: Any) -> Callable[..., None]:
@@ -273,7 +358,46 @@ PLANTED: dict[str, tuple[type, str, Callable[[Any], Any], str]] = {
     "probes no coordinator": (LockWaits, "_probe_blockers", nothing, "lock waits"),
     "shows another version": (Readers, "_seen", older_version, "readers"),
     "reads too early": (Readers, "_complete", without_waiting, "readers"),
+    "answers every commit": (Coordinator, "commit", answer_all, "coordinator"),
+    "cleans up nothing": (TransactionCompletion, "abort", forget_partitions, "coordinator"),
+    "commits at its begin": (TransactionCompletion, "_fix_commit_ts", fix_early, "coordinator"),
+    "confirms and ends nothing": (Participant, "_begin_cleaning", only_release, "participant"),
+    "sends no outcome": (Participant, "_send_outcome", send_nothing, "participant"),
+    "refuses every recovery": (Participant, "recover", refuse_all, "participant"),
+    "reads what is committed": (Executor, "seen", as_another, "operations"),
+    "executes on any schema": (replica.Replica, "_judged", same_schema, "operations"),
+    "refuses before the end of a lease": (replica, "serves", refuse_early, "operations"),
+    "looks up one earlier": (Catalog, "at", one_earlier, "catalog"),
+    "takes one step for all": (Catalog, "steps", first_only, "catalog"),
+    "forgets definitions": (Catalog, "definition", newest_only, "catalog"),
+    "takes the next activation": (Catalog, "activation_of_object", next_one, "catalog"),
 }
+
+
+def in_three(attempts: int) -> bool:
+    return attempts < 3
+
+
+async def look_up_at_once(sync: Any, op_ts: Timestamp) -> Any:
+    return sync.catalog.at(op_ts)
+
+
+def later_versions_too(client_version: int, enlist_version: int) -> bool:
+    return client_version >= enlist_version
+
+
+RULES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "tries thrice": (failure_rules.up_to_ten_times, in_three),
+    "does not wait": (flows.wait_then_look_up, look_up_at_once),
+    "takes later rows": (schema_rules.must_equal_enlisted, later_versions_too),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_planted_rule_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, fault = RULES[name]
+    monkeypatch.setattr(rule, "__code__", fault.__code__)
+    assert first_part(monkeypatch) == "rules"
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -1,0 +1,455 @@
+"""The model of a coordinator: what a transaction must have sent and been answered, step by step.
+
+From protocol.md, sections 3 and 4, by messages alone:
+
+* An operation goes to a partition as its client asked for it, under the version that the
+  transaction used the table with first [110.flow.2, 110.flow.3], under the lease that it used the
+  partition with first, and only while the transaction is open.
+* A commit is sent to the first partition that it used. It names all of them, and every version;
+  every operation was answered without a refusal before, every write replicated, commit_ts is above
+  each op_ts [110.x.2] and below the end of each lease. It is sent again as it was, ever later.
+* A client is answered that its transaction has committed once an outcome says so, and otherwise
+  that it has not. Rows are those of the primaries. An operation that got no answer took its time.
+* A transaction that has not committed is cleaned up in every partition that it used, at once.
+* A state that is requested agrees with what the transaction does before and after.
+"""
+
+from typing import Any, Final
+
+from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.exchange import Exchange, Sent
+from ddlsim.kernel.deadlines import Asked
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.hlc import HybridClock
+from ddlsim.model.reasons import Reason
+from ddlsim.model.settings import Settings
+from ddlsim.protocol.ids import PartitionId, TxId
+from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.protocol.messages import (
+    Answer,
+    Cleanup,
+    ClientCommit,
+    ClientOperation,
+    ClientRollback,
+    Finish,
+    Finished,
+    Mismatch,
+    Operate,
+    Operated,
+    Refusal,
+)
+from ddlsim.protocol.replica_messages import Fate, Read, Replicated, TxState, TxStateRequest
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS
+
+WITHOUT: Final = ("stamp_at_once", "new_decision", "whatever_the_lease")
+"""Rules of designs that leave out what the documents demand of a commit."""
+
+
+WRITES: Final = ("put", "delete", "insert", "replace", "update")
+
+
+class Open:
+    """A transaction, as its messages show it."""
+
+    def __init__(self, tx: TxId) -> None:
+        self.id = tx
+        self.leases: dict[PartitionId, Lease] = {}
+        self.versions: dict[int, int] = {}
+        self.waiting: dict[Asked, None] = {}
+        self.early: dict[str, None] = {}
+        self.replicated: dict[str, Reason | None] = {}
+        self.last_op_ts = MIN_TIMESTAMP
+        self.failed = False
+        self.reasons: dict[Reason, None] = {}
+        self.one_phase = False
+        self.finish: Sent | None = None
+        self.committed = False
+        self.aborted = False
+        self.wrote = False
+        self.pending_ts = MIN_TIMESTAMP
+
+
+class Operation:
+    """A client's operation, and what was answered to it."""
+
+    def __init__(self, request: ClientOperation, at_us: int) -> None:
+        self.request = request
+        self.at_us = at_us
+        self.of: dict[str, Open] = {}
+        self.rows: dict[int, tuple[Any, ...]] = {}
+        self.reasons: dict[Reason, None] = {}
+        self.asked: dict[Asked, Sent] = {}
+        self.unanswered = False
+
+
+class CoordinatorModel:
+    """The open transactions of a node, and what its messages must be."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        divergence: Divergence,
+        strategy: Strategy,
+        leases: Leases,
+        settings: Settings,
+        loop: Loop,
+        clock: HybridClock,
+        cleaned: dict[TxId, dict[PartitionId, None]],
+    ) -> None:
+        """`cleaned` are the partitions where the node has begun to clean up, by transaction."""
+        self._exchange = exchange
+        self._divergence = divergence
+        self._leases = leases
+        self._settings = settings
+        self._loop = loop
+        self._clock = clock
+        self._cleaned = cleaned
+        self._refused: dict[str, dict[Reason, None]] = {}
+        self._operations: dict[str, Operation] = {}
+        self._open: dict[str, Open] = {}
+        self._committing: dict[str, None] = {}
+        left_out = [
+            rule.__name__ in WITHOUT
+            for rule in (
+                strategy.before_commit_ts,
+                strategy.repeated_commit_ts,
+                strategy.commit_lease,
+            )
+        ]
+        self._waits, self._repeats, self._leased = (not one for one in left_out)
+        self._judges = strategy.validate_at_finish is None
+        self._once = strategy.enlist.__name__ == "enlist_once"
+        self._unlocks = getattr(strategy.judges_commit, "__name__", "") != "judge_every_commit"
+        self._listen()
+
+    def _listen(self) -> None:
+        exchange = self._exchange
+        arrival, request = exchange.on_arrival, exchange.on_request
+        arrival.setdefault(ClientOperation, []).append(self._operation)
+        arrival.setdefault(ClientCommit, []).append(self._commit)
+        arrival.setdefault(Replicated, []).append(self._replicated)
+        request.setdefault(Operate, []).append(self._operate)
+        request.setdefault(Read, []).append(self._read)
+        request.setdefault(Finish, []).append(self._finish)
+        request.setdefault(Cleanup, []).append(self._cleanup)
+        exchange.on_answer.setdefault(Operate, []).append(self._operated)
+        exchange.on_answer.setdefault(Read, []).append(self._was_read)
+        exchange.on_answer.setdefault(Finish, []).append(self._finished)
+        reply = exchange.on_reply
+        reply.setdefault(ClientOperation, []).append(self._answer)
+        reply.setdefault(ClientCommit, []).append(self._answer_commit)
+        reply.setdefault(ClientRollback, []).append(self._answer_rollback)
+        reply.setdefault(TxStateRequest, []).append(self._state)
+
+    def _wrong(self, what: str) -> None:
+        self._divergence.found(what)
+
+    # --- operations -------------------------------------------------------------------------------
+
+    def _operation(self, request: ClientOperation) -> None:
+        before = self._operations.get(request.op)
+        found = self._operations[request.op] = Operation(request, self._loop.now_us)
+        if before is not None and request.implicit:
+            found.of = before.of
+
+    def _operate(self, asked: Asked, sent: Sent) -> None:
+        message: Operate = sent.message
+        operation = self._operations.get(message.op)
+        if operation is None:
+            self._wrong(f"{message.op} is sent to a primary, and its client does not wait for it")
+            return
+        request, tx = operation.request, self._open.get(message.tx.label)
+        if tx is None:
+            tx = self._open[message.tx.label] = Open(message.tx)
+        operation.of[message.tx.label] = tx
+        operation.asked[asked] = sent
+        tx.waiting[asked] = None
+        tx.one_phase = tx.one_phase or message.one_phase
+        tx.wrote = tx.wrote or message.action in WRITES
+        if tx.id != message.tx or tx.committed or tx.aborted or (tx.finish and self._waits):
+            self._wrong(f"{message.op} is sent for {tx.id.label}, which is over")
+        is_lookup = message.action == "lookup"
+        as_asked = is_lookup or (message.action == request.action and message.row == request.row)
+        if not as_asked or (message.key, message.sets, message.strict) != (
+            request.key,
+            request.sets,
+            request.strict,
+        ):
+            self._wrong(f"{message.op} is sent as another operation than its client's")
+        self._compare_lease(tx, sent)
+        for object_id, version in (*message.views, (message.table_id, message.initial)):
+            if tx.versions.setdefault(object_id, version) != version and self._once:
+                self._wrong(
+                    f"{message.op} is sent under version {version} of object {object_id}, "
+                    f"which {tx.id.label} has used under {tx.versions[object_id]}"
+                )
+        if sent.wait_us != self._settings.operation_timeout_us:
+            self._wrong(f"{message.op} waits for {sent.wait_us} us for a primary")
+
+    def _compare_lease(self, tx: Open, sent: Sent) -> None:
+        message: Operate = sent.message
+        place = (message.table_id, message.partition)
+        known = tx.leases.get(place)
+        if known is None or message.one_phase:
+            lease = self._leases.of(place)
+            if lease is None or lease.start_ts != message.lease_start:
+                self._wrong(f"{message.op} names a lease of {place} that is not the present one")
+                return
+            known = tx.leases[place] = lease
+        if (known.holder, known.start_ts) != (sent.to, message.lease_start):
+            self._wrong(f"{message.op} is sent to {sent.to} and not under {tx.id.label}'s lease")
+        if message.commit_place != next(iter(tx.leases)):
+            self._wrong(f"{message.op} names {message.commit_place} as commit partition")
+
+    def _operated(self, asked: Asked, sent: Sent, value: Any) -> None:
+        message: Operate = sent.message
+        tx, operation = self._open[message.tx.label], self._operations.get(message.op)
+        tx.waiting.pop(asked, None)
+        if operation is not None:
+            operation.asked.pop(asked, None)
+        if not isinstance(value, Operated):
+            if operation is not None:
+                operation.unanswered = True
+            tx.failed = tx.failed or not message.one_phase
+            return
+        if value.reason is not None:
+            tx.failed = tx.failed or not message.one_phase
+            tx.reasons[value.reason] = None
+            if operation is not None:
+                operation.reasons[value.reason] = None
+            return
+        if value.commit_ts is not None:
+            tx.committed = True
+        tx.last_op_ts = max(tx.last_op_ts, value.op_ts)
+        if not value.replicated and message.op not in tx.replicated:
+            tx.early[message.op] = None
+        if operation is not None and message.action != "lookup":
+            operation.rows[message.partition] = value.rows
+
+    def _replicated(self, report: Replicated) -> None:
+        tx = self._open.get(report.tx.label)
+        if tx is not None:
+            tx.replicated[report.op] = report.reason
+            if report.reason is not None:
+                tx.reasons[report.reason] = None
+            tx.early.pop(report.op, None)
+
+    def _read(self, asked: Asked, sent: Sent) -> None:
+        operation = self._operations.get(sent.message.op)
+        if operation is not None:
+            operation.asked[asked] = sent
+        if sent.message.read_ts > sent.message.sent_ts:
+            self._wrong(f"{sent.message.op} reads at {sent.message.read_ts}, which is to come")
+        if sent.wait_us != self._settings.read_resend_ms * US_PER_MS:
+            self._wrong(f"{sent.message.op} waits for {sent.wait_us} us for a replica")
+
+    def _was_read(self, asked: Asked, sent: Sent, value: Any) -> None:
+        operation = self._operations.get(sent.message.op)
+        if operation is None:
+            return
+        operation.asked.pop(asked, None)
+        if isinstance(value, Operated):
+            if value.reason is not None:
+                operation.reasons[value.reason] = None
+            operation.rows[sent.message.partition] = value.rows
+
+    # --- the commit -------------------------------------------------------------------------------
+
+    def _commit(self, request: ClientCommit) -> None:
+        self._committing[request.tx] = None
+
+    def _finish(self, _asked: Asked, sent: Sent) -> None:
+        message: Finish = sent.message
+        label = message.tx.label
+        tx = self._open.get(label)
+        if tx is None or not tx.leases:
+            self._wrong(f"the outcome of {label} is sent, which has used no partition")
+            return
+        before, tx.finish = tx.finish, sent
+        lease = self._leases.of(message.place)
+        if lease is None or lease.holder != sent.to:
+            self._wrong(f"the outcome of {label} is sent to {sent.to}, not the primary")
+        if before is not None:
+            self._compare_again(before, sent)
+            return
+        if tx.aborted or tx.committed:
+            self._wrong(f"the outcome of {label} is sent, which is over")
+        if tx.failed and not tx.one_phase:
+            self._wrong(f"{label} commits, and an operation of it has failed")
+        places = tuple(tx.leases)
+        if message.place != places[0] or set(message.participants) != set(places):
+            self._wrong(f"{label} commits in {message.participants} and has used {places}")
+        if self._judges and self._waits and self._once:
+            tables = {object_id: version for object_id, version, _ in message.tables}
+            if any(tables.get(one) != version for one, version in tx.versions.items()):
+                self._wrong(f"{label} commits by {tables} and has used {tx.versions}")
+        if sent.wait_us != self._settings.resend_us:
+            self._wrong(f"the outcome of {label} waits for {sent.wait_us} us first")
+        self._compare_commit_ts(tx, message)
+
+    def _compare_commit_ts(self, tx: Open, message: Finish) -> None:
+        label, commit_ts = tx.id.label, message.commit_ts
+        if commit_ts is None:
+            self._wrong(f"an abort of {label} is sent")
+            return
+        lost = [op for op, reason in tx.replicated.items() if reason is not None]
+        if tx.early or lost:
+            self._wrong(f"{label} commits, and {[*tx.early, *lost]} is not replicated")
+        if self._waits and (tx.waiting or commit_ts <= tx.last_op_ts):
+            self._wrong(f"{label} commits at {commit_ts}, and its last op_ts is {tx.last_op_ts}")
+        if commit_ts <= tx.pending_ts:
+            self._wrong(f"{label} commits at {commit_ts}, and was pending at {tx.pending_ts}")
+        for place, token in tx.leases.items():
+            lease = self._leases.of(place)
+            lasts = lease if lease is not None and lease.start_ts == token.start_ts else token
+            if self._leased and commit_ts >= lasts.expiration_ts:
+                self._wrong(f"{label} commits at {commit_ts}, when its lease of {place} is over")
+
+    def _compare_again(self, before: Sent, sent: Sent) -> None:
+        """A request that is sent again: as it was, and waited for twice as long."""
+        old, new, label = before.message, sent.message, sent.message.tx.label
+        if self._repeats and old.commit_ts != new.commit_ts:
+            self._wrong(f"{label} is sent again with another commit_ts")
+        if (old.participants, old.tables) != (new.participants, new.tables):
+            self._wrong(f"{label} is sent again with other participants or versions")
+        longest_us = max(self._settings.operation_timeout_us, self._settings.resend_us)
+        if sent.wait_us != min(2 * before.wait_us, longest_us):
+            self._wrong(f"the outcome of {label} waits {sent.wait_us} us behind {before.wait_us}")
+
+    def _finished(self, _asked: Asked, sent: Sent, value: Any) -> None:
+        tx = self._open[sent.message.tx.label]
+        if isinstance(value, Finished):
+            tx.committed = value.commit_ts is not None
+            tx.failed = not tx.committed
+
+    def _cleanup(self, _asked: Asked, sent: Sent) -> None:
+        message: Cleanup = sent.message
+        tx = self._open.get(message.tx.label)
+        if tx is None or tx.id != message.tx:
+            return
+        if message.commit_ts is None and not tx.committed and (not tx.finish or tx.failed):
+            tx.aborted = True
+
+    # --- answers to clients -----------------------------------------------------------------------
+
+    def _answer(self, request: ClientOperation, value: Any) -> None:
+        operation = self._operations.get(request.op)
+        if operation is None or isinstance(value, Mismatch):
+            return
+        del self._operations[request.op]
+        if isinstance(value, Answer):
+            self._compare_answer(operation, value)
+            if not request.implicit:
+                return
+        elif isinstance(value, Refusal):
+            self._compare_refusal(operation, value)
+        for label, tx in operation.of.items():
+            if label not in self._committing and not tx.committed:
+                self._owe_cleanup(tx)
+
+    def _compare_answer(self, operation: Operation, value: Answer) -> None:
+        op = operation.request.op
+        label, now = value.tx or operation.request.tx, self._loop.now_us
+        for sent in operation.asked.values():
+            in_time = now < sent.at_us + sent.wait_us and sent.message.tx.label == label
+            if in_time and isinstance(sent.message, Operate):
+                self._wrong(f"{op} was answered before {sent.to} had answered")
+        tx = self._open.get(label)
+        if operation.request.implicit and tx is not None:
+            if tx.leases and not (tx.committed or self._is_unlocked(tx)):
+                self._wrong(f"{op} was answered, and its transaction {label} has not committed")
+        elif operation.reasons or operation.unanswered:
+            self._wrong(f"{op} was answered, and a partition had refused it or was silent")
+        if operation.request.implicit and len(operation.of) > 1:
+            return  # the rows of an earlier attempt do not count
+        rows = [row for number in sorted(operation.rows) for row in operation.rows[number]]
+        if operation.request.action in ("get", "scan") and list(value.rows) != rows:
+            self._wrong(f"{op} was answered with {value.rows!r}, and the replicas had {rows!r}")
+
+    def _compare_refusal(self, operation: Operation, value: Refusal) -> None:
+        op, now, reason = operation.request.op, self._loop.now_us, value.reason
+        early = now - operation.at_us < self._settings.operation_timeout_us
+        before = self._refused.setdefault(operation.request.tx, {})
+        if reason in before:
+            return  # the transaction is over for this reason
+        before[reason] = None
+        over = any(now >= sent.at_us + sent.wait_us for sent in operation.asked.values())
+        silent = over or operation.unanswered
+        if reason is Reason.NODE_UNREACHABLE and early and not silent:
+            self._wrong(f"{op} was refused as unreachable, and nothing was silent")
+        if reason is Reason.PRIMARY_MISSING and early and reason not in operation.reasons:
+            self._wrong(f"{op} was refused after {now - operation.at_us} us without a primary")
+
+    def _answer_commit(self, request: ClientCommit, value: Any) -> None:
+        self._committing.pop(request.tx, None)
+        tx = self._open.get(request.tx)
+        if tx is None:
+            return
+        if isinstance(value, Answer):
+            if tx.failed or not (tx.committed or self._is_unlocked(tx)):
+                self._wrong(f"{request.tx} was answered as committed, and no outcome says so")
+            elif not tx.committed:
+                self._owe_cleanup(tx)
+            return
+        if tx.committed:
+            self._wrong(f"{request.tx} was refused, and has committed")
+        elif value.reason is Reason.PRIMARY_EXPIRED and not self._may_have_expired(tx):
+            self._wrong(f"{request.tx} was refused, and no lease of it is over")
+        else:
+            self._owe_cleanup(tx)
+
+    def _may_have_expired(self, tx: Open) -> bool:
+        """Whether a primary said so, or a lease of the transaction has moved or is over."""
+        now_ts = self._clock.current()
+        known = [(token, self._leases.of(place)) for place, token in tx.leases.items()]
+        return Reason.PRIMARY_EXPIRED in tx.reasons or any(
+            lease is None or lease.start_ts != token.start_ts or lease.expiration_ts <= now_ts
+            for token, lease in known
+        )
+
+    def _is_unlocked(self, tx: Open) -> bool:
+        """Whether a design commits it without an outcome: it has written nothing."""
+        return self._unlocks and not (tx.wrote or tx.finish or tx.aborted)
+
+    def _answer_rollback(self, request: ClientRollback, value: Any) -> None:
+        tx = self._open.get(request.tx)
+        if isinstance(value, Answer) and tx is not None and not (tx.committed or tx.finish):
+            self._owe_cleanup(tx)
+
+    def _owe_cleanup(self, tx: Open) -> None:
+        """An aborted transaction is cleaned up in every partition that it has used."""
+        used = list(tx.leases)
+
+        def compare() -> None:
+            cleaned = self._cleaned.get(tx.id, {})
+            left = [place for place in used if place not in cleaned]
+            if left:
+                self._wrong(f"{tx.id.label} is over, and {left} is not cleaned up")
+
+        if used:
+            self._exchange.owe(compare)
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def _state(self, request: TxStateRequest, value: TxState) -> None:
+        tx, label, fate = self._open.get(request.tx.label), request.tx.label, value.state
+        if tx is None or tx.id != request.tx:
+            if fate in (Fate.PENDING, Fate.DECIDING):
+                return  # it has begun, and used no partition
+            if fate is Fate.ABORTED:
+                self._wrong(f"{label} was never here, and its state is {fate}")
+            return
+        read_ts = request.read_ts
+        if tx.committed and fate is not Fate.UNKNOWN:
+            if not (tx.one_phase or tx.finish is None or fate is Fate.DECIDING):
+                self._wrong(f"{label} has committed, and its state is {fate}")
+        elif fate is Fate.ABORTED and (tx.finish and not tx.failed):
+            self._wrong(f"{label} waits for its outcome, and its state is {fate}")
+        elif fate is Fate.PENDING and read_ts is not None:
+            finish_ts = None if tx.finish is None else tx.finish.message.commit_ts
+            if finish_ts is not None and finish_ts <= read_ts:
+                self._wrong(f"{label} commits at {finish_ts}, and its state at {read_ts} is {fate}")
+            tx.pending_ts = max(tx.pending_ts, read_ts)
+        elif fate is Fate.UNKNOWN and not (tx.aborted or tx.failed or tx.committed):
+            self._wrong(f"{label} is open, and its state is {fate}")

@@ -1,0 +1,218 @@
+"""The model of operations at a primary: what lets them run, what they see, why they are refused.
+
+From protocol.md, sections 3 and 4: an operation runs under the lease that it names, which is the
+present one; with its locks; under the version that holds at its op_ts [110.valid.2]; once for each
+lease, however often its message comes. It sees its transaction's own writes, and else the newest
+committed version of each row, or that of its read_ts; a row of a newer schema aborts it [110.back].
+"""
+
+from typing import ClassVar
+
+from ddlsim.cluster.models.catalog import ModelledCatalog
+from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.partition.replica_manager import LocalReplica
+from ddlsim.protocol.replica_messages import Read
+from ddlsim.protocol.transaction.execution import Executor, Found
+from ddlsim.protocol.transaction.locks import IX, Resource, S, X
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.units import Timestamp
+
+
+class ModelledExecutor(Executor):
+    """An executor that compares what operations see, and that each write is carried out once."""
+
+    divergence: Divergence
+
+    def begin(self, divergence: Divergence) -> None:
+        """Compare from now on."""
+        self.divergence = divergence
+        self._left: dict[tuple[TxId, str], Timestamp] = {}
+        strategy = self.strategy
+        self._sees_newer = strategy.excuses_tuple is not None
+        if strategy.check_tuple.__name__ != "not_newer_than_initial":
+            self._sees_newer = True
+
+    def shown(
+        self,
+        request: Operate | Read,
+        tx: TxId,
+        op_ts: Timestamp,
+        table: Table,
+        seen: list[tuple[Key, Found]],
+    ) -> Operated:
+        answer: Operated = super().shown(request, tx, op_ts, table, seen)
+        local = self.replicas.members[request.table_id, request.partition]
+        if request.action in ("get", "scan"):
+            found = dict(seen)
+            if isinstance(request, Operate):
+                self._compare_seen(request, local, found)
+            else:
+                self._compare_past(request, local, found)
+        if isinstance(request, Operate) and not self._sees_newer:
+            deleted = self.strategy.check_operation_when.deleted_rows
+            newer = any(
+                version > request.initial and (deleted or row is not None)
+                for _, (_, version, row) in seen
+            )
+            if newer != (answer.reason is Reason.NEWER_ROW_VERSION):
+                self.divergence.found(
+                    f"{request.op} under version {request.initial} was answered {answer.reason} "
+                    f"with rows of versions {[one[1][1] for one in seen]}"
+                )
+        return answer
+
+    def _compare_seen(self, request: Operate, local: LocalReplica, found: dict[Key, Found]) -> None:
+        """Own writes, replicated or not, before the newest committed versions."""
+        machine, pending = local.machine, local.pending
+        keys = [request.key]
+        if request.action == "scan":
+            keys = list(dict.fromkeys((*machine.rows, *machine.intents, *pending)))
+        expected: dict[Key, Found] = {}
+        for key in keys:
+            mine = [machine.intents.get(key), pending.get(key)]
+            own = [one for one in mine if one is not None and one.tx == request.tx]
+            versions = machine.rows.get(key)
+            if own:
+                last = own[-1]
+                expected[key] = (request.tx.label, last.version, last.row)
+            elif versions:
+                newest = versions[-1]
+                expected[key] = (newest.writer, newest.version, newest.row)
+            elif request.action == "get":
+                expected[key] = (None, 0, None)
+        if found != expected:
+            self.divergence.compare(f"what {request.op} sees", found, expected)
+
+    def _compare_past(self, request: Read, local: LocalReplica, found: dict[Key, Found]) -> None:
+        """The versions of read_ts; of a row with an intent only the other models speak."""
+        machine, read_ts = local.machine, request.read_ts
+        for key in machine.rows if request.action == "scan" else (request.key,):
+            if key in machine.intents:
+                continue
+            past = [one for one in machine.rows.get(key, ()) if one.commit_ts <= read_ts]
+            shown = found.get(key, (None, 0, None))
+            due = (past[-1].writer, past[-1].version, past[-1].row) if past else (None, 0, None)
+            if shown != due:
+                self.divergence.compare(f"what {request.op} sees of {key!r}", shown, due)
+
+    def leave_intent(
+        self,
+        coordinator: str,
+        request: Operate,
+        local: LocalReplica,
+        op_ts: Timestamp,
+        table: Table,
+    ) -> Operated:
+        once = (request.tx, request.op)
+        if self._left.get(once) == request.lease_start:
+            self.divergence.found(f"{request.op} is carried out twice under one lease")
+        self._left[once] = request.lease_start
+        answer: Operated = super().leave_intent(coordinator, request, local, op_ts, table)
+        if answer.reason is None:
+            left = local.pending if not answer.replicated else local.machine.intents
+            one = left.get(request.key)
+            expected = (request.tx, request.op, op_ts, table.version, request.row)
+            if one is None or (one.tx, one.op, one.op_ts, one.version, one.row) != expected:
+                self.divergence.found(f"{request.op} left {one} and should leave {expected}")
+        return answer
+
+
+class ModelledReplica(Replica):
+    """A replica's operations, compared with what lets them run or not."""
+
+    models: ClassVar[Models]
+
+    def begin(self) -> None:
+        """Compare from now on."""
+        self._divergence = self.models.divergence("operations")
+        executor = self.executor
+        assert isinstance(executor, ModelledExecutor), executor
+        executor.begin(self._divergence)
+        when = self.strategy.check_operation_when
+        self._same_schema = (
+            self.strategy.check_operation.__name__ == "must_be_same_schema" and when.after_locks
+        )
+
+    async def operate(self, sender: str, request: Operate) -> Operated | None:
+        answer: Operated | None = await super().operate(sender, request)
+        if answer is not None and not self._divergence.is_known:
+            if answer.reason is None:
+                self._compare_run(request, answer)
+            else:
+                self._compare_refusal(request, answer)
+        return answer
+
+    def _compare_run(self, request: Operate, answer: Operated) -> None:
+        local = self.replicas.members[request.table_id, request.partition]
+        if answer.commit_ts is not None:
+            if local.machine.ended.get(request.tx) != answer.commit_ts:
+                self._divergence.found(f"{request.op} was answered, and has not committed so")
+            return
+        lease = local.lease
+        if lease is None or lease.start_ts != request.lease_start:
+            self._divergence.found(f"{request.op} ran under the lease {request.lease_start}")
+        elif answer.op_ts >= lease.expiration_ts:
+            self._divergence.found(f"{request.op} ran at {answer.op_ts}, behind its lease")
+        for resource, modes in _locks(request):
+            if not self.locks.holds(request.tx, resource) & modes and self._is_open(request):
+                self._divergence.found(f"{request.op} ran without its lock on {resource!r}")
+        if self._same_schema:
+            current = self._version(request.table_id, answer.op_ts)
+            if current != request.initial:
+                self._divergence.found(
+                    f"{request.op} ran under version {request.initial} at {answer.op_ts}, where "
+                    f"it is {current}"
+                )
+
+    def _is_open(self, request: Operate) -> bool:
+        """Whether the transaction has not ended on this node meanwhile."""
+        return self.participant.is_active(request.tx)
+
+    def _version(self, object_id: int, ts: Timestamp) -> int:
+        catalog = self.sync.catalog
+        assert isinstance(catalog, ModelledCatalog), catalog
+        return catalog.object_version(object_id, ts)
+
+    def _compare_refusal(self, request: Operate, answer: Operated) -> None:
+        place, reason, tx = (request.table_id, request.partition), answer.reason, request.tx
+        local = self.replicas.members.get(place)
+        if local is None:
+            return
+        lease, machine = local.lease, local.machine
+        serves = (
+            lease is not None
+            and lease.start_ts == request.lease_start
+            and self.node.clock.current() < lease.expiration_ts
+            and machine.lease_start <= request.lease_start
+        )
+        if reason is Reason.PRIMARY_EXPIRED:
+            if request.one_phase:
+                return  # by the lease as it was when the write was first submitted
+            known = self.leases.of(place)
+            if serves or known is None or known.start_ts < request.lease_start:
+                self._divergence.found(f"{request.op} was refused under a lease that lasts")
+        elif reason is Reason.TX_FINISHED:
+            if serves and tx not in machine.ended and self.participant.is_active(tx):
+                self._divergence.found(f"{request.op} was refused, and {tx.label} is open here")
+        elif self._same_schema and reason in (Reason.SCHEMA_CHANGED, Reason.TABLE_DROPPED):
+            versions = (*request.views, (request.table_id, request.initial))
+            if all(self._version(one, answer.op_ts) == version for one, version in versions):
+                self._divergence.found(f"{request.op} was refused, and its schema is the same")
+
+
+def _locks(request: Operate) -> tuple[tuple[Resource, int], ...]:
+    """What an operation holds in the end, in one of these modes."""
+    table_id, partition = request.table_id, request.partition
+    row: Resource = (table_id, partition, request.key)
+    if request.action == "get":
+        return ((row, S | X),)
+    if request.action == "scan":
+        return (((table_id, partition, None), S | X),)
+    if request.action == "lookup":
+        return tuple(((table_id, partition, key), S | X) for key in request.lookups)
+    return (((table_id, partition, None), IX | X), (row, X))

@@ -1,0 +1,353 @@
+"""The model of a participant: how transactions end, by messages, and by what their replicas hold.
+
+From protocol.md, section 4:
+
+* The commit partition answers with the outcome that its replica has stored, the first that came.
+  Every participant is then sent it, until each has confirmed.
+* A clean-up is sent to those that have not confirmed, at the present primary, each time waited for
+  twice as long. It is confirmed once every replica here has ended the transaction as it says, and
+  no lock of it is left.
+* A coordinator is requested for the state of its transactions. Where it has none, or is silent, the
+  commit partition is requested to end it, and not elsewhere. What decides ends the look.
+* A new primary sends the outcomes that its predecessor had no confirmation of.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.models.exchange import Exchange, Sent
+from ddlsim.kernel.deadlines import Asked
+from ddlsim.model.ports import NoReplyType
+from ddlsim.protocol.commands import Outcome
+from ddlsim.protocol.ids import PartitionId, TxId
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
+from ddlsim.protocol.replica_messages import (
+    AreReplicated,
+    Fate,
+    LeaseFenced,
+    RecoverTx,
+    Replicated,
+    TxState,
+    TxStateRequest,
+)
+from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.units import US_PER_MS, Timestamp
+
+
+class Cleaning:
+    """A clean-up under way: the partitions that have not confirmed, and the last wait for each."""
+
+    def __init__(self, places: list[PartitionId], commit_ts: Timestamp | None) -> None:
+        self.left = dict.fromkeys(places)
+        self.size = len(places)
+        self.is_alone = True
+        self.commit_ts = commit_ts
+        self.waited_us: dict[PartitionId, int] = {}
+
+
+class Look:
+    """A look for the outcome of a transaction: what has decided it, and when."""
+
+    def __init__(self, read_ts: Timestamp | None) -> None:
+        self.read_ts = read_ts
+        self.is_alone = True
+        self.may_recover = False
+        self.outcome: Outcome | None = None
+        self.decided_us: int | None = None
+        self.waited_us = 0
+
+
+class ModelledParticipant(Participant):
+    """A participant whose clean-ups and looks for outcomes are compared; `listen` begins it."""
+
+    models: ClassVar[Models]
+
+    def listen(self, exchange: Exchange, leader: Callable[[], str | None]) -> None:
+        """Compare the messages of this node, and what follows from them.
+
+        `leader` leads the meta storage, as far as the node knows.
+        """
+        self.leader = leader
+        self._fenced_ts = Timestamp(-1)
+        self._exchange = exchange
+        self._divergence: Divergence = self.models.divergence("participant")
+        self._cleanings: dict[TxId, list[Cleaning]] = {}
+        self._looks: dict[TxId, list[Look]] = {}
+        self.begun_cleaning: dict[TxId, dict[PartitionId, None]] = {}
+        self._known: dict[TxId, Outcome | None] = {}
+        for listeners, kind, heard in (
+            (exchange.on_arrival, Finish, self._finish_came),
+            (exchange.on_arrival, AreReplicated, self._are_replicated),
+            (exchange.on_reply, Finish, self._finish_answered),
+            (exchange.on_reply, Cleanup, self._cleanup_answered),
+            (exchange.on_reply, RecoverTx, self._recovery_answered),
+            (exchange.on_request, Cleanup, self._cleanup_sent),
+            (exchange.on_request, TxStateRequest, self._state_requested),
+            (exchange.on_request, RecoverTx, self._recovery_sent),
+            (exchange.on_answer, Cleanup, self._cleaned),
+            (exchange.on_answer, TxStateRequest, self._state_came),
+            (exchange.on_answer, RecoverTx, self._recovered_came),
+            (exchange.on_send, Replicated, self._replicated_sent),
+            (exchange.on_send, LeaseFenced, self._fenced_sent),
+        ):
+            listeners.setdefault(kind, []).append(heard)
+        self._reported: dict[tuple[TxId, str], int] = {}
+        self.leases.watch(self._lease_began)
+
+    def _wrong(self, what: str) -> None:
+        self._divergence.found(what)
+
+    @property
+    def _longest_us(self) -> int:
+        settings = self.node.settings
+        return max(settings.operation_timeout_us, settings.resend_us)
+
+    # --- the commit point -------------------------------------------------------------------------
+
+    def _finish_came(self, request: Finish) -> None:
+        local = self.replicas.members.get(request.place)
+        self._known[request.tx] = None if local is None else local.machine.outcomes.get(request.tx)
+
+    def _finish_answered(self, request: Finish, value: Any) -> None:
+        known = self._known.pop(request.tx, None)
+        self._compare_outcome(request.tx, request.place, value, known)
+        if isinstance(value, Finished) and known is None:
+            if value.commit_ts is not None and value.commit_ts != request.commit_ts:
+                self._wrong(f"{request.tx.label} has ended at another commit_ts than it was sent")
+            self._owe_outcome(request.tx, request.place)
+
+    def _recovery_answered(self, request: RecoverTx, value: Any) -> None:
+        local = self.replicas.members.get(request.place)
+        if isinstance(value, Finished) and local is not None:
+            stored = local.machine.outcomes.get(request.tx)
+            if stored is None:
+                machine = local.machine
+                if machine.ended.get(request.tx, request) != value.commit_ts:
+                    self._wrong(f"{request.tx.label} is not recovered as it has ended here")
+                return
+        self._compare_outcome(request.tx, request.place, value, None)
+
+    def _compare_outcome(
+        self, tx: TxId, place: PartitionId, value: Any, known: Outcome | None
+    ) -> None:
+        local = self.replicas.members.get(place)
+        if isinstance(value, NotPrimary):
+            if local is not None and self.leases.held(place):
+                self._wrong(f"the outcome of {tx.label} was refused by the primary of {place}")
+            return
+        stored = None if local is None else local.machine.outcomes.get(tx)
+        if stored is None or (value.commit_ts, value.reason) != (stored.commit_ts, stored.reason):
+            self._wrong(f"{tx.label} was answered with {value.commit_ts}, and {stored} is stored")
+        if known is not None and stored is not known and stored != known:
+            self._wrong(f"{tx.label} has another outcome than the first")
+
+    def _owe_outcome(self, tx: TxId, place: PartitionId) -> None:
+        """What is stored is sent to every participant: elsewhere now, here by a command."""
+        local = self.replicas.members[place]
+        others = local.machine.outcomes[tx].participants if tx in local.machine.outcomes else ()
+
+        def compare() -> None:
+            if tx not in local.machine.uncleaned and not local.is_alone:
+                return
+            sent = self.begun_cleaning.get(tx, {})
+            for other in elsewhere:
+                if other not in sent:
+                    self._wrong(f"{tx.label} has ended, and {other} is not sent how")
+            for replica in here:
+                if tx not in replica.machine.ended:
+                    self._wrong(f"{tx.label} has ended, and {replica.place} here has not ended it")
+
+        holders = {other: self.leases.of(other) for other in others}
+        me, members = self.node.name, self.replicas.members
+        elsewhere = [one for one, lease in holders.items() if lease and lease.holder != me]
+        here = [members[one] for one in others if one not in elsewhere and one in members]
+        if others and all(replica.is_alone for replica in here):  # else those here come first
+            self._exchange.owe(compare)
+
+    def _lease_began(self, before: Lease | None, lease: Lease) -> None:
+        """A new primary sends what participants have not confirmed."""
+        began = before is not None and before.start_ts != lease.start_ts
+        local = self.replicas.members.get(lease.place)
+        if lease.holder == self.node.name and local is not None:
+            self._compare_fenced(lease, local.machine.lease_start)
+        if began and lease.holder == self.node.name and local is not None:
+            for tx in local.machine.uncleaned:
+                self._owe_outcome(tx, lease.place)
+
+    def _compare_fenced(self, lease: Lease, lease_start: Timestamp) -> None:
+        """A primary whose group refuses what comes under its lease reports it; no other does."""
+        reported, self._fenced_ts = self._fenced_ts, Timestamp(-1)
+        fenced = lease_start > lease.start_ts and self.leader() is not None
+        if (reported == lease.start_ts) != fenced:
+            self._wrong(f"{lease.place} accepts {lease_start}, reported under {reported}: {lease}")
+
+    def _fenced_sent(self, _to: str, report: LeaseFenced) -> None:
+        self._fenced_ts = report.start_ts
+
+    # --- clean-ups --------------------------------------------------------------------------------
+
+    async def clean_up_at(
+        self, places: list[PartitionId], tx: TxId, commit_ts: Timestamp | None
+    ) -> None:
+        cleaning = Cleaning(places, commit_ts)
+        under_way = self._cleanings.setdefault(tx, [])
+        under_way.append(cleaning)
+        for each in under_way if len(under_way) > 1 else ():
+            each.is_alone = False  # whose messages are whose is not known
+        self.begun_cleaning.setdefault(tx, {}).update(dict.fromkeys(places))
+        await super().clean_up_at(places, tx, commit_ts)
+        under_way.remove(cleaning)
+        if not under_way:
+            del self._cleanings[tx]
+        if cleaning.left:
+            self._wrong(f"{tx.label} is cleaned up, and {[*cleaning.left]} has not confirmed it")
+
+    def _cleanup_sent(self, _asked: Asked, sent: Sent) -> None:
+        request: Cleanup = sent.message
+        label, under_way = request.tx.label, self._cleanings.get(request.tx, [])
+        if not any(one.commit_ts == request.commit_ts for one in under_way):
+            self._wrong(f"{label} is cleaned up as {request.commit_ts}, for nothing")
+            return
+        cleaning = under_way[0]
+        if not cleaning.is_alone:
+            return
+        for place in request.places if cleaning.size == len(request.places) else ():
+            lease = self.leases.of(place)
+            if lease is not None and lease.holder != sent.to:
+                self._wrong(f"the clean-up of {label} in {place} is sent to {sent.to}")
+        for place in request.places:
+            if place not in cleaning.left:
+                self._wrong(f"the clean-up of {label} in {place} is sent, and was confirmed")
+            before_us = cleaning.waited_us.get(place)
+            due_us: int = self.node.settings.resend_us
+            if before_us is not None:
+                due_us = min(2 * before_us, self._longest_us)
+            if sent.wait_us != due_us:
+                self._wrong(f"the clean-up of {label} waits {sent.wait_us} us, not {due_us}")
+            cleaning.waited_us[place] = sent.wait_us
+
+    def _cleaned(self, _asked: Asked, sent: Sent, value: Any) -> None:
+        if isinstance(value, Cleaned):
+            request: Cleanup = sent.message
+            for cleaning in self._cleanings.get(request.tx, ()):
+                for place in request.places:
+                    cleaning.left.pop(place, None)
+
+    def _cleanup_answered(self, request: Cleanup, _value: Any) -> None:
+        label = request.tx.label
+        for place in request.places:
+            local = self.replicas.members.get(place)
+            if local is None:
+                continue
+            ended = local.machine.ended.get(request.tx, local)
+            if ended is local:
+                self._wrong(f"{label} is confirmed, and has not ended in {place}")
+            elif ended != request.commit_ts:
+                self._wrong(f"{label} is confirmed as {request.commit_ts}, and ended as {ended}")
+        if self.locks.holds_any(request.tx):
+            self._wrong(f"{label} is confirmed, and holds locks")
+
+    # --- looks for outcomes -----------------------------------------------------------------------
+
+    async def resolved(
+        self, tx: TxId, commit_place: PartitionId, read_ts: Timestamp | None = None
+    ) -> Outcome | None:
+        look = Look(read_ts)
+        looks = self._looks.setdefault(tx, [])
+        looks.append(look)
+        for each in looks if len(looks) > 1 else ():
+            each.is_alone = False  # whose messages are whose is not known
+        outcome = await super().resolved(tx, commit_place, read_ts)
+        looks.remove(look)
+        if not looks:
+            del self._looks[tx]
+        if not look.is_alone:
+            return outcome
+        if look.decided_us is None:
+            if outcome is not None or read_ts is not None:
+                self._wrong(f"{tx.label} is taken for {outcome}, and nothing has decided it")
+        elif outcome != look.outcome:
+            self._wrong(f"{tx.label} is taken for {outcome}, and was answered as {look.outcome}")
+        return outcome
+
+    def _state_requested(self, _asked: Asked, sent: Sent) -> None:
+        request: TxStateRequest = sent.message
+        looks = self._looks.get(request.tx, [])
+        if not any(look.read_ts == request.read_ts for look in looks):
+            self._wrong(f"the state of {request.tx.label} is requested at {request.read_ts}")
+        if sent.to != self._nodes[request.tx.ordinal]:
+            self._wrong(f"the state of {request.tx.label} is requested from {sent.to}")
+        if sent.wait_us != self.node.settings.orphan_answer_ms * US_PER_MS:
+            self._wrong(f"the state of {request.tx.label} is waited for {sent.wait_us} us")
+        self._compare_undecided(request.tx, looks)
+
+    def _compare_undecided(self, tx: TxId, looks: list[Look]) -> None:
+        for look in looks:
+            look.may_recover = True  # until it is answered
+            if look.is_alone and look.decided_us is not None:
+                self._wrong(f"the state of {tx.label} is requested, and has been answered")
+
+    def _state_came(self, _asked: Asked, sent: Sent, value: Any) -> None:
+        request: TxStateRequest = sent.message
+        now = self.node.watch.now_us
+        for look in self._looks.get(request.tx, ()):
+            if look.read_ts != request.read_ts:
+                continue
+            look.may_recover = isinstance(value, NoReplyType) or value.state is Fate.UNKNOWN
+            if isinstance(value, TxState):
+                if value.state is Fate.ABORTED:
+                    look.outcome, look.decided_us = Outcome(None, ()), now
+                elif value.state is Fate.PENDING:
+                    look.outcome, look.decided_us = None, now
+
+    def _recovery_sent(self, _asked: Asked, sent: Sent) -> None:
+        request: RecoverTx = sent.message
+        looks = self._looks.get(request.tx, [])
+        lease = self.leases.of(request.place)
+        if lease is not None and lease.holder != sent.to:
+            self._wrong(f"{request.tx.label} is recovered at {sent.to}")
+        if not looks or not looks[0].is_alone:
+            return
+        look = looks[0]
+        if not look.may_recover or look.decided_us is not None:
+            self._wrong(f"{request.tx.label} is recovered, and its coordinator is not silent")
+        due_us: int = self.node.settings.resend_us
+        if look.waited_us:
+            due_us = min(2 * look.waited_us, self._longest_us)
+        if sent.wait_us != due_us:
+            self._wrong(f"the recovery of {request.tx.label} waits {sent.wait_us} us, not {due_us}")
+        look.waited_us = sent.wait_us
+
+    def _recovered_came(self, _asked: Asked, sent: Sent, value: Any) -> None:
+        if isinstance(value, Finished):
+            for look in self._looks.get(sent.message.tx, ()):
+                look.outcome = Outcome(value.commit_ts, ())
+                look.decided_us = self.node.watch.now_us
+
+    # --- reports of writes ------------------------------------------------------------------------
+
+    def _replicated_sent(self, _to: str, report: Replicated) -> None:
+        self._reported[report.tx, report.op] = self.node.watch.now_us
+        for local in self.replicas.members.values():
+            if any((one.tx, one.op) == (report.tx, report.op) for one in local.pending.values()):
+                self._wrong(f"{report.op} is reported as replicated, and is not")
+
+    def _are_replicated(self, request: AreReplicated) -> None:
+        """What is applied is reported again at once."""
+        local = self.replicas.members.get(request.place)
+        if local is None:
+            return
+        now = self.node.watch.now_us
+        waiting = {one.op: None for one in local.pending.values() if one.tx == request.tx}
+        stored = local.machine.ops_of(request.tx)
+        due = [op for op in request.ops if op in stored and op not in waiting]
+
+        def compare() -> None:
+            for op in due:
+                if self._reported.get((request.tx, op), -1) < now:
+                    self._wrong(f"{op} is replicated, and is not reported when asked for")
+
+        if due:
+            self._exchange.owe(compare)

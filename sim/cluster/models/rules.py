@@ -1,0 +1,400 @@
+"""The rules of designs a second time, from the clauses, compared at each call.
+
+A pure rule has a form beside it, by name: from the same arguments the result that the clause asks
+for. A flow is compared where it ends: with what the node knows then, and when it ended. A design
+may have rules that are not here; they are not compared.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from ddlsim.checkers.spec.spec import judged_step
+from ddlsim.cluster.models.catalog import ModelledCatalog
+from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.safe_time import ModelledSync
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.hlc import HybridClock
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import FullWrite
+from ddlsim.protocol.meta_commands import AppliedUpdate
+from ddlsim.protocol.metastorage.schema_sync import NO_BOUND
+from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.strategy import (
+    CoordinatorPart,
+    OnePhasePart,
+    SchemaChangePart,
+    SchemaSyncPart,
+    Strategy,
+)
+from ddlsim.protocol.transaction_record import ACTIVE, Enlistment, Transaction
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, US_PER_MS, Timestamp
+
+Tables = tuple[tuple[int, int, int], ...]
+Rule = Callable[..., Any]
+
+
+def _later(ts: int, by_ms: int) -> int:
+    return ts + by_ms * (1 << LOGICAL_BITS)
+
+
+def _whole(ts: int) -> int:
+    tick = 1 << LOGICAL_BITS
+    return -(-ts // tick) * tick
+
+
+def _judgement(strategy: Strategy) -> Callable[[tuple[ObjectChange, ...]], Reason | None]:
+    """The design's judgement of steps by its form, or by itself where it has none."""
+    rule = strategy.check_commit
+    return FORMS.get(getattr(rule, "__name__", ""), rule)
+
+
+def _breaks(steps: Iterable[ObjectChange]) -> Reason | None:
+    """The reason if some step is not forward-compatible [110.compat.steps]."""
+    if all(judged_step(step.changes, step.kind).compatible for step in steps):
+        return None
+    return Reason.SCHEMA_INCOMPATIBLE
+
+
+FORMS: Final[dict[str, Rule]] = {
+    "at_message_plus_delay": _later,
+    "activation_plus_skew_rounded": lambda ts, skew_ms: _whole(_later(ts, skew_ms)),
+    "activation_plus_skew": _later,
+    "largest_delay": lambda own, cluster: max(cluster, own),
+    "agreed_delay": lambda cluster: cluster,
+    "tick_of_its_term": lambda tick, log: tick == log,
+    "new_stamp": lambda _first, now: now,
+    "as_far_as_the_log": lambda ts: ts,
+    "after_the_last_activation": lambda ts, last: ts if ts > last else last + 1,
+    "expired_everywhere": _later,
+    "keep_the_laggard": lambda _behind, _laggard: True,
+    "same_token": lambda one, other: one == other,
+    "while_the_lease_lasts": lambda ts, end: Reason.PRIMARY_EXPIRED if ts >= end else None,
+    "same_decision": lambda decided, _now: decided,
+    "recovery_aborts": lambda _now: None,
+    "single_writes": lambda action, implicit: implicit and action in ("put", "delete"),
+    "up_to_ten_times": lambda attempts: attempts <= 9,
+    "safely_in_the_past": lambda session, now, lag, skew: max(
+        [_later(now, -lag - skew), *([] if session is None else [session])]
+    ),
+    "at_begin": lambda _now, begin, _created: begin,
+    "must_equal_enlisted": lambda client, enlisted: client == enlisted,
+    "must_be_same_schema": lambda one, other, _steps: (
+        Reason.SCHEMA_CHANGED if one != other else None
+    ),
+    "must_exist": lambda version: Reason.TABLE_DROPPED if version == 0 else None,
+    "each_step_forward_compatible": _breaks,
+    "judge_writes_and_queries": lambda *, wrote, queried: wrote or queried,
+}
+"""By the name of a rule: what the clause makes of its arguments."""
+
+
+class ModelledRules:
+    """The rules of one node's design, and what they are compared with."""
+
+    def __init__(self, divergence: Divergence) -> None:
+        self._divergence = divergence
+
+    def of(self, strategy: Strategy) -> Strategy:
+        """The design with every rule that has a form here compared."""
+        rules: dict[str, object] = {}
+        for field in strategy.__dataclass_fields__:
+            rule = getattr(strategy, field)
+            name = getattr(rule, "__name__", "")
+            if name in FORMS:
+                rules[field] = self._compared(rule, FORMS[name])
+            elif name in FLOWS:
+                rules[field] = FLOWS[name](self, rule)
+        return strategy.with_rules(rules)
+
+    def _compared(self, rule: Rule, form: Rule) -> Rule:
+        def compared(*given: Any, **named: Any) -> Any:
+            result = rule(*given, **named) if named else rule(*given)
+            if result != (form(*given, **named) if named else form(*given)):
+                self._wrong(rule, f"gave {result!r} for {given!r} {named!r}")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def _wrong(self, rule: Rule, what: str) -> None:
+        self._divergence.found(f"{rule.__name__} {what}")
+
+    # --- flows ------------------------------------------------------------------------------------
+
+    def look_up(self, rule: Rule) -> Rule:
+        """[98.past.3] Wait for safeTime >= Top - DD and no longer; look up at Top."""
+
+        async def compared(sync: DatedSync, op_ts: Timestamp) -> Any:
+            began = sync.wait_for(op_ts)
+            result = await rule(sync, op_ts)
+            if result.version != sync.catalog.version_at(op_ts):
+                self._wrong(rule, f"looked up version {result.version} at {op_ts}")
+            if began is not None:
+                self._compare_wait(rule, sync, *began)
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def before_statement(self, rule: Rule) -> Rule:
+        """[98.x.8] The metadata is complete for a statement's timestamp, and no later one."""
+
+        async def compared(change: SchemaChangePart, asked_ts: Timestamp) -> None:
+            sync = change.sync
+            assert isinstance(sync, DatedSync), sync
+            began = sync.wait_for(asked_ts)
+            await rule(change, asked_ts)
+            if began is not None:
+                self._compare_wait(rule, sync, *began)
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def _compare_wait(
+        self,
+        rule: Rule,
+        sync: "DatedSync",
+        needed_ts: int,
+        safe_ts: Timestamp,
+        began_us: int,
+    ) -> None:
+        """The safe time at the end is enough, and neither the one at the begin nor any between."""
+        if sync.safe_time < needed_ts:
+            self._wrong(rule, f"ended at safe time {sync.safe_time}, which {needed_ts} is beyond")
+        if sync.node.watch.now_us > began_us and max(safe_ts, sync.before_ts) >= needed_ts:
+            self._wrong(rule, f"waited beyond safe time {needed_ts}")
+
+    def commit_schema(self, rule: Rule) -> Rule:
+        """[110.valid.1] and the closing rules: the versions at commit_ts, and what they allow."""
+
+        async def compared(
+            coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
+        ) -> Any:
+            verdict, tables = result = await rule(coordinator, tx, commit_ts)
+            if verdict is not Reason.METADATA_LATE:
+                enlisted = [(one.object_id, one.version) for one in tx.by_id.values()]
+                due = self._tables(coordinator.sync, enlisted, commit_ts)
+                reason = self._judged(rule.__name__, coordinator, tx, commit_ts, due)
+                if (verdict, tables) != (reason, due):
+                    what = f"judged {tx.id.label} at {commit_ts}: {verdict} by {tables}"
+                    self._wrong(rule, f"{what}, and should be {reason} by {due}")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def _tables(
+        self, sync: SchemaSyncPart, enlisted: Iterable[tuple[int, int]], ts: Timestamp
+    ) -> Tables:
+        return tuple((one, initial, _version(sync, one, ts)) for one, initial in enlisted)
+
+    def _judged(
+        self,
+        name: str,
+        coordinator: CoordinatorPart,
+        tx: Transaction,
+        commit_ts: Timestamp,
+        tables: Tables,
+    ) -> Reason | None:
+        sync = coordinator.sync
+        for object_id, initial, current in tables:
+            if current != initial:
+                reason = _judgement(sync.strategy)(
+                    sync.catalog.steps(object_id, initial, commit_ts)
+                )
+                if reason is not None:
+                    return reason
+        until = commit_ts if tx.wrote else tx.last_op_ts
+        changed = [one for one, initial, current in tables if initial != current]
+        ended = [one for one in changed if self._had_changed(sync, tables, one, until, commit_ts)]
+        bad = {
+            "schema_at_commit_ts_exact_if_written": bool(ended),
+            "schema_at_commit_ts_exact_if_shown": any(one in tx.shown for one in changed),
+        }
+        return Reason.SCHEMA_INCOMPATIBLE if bad.get(name) else None
+
+    def _had_changed(
+        self,
+        sync: SchemaSyncPart,
+        tables: Tables,
+        object_id: int,
+        ts: Timestamp,
+        commit_ts: Timestamp,
+    ) -> bool:
+        initial = {one: version for one, version, _ in tables}[object_id]
+        return ts <= commit_ts and _version(sync, object_id, ts) != initial
+
+    def at_the_stamp(self, rule: Rule) -> Rule:
+        """The same of a one-phase write, at its stamp; nothing where safe time is not enough."""
+
+        def compared(sync: SchemaSyncPart, command: FullWrite, stamp: Timestamp) -> Any:
+            result = rule(sync, command, stamp)
+            if result is None:
+                return None
+            verdict, tables = result
+            due = self._tables(sync, [(one, first) for one, first, _ in command.tables], stamp)
+            reason = None
+            for object_id, initial, current in due:
+                if current != initial:
+                    steps = sync.catalog.steps(object_id, initial, stamp)
+                    exact = rule.__name__ == "exact_at_the_stamp"
+                    reason = reason or _judgement(sync.strategy)(steps)
+                    reason = reason or (Reason.SCHEMA_INCOMPATIBLE if exact else None)
+            if (verdict, tables) != (reason, due):
+                self._wrong(rule, f"judged {command.tx.label}: {verdict}, and should be {reason}")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def enlist(self, rule: Rule) -> Rule:
+        """[110.flow.2, 110.flow.4] Once a name and transaction, at its first use."""
+
+        async def compared(
+            coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
+        ) -> Any:
+            known = tx.by_name.get(name)
+            result = await rule(coordinator, tx, name, op)
+            if known is not None and result is not known:
+                self._wrong(rule, f"gave {tx.id.label} another {name} than before")
+            if isinstance(result, Enlistment) and tx.by_name.get(name) is not result:
+                self._wrong(rule, f"did not keep what {name} is for {tx.id.label}")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def before_commit_ts(self, rule: Rule) -> Rule:
+        """[110.x.2] No operation is under way, and no write is not replicated."""
+
+        async def compared(coordinator: CoordinatorPart, tx: Transaction) -> None:
+            await rule(coordinator, tx)
+            if tx.outstanding or (tx.unreplicated and tx.reason is None):
+                self._wrong(rule, f"lets {tx.id.label} commit, which waits for an operation")
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def before_answer(self, rule: Rule) -> Rule:
+        """F-6: a commit is answered once every clock shows its timestamp, and then at once."""
+
+        async def compared(coordinator: CoordinatorPart, tx: Transaction) -> None:
+            node = coordinator.node
+            began = node.watch.now_us
+            stamp = tx.commit_ts if tx.read_ts is None else tx.read_ts
+            due = _whole(_later(stamp or 0, node.settings.max_clock_skew_ms))
+            shown = node.clock.current()
+            await rule(coordinator, tx)
+            if node.clock.current() < due:
+                self._wrong(rule, f"answers {tx.id.label} before {due}")
+            if shown >= due and node.watch.now_us > began:
+                self._wrong(rule, f"answers {tx.id.label} later than at {due}")
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def on_activated(self, rule: Rule) -> Rule:
+        """[110.valid.3] Behind Tu no transaction is open that the change does not let commit."""
+
+        async def compared(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
+            await rule(coordinator, applied)
+            if coordinator.node.clock.current() < applied.activation_ts:
+                self._wrong(rule, f"ended before {applied.activation_ts}")
+            ids = {one.object_id: one.version for one in applied.update.objects}
+            for tx in coordinator.transactions.values():
+                users = [one for one in tx.by_id.values() if one.object_id in ids]
+                for one in users if tx.state is ACTIVE and tx.read_ts is None else ():
+                    steps = coordinator.sync.catalog.steps(
+                        one.object_id, one.version, applied.activation_ts
+                    )
+                    if _judgement(coordinator.strategy)(steps):
+                        self._wrong(rule, f"leaves {tx.id.label} open, which cannot commit")
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def leader_is_late(self, rule: Rule) -> Rule:
+        """A busy leader is tried again until an operation's time is up, and refused no sooner."""
+
+        async def compared(write: OnePhasePart) -> Any:
+            settings = write.node.settings
+            began_us = write.node.watch.now_us
+            result = await rule(write)
+            took_us = write.node.watch.now_us - began_us
+            left_us = write.began_us + settings.operation_timeout_us - began_us
+            late = result.reason is Reason.METADATA_LATE
+            if late and took_us < left_us - 2 * settings.resend_us - US_PER_MS:
+                self._wrong(rule, f"gave up after {took_us} us, with {left_us} us left")
+            if took_us > max(left_us, 0) + settings.operation_timeout_us:
+                self._wrong(rule, f"went on for {took_us} us, with {left_us} us left")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def take_over(self, rule: Rule) -> Rule:
+        """[98.x.1] A new leader's clock is beyond every stamp in its log."""
+
+        def compared(clock: HybridClock, last_stamp: Timestamp) -> None:
+            rule(clock, last_stamp)
+            if clock.current() < last_stamp:
+                self._wrong(rule, f"leaves the clock at {clock.current()}, behind {last_stamp}")
+
+        compared.__name__ = rule.__name__
+        return compared
+
+
+def _version(sync: SchemaSyncPart, object_id: int, ts: Timestamp) -> int:
+    assert isinstance(sync, DatedSync), sync
+    return sync.catalog.object_version(object_id, ts)
+
+
+FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
+    "wait_then_look_up": ModelledRules.look_up,
+    "metadata_is_complete": ModelledRules.before_statement,
+    "schema_at_commit_ts": ModelledRules.commit_schema,
+    "schema_at_commit_ts_exact_if_written": ModelledRules.commit_schema,
+    "schema_at_commit_ts_exact_if_shown": ModelledRules.commit_schema,
+    "schema_at_the_stamp": ModelledRules.at_the_stamp,
+    "exact_at_the_stamp": ModelledRules.at_the_stamp,
+    "enlist_once": ModelledRules.enlist,
+    "await_outstanding_operations": ModelledRules.before_commit_ts,
+    "answer_once_past_everywhere": ModelledRules.before_answer,
+    "mark_at_activation": ModelledRules.on_activated,
+    "ask_leader_again": ModelledRules.leader_is_late,
+    "merge_last_stamp": ModelledRules.take_over,
+}
+"""By the name of a flow: how it is compared."""
+
+
+class DatedSync(ModelledSync):
+    """Schema safe time, and what it was before this instant, in `before_ts`."""
+
+    catalog: ModelledCatalog
+    before_ts = MIN_TIMESTAMP
+    _moved_us = -1
+
+    def __init__(
+        self, node: Node, strategy: Strategy, catalog: Catalog, cluster_delay_ms: int = NO_BOUND
+    ) -> None:
+        super().__init__(node, strategy, catalog, cluster_delay_ms)
+        bounded = strategy.reader_delay_bound.__name__ == "agreed_delay"
+        self._bound_ms = cluster_delay_ms if bounded else NO_BOUND
+        self._is_known = strategy.completeness_ts.__name__ == "operation_less_delay"
+
+    def wait_for(self, ts: Timestamp) -> tuple[int, Timestamp, int] | None:
+        """The safe time that the clause asks for, the present one, and the instant.
+
+        None for a design that waits for another one.
+        """
+        if not self._is_known:
+            return None
+        delay_ms = min(self.node.settings.delay_duration_ms, self._bound_ms)
+        return ts - (delay_ms << LOGICAL_BITS), self.safe_time, self.node.watch.now_us
+
+    def advance_safe_time(self, ts: Timestamp) -> None:
+        now = self.node.watch.now_us
+        if now > self._moved_us and ts > self.safe_time:
+            self._moved_us, self.before_ts = now, self.safe_time
+        super().advance_safe_time(ts)
