@@ -62,7 +62,7 @@ class Cluster:
         self._strategy = strategy
         self._models = Models(recorder.record, self.loop)
         # A mutant that replaces a part is known by what follows from it.
-        self._modelled = recorder.recording and plan.mutant is None
+        self._modelled = recorder.recording and plan.models and plan.mutant is None
         self._parts = modelled(self._models) if self._modelled else parts
         self._rules = strategy
         if self._modelled:

@@ -26,8 +26,11 @@ from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import ms
 
 
-def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
-    """The plan of the run with this seed; raises `ScenarioError` where it cannot be made."""
+def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False, models: bool = True) -> Plan:
+    """The plan of the run with this seed; raises `ScenarioError` where it cannot be made.
+
+    Without `models` the parts of nodes are not compared with them: half the price, the same events.
+    """
     seeds = scenario.table.seeds
     clients, fates, clocks, network = (
         Streams(seed if own is None else own)
@@ -72,6 +75,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False) -> Plan:
         drain_us=drain_us,
         commit_wait_us=ms(scenario.numbers["commit_wait_ms"]),
         trace=trace,
+        models=models,
         schedule=plan_nodes.schedule(scenario, network, load_us),
     )
 

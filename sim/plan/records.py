@@ -157,7 +157,7 @@ class Plan(Record, frozen=True):
     """Everything that one run does.
 
     At `load_until_us` no new work is begun any more and faults are healed; what has not completed
-    `drain_us` later counts as stuck.
+    `drain_us` later counts as stuck. With `models` the parts of nodes are compared with models.
     """
 
     scenario: str
@@ -192,6 +192,7 @@ class Plan(Record, frozen=True):
     commit_wait_us: Micros
     trace: bool = False
     recording: bool = True
+    models: bool = True
     strict: bool = False
     all_claims: bool = False
     never_reaches: tuple[str, ...] = ()

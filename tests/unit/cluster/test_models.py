@@ -414,6 +414,15 @@ def test_a_difference_is_a_violation_of_i12(monkeypatch: pytest.MonkeyPatch) -> 
     assert "clock-diverged" in kinds
 
 
+def test_a_run_without_models_is_the_same_and_sees_no_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert ran(1).fingerprint() == run(replace(drawn(1), models=False)).fingerprint()
+    monkeypatch.setattr(HybridClock, "update", never_merge(None))
+    seed = next(seed for seed in SEEDS if differences(run(drawn(seed))))
+    assert differences(run(replace(drawn(seed), models=False))) == []
+
+
 def release_tables(method: Any) -> Callable[..., None]:
     def planted(self: Any, _table_id: int, partition: int) -> None:
         for other in {place[0] for place in self._holders}:
