@@ -160,12 +160,24 @@ class ModelledGroup(Group):
         super()._apply_next()
         if self._log.applied != applied + 1 or index != applied + 1:
             self._divergence.found(f"behind index {applied} it applied {index}")
+        log, kept = self._log, self.node.settings.snapshot_entries
+        is_new = self.machine.applied_index > log.snapshot_index
+        if is_new and index - log.base_index > 2 * kept:
+            self._divergence.found(f"its log holds {log.last_index - log.base_index} entries")
         pending = self._model.proposed.pop(index, None)
         if pending is not None and self._led_term and entry.term == self.member.term:
             expected = self._last_result[1]
             future: Any = pending.future
             if not future.done or future.value is not expected:
                 self._divergence.found(f"the proposal at {index} has another result")
+
+    def _compact(self) -> None:
+        log, machine = self._log, self.machine
+        due, base = machine.applied_index > log.snapshot_index, log.base_index
+        super()._compact()
+        kept = max(machine.applied_index - self.node.settings.snapshot_entries, base)
+        if due and log.base_index != kept and machine.applied_index <= log.last_index:
+            self._divergence.compare("up to where the log is dropped", log.base_index, kept)
 
     def _install_in_machine(self, state: object) -> None:
         super()._install_in_machine(state)

@@ -7,6 +7,7 @@ none before the one in front of it. The catalog takes each update, in order; saf
 the design says. A wait for an index or a catalog version ends in the instant in which it is there.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from ddlsim.cluster.models.divergence import Models
@@ -168,6 +169,26 @@ class ModelledApplication(Application):
         waits = self._strategy.publish_safe_time.after_other_listeners or self.sync.is_restoring
         if self.sync.safe_time < message_ts and not waits:
             self._divergence.found(f"{message_ts} is complete; safe time: {self.sync.safe_time}")
+
+    def _apply_to_catalog(self, applied: AppliedUpdate) -> None:
+        watchers, called = self.watchers, list[int]()
+        self.watchers = [self._counted(one, at, called) for at, one in enumerate(watchers)]
+        super()._apply_to_catalog(applied)
+        self.watchers = watchers
+        if called != list(range(len(watchers))):
+            self._divergence.found(
+                f"of {len(watchers)} listeners to the catalog it called {called}"
+            )
+
+    @staticmethod
+    def _counted(
+        watcher: Callable[[AppliedUpdate], None], at: int, called: list[int]
+    ) -> Callable[[AppliedUpdate], None]:
+        def counted(applied: AppliedUpdate) -> None:
+            called.append(at)
+            watcher(applied)
+
+        return counted
 
     async def reaches(self, index: int) -> None:
         wait = self._indexes.begin(index)

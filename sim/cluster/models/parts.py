@@ -18,6 +18,7 @@ from ddlsim.cluster.models.readers import ModelledReaders
 from ddlsim.cluster.models.replicas import ModelledReplicas
 from ddlsim.cluster.models.rules import DatedSync
 from ddlsim.cluster.models.safe_time import ModelledTicker
+from ddlsim.cluster.models.submissions import ModelledMetaStorage
 from ddlsim.protocol.server import Parts, Server
 
 
@@ -40,6 +41,7 @@ def modelled(models: Models) -> Parts:
         replicas=type("ReplicaManager", (ModelledReplicas,), of_cluster),
         sync=type("SchemaSync", (DatedSync,), of_cluster),
         ticker=type("SafeTimeTicker", (ModelledTicker,), of_cluster),
+        metastorage=type("MetaStorage", (ModelledMetaStorage,), of_cluster),
         partition=type("Partition", (ModelledPartition,), of_cluster),
         replica=type("Replica", (ModelledReplica,), {**of_cluster, **parts}),
     )

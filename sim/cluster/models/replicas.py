@@ -46,6 +46,12 @@ class ModelledReplicas(ReplicaManager):
             self._divergence.found(f"it takes {found.place} for {place}")
         return found
 
+    def revive(self, places: list[PartitionId]) -> None:
+        names = [name.split("/")[1:] for name in self.node.disk if name.count("/") == 2]
+        on_disk = sorted((int(table), int(number)) for table, number in names)
+        self._divergence.compare("the partitions that it holds again", sorted(places), on_disk)
+        super().revive(places)
+
     def _born(self, place: PartitionId) -> LocalReplica | None:
         found: LocalReplica | None = super()._born(place)
         if found is None:
@@ -80,6 +86,9 @@ class ModelledReplicas(ReplicaManager):
             before = way.get(id(command))
             if before is not None and before[0] is command and not self._is_over(before[1]):
                 self._divergence.found(f"{command!r} is proposed again while it is on its way")
+        needed = getattr(command, "catalog_version", 0)
+        if needed > self.sync.catalog.version:
+            self._divergence.found(f"{command!r} is proposed before its catalog version is here")
         attempt: Applied[object] | Pending = super()._propose(local, command)
         if isinstance(attempt, Pending):
             way[id(command)] = (command, attempt)
