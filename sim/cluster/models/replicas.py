@@ -6,13 +6,15 @@ above all in the log, and is in the log once while it is on its way; its propose
 when this replica has applied it. A wait for safe time ends in the instant in which it is reached.
 """
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.submissions import ToPartitions
 from ddlsim.cluster.models.waits import Waits
 from ddlsim.model.hlc import HybridClock
+from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import Command, FullWrite
 from ddlsim.protocol.ids import PartitionId
@@ -36,6 +38,8 @@ class ModelledReplicas(ReplicaManager):
         self._on_their_way: dict[int, tuple[object, Pending]] = {}
         self._is_hybrid = type(node.clock) is HybridClock
         super().__init__(node, *given, **named)
+        ports = ToPartitions(node, lambda place: self.members[place].group, self._divergence)
+        self.node = cast("Node", ports)
 
     def at(self, place: PartitionId) -> LocalReplica | None:
         found: LocalReplica | None = super().at(place)

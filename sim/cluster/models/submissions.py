@@ -7,16 +7,23 @@ with what the command has come to in the log, and another node with the leader t
 DD of an update in the log is the one that the design makes of the statement's own [98.x.4].
 """
 
-from typing import Any, ClassVar, cast
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, cast
 
 from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.ports import Ports
 from ddlsim.model.ports import Node, NoReplyType
+from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, NotLeader, Submit, Submitted
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
+from ddlsim.protocol.replication.group import Group
 from ddlsim.units import Micros
+
+MOST_DOUBLED: Final = 16
+"""How often the time that an answer may take is doubled at most."""
+GroupOf = Callable[[PartitionId], Group]
 
 
 class Submission:
@@ -28,43 +35,87 @@ class Submission:
         self.at_us = 0
         self.reply: Any = None
 
+    @property
+    def answer(self) -> object:
+        """What the last node has answered."""
+        return self.reply.value if self.tries else None
+
 
 class Submissions(Ports):
-    """The ports of a meta storage; compares where, and for how long, commands are submitted."""
+    """The ports of what submits commands; compares where, and for how long, they are submitted."""
 
-    def __init__(
-        self, node: Node, metastorage: MetaStorage, voters: tuple[str, ...], divergence: Divergence
-    ) -> None:
+    def __init__(self, node: Node, divergence: Divergence) -> None:
         super().__init__(node)
-        self._metastorage = metastorage
-        self._voters = voters
+        self.call_later = node.call_later  # type: ignore[method-assign]  # timers are not kept
         self._divergence = divergence
-        self._submissions: dict[str, Submission] = {}
+        self._submissions: dict[object, Submission] = {}
+
+    def compare(self, key: object, to: str, expected: str) -> Submission:
+        """Compare where the command of a key is sent, and when; returns what is known of it."""
+        one = self._submissions.setdefault(key, Submission())
+        if to != expected:
+            self._divergence.compare(f"where it submits {key!r}", to, expected)
+        now_us = self.node.watch.now_us
+        refused = one.tries and not isinstance(one.answer, NoReplyType)
+        if refused and to == one.to and now_us - one.at_us < self.node.settings.retry_us:
+            self._divergence.found(f"it submits {key!r} to {to} again without a rest")
+        one.tries, one.to, one.at_us = one.tries + 1, to, now_us
+        return one
+
+    def compare_patience(self, wait_us: int, tries: int, most: int) -> None:
+        """Whether an answer may take as long as after some number of tries."""
+        settings = self.node.settings
+        longest_us = max(settings.operation_timeout_us, settings.resend_us)
+        waits_us = [
+            min(settings.resend_us * 2**number, longest_us) if number else settings.resend_us
+            for number in range(tries, min(most, MOST_DOUBLED) + 1)
+        ]
+        if wait_us not in (waits_us or [longest_us]):
+            self._divergence.compare(f"how long it waits after {tries} tries", wait_us, waits_us)
+
+    def known(self, key: object) -> Submission:
+        """What is known of a command."""
+        return self._submissions.get(key) or Submission()
+
+
+class ToMetaStorage(Submissions):
+    """Commands of a node for the log of the meta storage."""
+
+    def __init__(self, node: Node, metastorage: MetaStorage, divergence: Divergence) -> None:
+        super().__init__(node, divergence)
+        self._group = metastorage.group
 
     def request(self, to: str, payload: Any, timeout_us: Micros, label: int | None = None) -> Any:
         reply = self.node.request(to, payload, timeout_us, label)
-        assert isinstance(payload, Submit), payload
-        one = self._submissions.setdefault(payload.update.command_id, Submission())
-        expected, now_us = (self._next(one), self._patience_us(one)), self.node.watch.now_us
-        self._divergence.compare("where it submits, for how long", (to, timeout_us), expected)
-        refused = one.tries and not isinstance(one.reply.value, NoReplyType)
-        if refused and to == one.to and now_us - one.at_us < self.node.settings.retry_us:
-            self._divergence.found(f"it submits {payload.update!r} to {to} again without a rest")
-        one.tries, one.to, one.at_us, one.reply = one.tries + 1, to, now_us, reply
+        key = payload.update.command_id
+        known = self.known(key)
+        self.compare_patience(timeout_us, known.tries, known.tries)
+        self.compare(key, to, self._next(known)).reply = reply
         return reply
 
     def _next(self, one: Submission) -> str:
-        leader, voter = self._metastorage.group.leader, self._voters[one.tries % len(self._voters)]
-        answer = one.reply.value if one.tries else None
+        leader, voters, answer = self._group.leader, self._group.voters, one.answer
         if isinstance(answer, NotLeader) and answer.leader not in (None, one.to):
             return str(answer.leader)
         silent = isinstance(answer, NoReplyType) and leader == one.to
-        return voter if silent or leader is None else leader
+        return voters[one.tries % len(voters)] if silent or leader is None else leader
 
-    def _patience_us(self, one: Submission) -> int:
-        settings = self.node.settings
-        most_us = max(settings.operation_timeout_us, settings.resend_us)
-        return min(settings.resend_us * 2**one.tries, most_us) if one.tries else settings.resend_us
+
+class ToPartitions(Submissions):
+    """Commands of a node for the logs of partitions that another node leads."""
+
+    def __init__(self, node: Node, group_of: GroupOf, divergence: Divergence) -> None:
+        super().__init__(node, divergence)
+        self._group_of = group_of
+
+    def request(self, to: str, payload: Any, timeout_us: Micros, label: int | None = None) -> Any:
+        reply = self.node.request(to, payload, timeout_us, label)
+        group, key = self._group_of(payload.place), payload.number
+        if to == self.node.name or group.is_leader:
+            self._divergence.found(f"it submits {payload!r} to {to} and leads the group")
+        self.compare_patience(timeout_us, self.known(key).tries + 1, MOST_DOUBLED)
+        self.compare(key, to, group.leader or to).reply = reply
+        return reply
 
 
 class ModelledMetaStorage(MetaStorage):
@@ -75,8 +126,7 @@ class ModelledMetaStorage(MetaStorage):
     def __init__(self, node: Node, *given: Any, **named: Any) -> None:
         super().__init__(node, *given, **named)
         self._divergence = self.models.divergence("submissions", node.name)
-        voters = self._config.voters
-        self.node = cast("Node", Submissions(node, self, voters, self._divergence))
+        self.node = cast("Node", ToMetaStorage(node, self, self._divergence))
 
     async def _on_submit(self, sender: str, request: Submit) -> Submitted | NotLeader:
         answer: Submitted | NotLeader = await super()._on_submit(sender, request)
