@@ -6,7 +6,7 @@ An edge holds references only; its sentence is made when a cycle is printed.
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.backward import Hold
-from ddlsim.checkers.case.case import Case, Transaction, Use
+from ddlsim.checkers.case.case import Case, Operation, Transaction, Use
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.statements import Answered, Name
 from ddlsim.checkers.case.writes import Item, Write
@@ -24,6 +24,7 @@ from ddlsim.history.events import (
 from ddlsim.model.ddl import SimpleChange
 from ddlsim.units import show
 
+UNDER_WAY: Final = "[under way at commit]"
 KIND_NAMES: Final = {**NAMES, REALTIME: "rt"}
 """What findings and arguments call the kinds of edges."""
 LONGEST_VALUE: Final = 60
@@ -199,6 +200,10 @@ def _name_of(edge: Edge) -> str:
     return "rw-predicate" if edge.is_predicate else f"{kind}-row"
 
 
+def _asks_to_commit(operation: Operation) -> bool:
+    return operation.invoked is not None and operation.invoked.kind == "commit"
+
+
 def kind_of(changes: tuple[SimpleChange, ...]) -> str:
     """The kinds of a DDL's simple changes, as findings have them."""
     tags = sorted({str(change.__struct_config__.tag) for change in changes})
@@ -220,11 +225,34 @@ class Words:
         """The name of an edge in findings.
 
         Between two transactions of a client that keeps no session its own order is real time: no
-        token says what came before.
+        token says what came before. `UNDER_WAY` marks an edge by an operation whose answer had
+        not come when its client asked for the commit [110.x.2].
         """
         if edge.kind == PROCESS and self._is_without_token(edge):
             return KIND_NAMES[REALTIME]
-        return _name_of(edge)
+        return _name_of(edge) + (UNDER_WAY if self._is_under_way(edge) else "")
+
+    def _is_under_way(self, edge: Edge) -> bool:
+        match edge.reason:
+            case Overwritten(one, other):
+                ops = (one.event.op, other.event.op)
+            case ReadFrom(write, read):
+                ops = (write.event.op, read.op)
+            case ReadThenOverwritten(read, write=write):
+                ops = (read.op, write.event.op)
+            case _:
+                return False
+        ends = (self._nodes[edge.source].tx, self._nodes[edge.target].tx)
+        return any(self._ended_late(tx, op) for tx, op in zip(ends, ops, strict=True))
+
+    def _ended_late(self, tx: Transaction | None, op: str) -> bool:
+        """Whether the client had asked for the commit before the operation was answered."""
+        if tx is None or tx.read_ts is not None:
+            return False
+        known = self._case.operations
+        ended_at = known[op].ended_at if op in known else None
+        asked = (known[one].invoked_at for one in tx.ops if _asks_to_commit(known[one]))
+        return any(at is not None and (ended_at is None or ended_at > at) for at in asked)
 
     def _is_without_token(self, edge: Edge) -> bool:
         parties = [self._nodes[number].tx for number in (edge.source, edge.target)]

@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator
 
+from ddlsim.checkers.back import back_ms
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
@@ -96,6 +97,7 @@ def _fractured(case: Case, graph: Graph, view: View) -> Iterator[Anomaly]:
         tuple(witness.values()),
         steps,
         clauses=("110.req.1",),
+        back_ms=back_ms(case, nodes, edges),
     )
 
 

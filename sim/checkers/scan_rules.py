@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.operations import Operation
 from ddlsim.history.events import Ok, ReadExecuted, WriteExecuted
 
 
@@ -30,7 +31,15 @@ def scan_rules(case: Case) -> Iterator[Anomaly]:
         if operation is None or operation.invoked is None or not isinstance(operation.ended, Ok):
             continue
         if operation.invoked.kind == "scan":
-            yield from _missed(reads, partitions)
+            yield from _missed(_answered(case, operation, reads), partitions)
+
+
+def _answered(case: Case, operation: Operation, reads: list[ReadExecuted]) -> list[ReadExecuted]:
+    """Those of the transaction that its answer is about: an implicit one may have been tried."""
+    assert operation.invoked is not None, operation.name
+    if operation.invoked.tx is not None:
+        return reads
+    return [read for read in reads if case.transactions[read.tx].committed is not None]
 
 
 def _twice(read: ReadExecuted) -> Iterator[Anomaly]:

@@ -12,6 +12,7 @@ import hashlib
 from typing import Final
 
 from ddlsim.checkers.base import Step
+from ddlsim.checkers.edges import UNDER_WAY
 from ddlsim.checkers.judge import Violation
 from ddlsim.graph.names import SCHEMA
 from ddlsim.model.records import Record
@@ -87,7 +88,7 @@ def _edge(edge: str) -> str:
     """A schema edge by its name, rows as `row`; nothing for orders, which only carry a cycle on."""
     if edge.startswith(READ_OF_SCHEMA):
         return edge
-    if edge.endswith("-row") or edge == "rw-predicate":
+    if edge.removesuffix(UNDER_WAY).endswith("-row") or edge.startswith("rw-predicate"):
         return "row"
     return edge if edge.startswith("wr-") else ""
 

@@ -22,8 +22,9 @@ class View(NamedTuple):
         return self.tx.reads
 
     def node(self) -> Node:
-        """As a node of the graph, which nothing ends and nothing follows."""
-        return Node(self.tx.name, "T", 0, None, None, self.tx, None)
+        """As a node of the graph, at its last read; nothing ends it and nothing follows."""
+        last_ts = max(read.op_ts for _, read in self.reads)
+        return Node(self.tx.name, "T", last_ts, None, None, self.tx, None)
 
 
 def judged_reads(case: Case, tx: Transaction) -> Iterator[View]:

@@ -187,6 +187,17 @@ def test_a_read_in_the_past_is_f6_however_it_follows_what_began_later() -> None:
     assert explained_by("I3", past_ddl, known, 7) is None
 
 
+def test_f25_explains_rows_of_operations_under_way_at_their_commit_alone() -> None:
+    known = [one for one in findings.known() if one.id == "F-25"]
+    for invariant in ("I3", "I10"):
+        for tag, found in (("[under way at commit]", "F-25"), ("", None)):
+            missed = cycle(("T", "wr-row"), ("T", f"rw-predicate{tag}"))
+            anomaly = replace(missed, back_ms=(None, 200))
+            assert explained_by(invariant, anomaly, known) == found
+    read = replace(cycle(("T", "rw-row"), ("T", "wr-row")), back_ms=(None, 200))
+    assert explained_by("I3", read, known) is None
+
+
 def design(**rules: str) -> DesignHeader:
     return DesignHeader("iep", "", "", "ignite", (), rules=rules)
 

@@ -6,11 +6,14 @@ import pytest
 from msgspec import structs
 
 from ddlsim.checkers.base import Step
+from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.cycles import name_of_cycle
-from ddlsim.checkers.edges import Edge, Node
+from ddlsim.checkers.edges import Edge, Node, Words
 from ddlsim.checkers.findings import signature
+from ddlsim.checkers.graph import graph_of
 from ddlsim.graph import names, tangle
 from ddlsim.graph.edges import PROCESS, REALTIME, RW
+from ddlsim.history.events import Ok
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from tests.support.history import INT, Story, add_column
@@ -145,6 +148,22 @@ def test_names_say_whether_real_time_or_a_process_closes_a_cycle(
     [anomaly] = found(stale(client, session=session))
     assert anomaly.kind == f"G-single-{form}"
     assert {step.edge for step in anomaly.steps} == {"rw-row", edge}
+
+
+def test_an_edge_says_that_its_operation_was_under_way_when_its_commit_was_asked_for() -> None:
+    """Of T1's writes the first is answered before, the second after; T2 misses both."""
+    story = Story()
+    t = story.table()
+    for op, key, answered in (("w1", "x", 11), ("w2", "y", 14)):
+        story.write("T1", t, key, 10, client="c1", op=op, ok=False)
+        story.add(answered, Ok, "c1", op)
+    story.commit("T1", 12, client="c1", told=13)
+    read_two(story, t, "T2", 20, None, None)
+    case = Case(story.history())
+    graph = graph_of(case)
+    words = Words(case, graph.nodes)
+    edges = sorted(words.edge(edge) for edge in graph.edges)
+    assert [edge for edge in edges if "row" in edge] == ["rw-row", "rw-row[under way at commit]"]
 
 
 def test_a_clients_own_order_is_real_time_to_a_finding_about_a_ddl() -> None:
