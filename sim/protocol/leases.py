@@ -12,7 +12,7 @@ much ahead.
                         '-- outdated on every clock: another one is granted, with a later start_ts
 
 `_leases` is changed by `begin` alone: from the meta storage's log (`Application`), and at the birth
-of a cluster. `_born_ts` is when this incarnation began. Without them:
+of a cluster. `born_ts` is when this incarnation began. Without them:
 
 * two nodes would believe that they are primary: leases are a compare-and-set in one log.
 * a primary that died and came back would go on without its locks: `is_of_this_life`.
@@ -41,11 +41,11 @@ class Lease(Record, frozen=True):
 class Leases:
     """The leases as one node knows them."""
 
-    __slots__ = ("_born_ts", "_leases", "_watchers", "node")
+    __slots__ = ("_leases", "_watchers", "born_ts", "node")
 
     def __init__(self, node: Node, *, restarted: bool) -> None:
         self.node = node
-        self._born_ts = node.clock.now() if restarted else MIN_TIMESTAMP
+        self.born_ts = node.clock.now() if restarted else MIN_TIMESTAMP
         self._leases: dict[PartitionId, Lease] = {}
         self._watchers: list[Callable[[Lease | None, Lease], None]] = []
 
@@ -87,13 +87,13 @@ class Leases:
         return (
             lease is not None
             and lease.holder == self.node.name
-            and lease.start_ts > self._born_ts
+            and lease.start_ts > self.born_ts
             and self.node.clock.current() < lease.expiration_ts
         )
 
     def is_of_this_life(self, start_ts: Timestamp) -> bool:
         """Whether a lease of this start can be this incarnation's: the locks of others are gone."""
-        return start_ts > self._born_ts
+        return start_ts > self.born_ts
 
     def begin(self, lease: Lease) -> None:
         """A lease was granted or prolonged."""

@@ -99,7 +99,10 @@ class PartitionRaft(Record, frozen=True):
 
 
 class PartitionSubmit(Request["PartitionSubmitted"], frozen=True):
-    """Submit a command to the leader of a partition's group under the sender's `number`."""
+    """Submit a command to the leader of a partition's group under the sender's `number`.
+
+    It is the submission's alone, also across restarts of the sender: a copy has the same.
+    """
 
     sent_ts: Timestamp
     place: PartitionId

@@ -282,11 +282,13 @@ FIRST_LEASE = Timestamp(MIN_TIMESTAMP + 1)
 class Member:
     """What one node of a stage has."""
 
-    def __init__(self, stage: "Stage", name: str, changes: dict[str, Any]) -> None:
+    def __init__(
+        self, stage: "Stage", name: str, changes: dict[str, Any], *, restarted: bool = False
+    ) -> None:
         self.node = FakeNode(name, stage.wire, **changes)
         self.sync = SchemaSync(self.node, stage.strategy, stage.catalog)
         self.sync.advance_safe_time(NEVER)
-        self.leases = Leases(self.node, restarted=False)
+        self.leases = Leases(self.node, restarted=restarted)
         placement = Placement(
             stage.names,
             stage.placed,

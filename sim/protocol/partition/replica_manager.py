@@ -106,7 +106,7 @@ class ReplicaManager:
         self._member_class = member_class
         self._birth_ts = birth_ts
         self._order = 0
-        self._submissions = 0
+        self._submissions: int = leases.born_ts  # an earlier life had other numbers
         self._in_flight: dict[tuple[str, int], Pending] = {}
         self._stamp = strategy.partition_stamp
         node.on(PartitionRaft, self._on_raft)

@@ -16,7 +16,7 @@ from ddlsim.protocol.replication.state_machine import BUSY
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import MIN_TIMESTAMP, Timestamp, timestamp
 from tests.support.primary import LAST, OLD, PLACE, YOUNG
-from tests.support.protocol import FIRST_LEASE, NEVER, T, change
+from tests.support.protocol import FIRST_LEASE, NEVER, Member, T, change
 from tests.support.trio import NAMES, Trio, intent
 
 
@@ -117,6 +117,21 @@ def test_a_copy_of_a_submission_is_proposed_once() -> None:
     assert [answer.value.done for answer in answers] == [True, True]
     assert len({answer.value.stamp for answer in answers}) == 1
     assert answers[0].value.stamp > Timestamp(0)
+
+
+def test_submission_of_a_restarted_node_is_no_copy_of_an_earlier_one() -> None:
+    """Though the leader has not answered the first one of its earlier life."""
+    trio = Trio()
+    trio.raft_stops = True
+    trio["n3"].node.spawn(trio["n3"].replicas.run(trio.local("n3"), intent(OLD)))
+    trio.later(5)
+    trio.members["n3"] = Member(trio, "n3", {}, restarted=True)
+    trio["n3"].node.spawn(trio["n3"].replicas.run(trio.local("n3"), CleanUp(LAST, None)))
+    trio.later(5)
+    trio.raft_stops = False
+    trio.later(1_000)
+    assert OLD in trio.local("n1").machine.open_transactions
+    assert LAST in trio.local("n1").machine.ended
 
 
 def test_submit_to_follower_returns_the_leader() -> None:
@@ -292,7 +307,7 @@ def test_a_grant_is_accepted_where_the_node_can_be_primary() -> None:
         answer = trio.asked(LeaseGrant(Timestamp(0), place, timestamp(50)), "n2")
         assert type(answer) is LeaseAccepted
         assert answer.accepted is accepted
-    trio["n2"].leases._born_ts = timestamp(70)
+    trio["n2"].leases.born_ts = timestamp(70)
     answer = trio.asked(LeaseGrant(Timestamp(0), PLACE, timestamp(60)), "n2")
     assert not answer.accepted
 
@@ -303,7 +318,7 @@ def test_a_node_serves_by_its_own_lease_only() -> None:
     assert trio.local("n1").lease is not None
     trio.lease("n2", timestamp(50))
     assert [trio.local(name).lease is not None for name in NAMES] == [False, True, False]
-    trio["n2"].leases._born_ts = timestamp(60)
+    trio["n2"].leases.born_ts = timestamp(60)
     trio["n2"].leases.begin(Lease(PLACE, "n2", timestamp(50), NEVER))
     assert trio.local("n2").lease is None
 
