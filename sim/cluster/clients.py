@@ -42,7 +42,6 @@ from ddlsim.protocol.messages import (
     ClientRollback,
     Refusal,
 )
-from ddlsim.protocol.transaction.client import Client
 from ddlsim.sql import parse
 from ddlsim.units import Micros
 
@@ -70,7 +69,7 @@ class ClientHost:
         # longer than the coordinator waits for a primary, so that its answer comes first
         self.timeout_us = Micros(settings.operation_timeout_us + cluster.plan.commit_wait_us)
         self.session = session
-        self.client = Client(name, self, self.timeout_us, session=session)
+        self.client = cluster.client(name, self, self.timeout_us, session=session)
 
     def elapsed_us(self) -> Micros:
         """The present instant."""
@@ -97,7 +96,7 @@ class ClientHost:
 
     def forget_schemas(self) -> None:
         """Forget the cached schemas, as a new connection does."""
-        self.client.tables.clear()
+        self.client.forget_schemas()
 
     def abandon(self, op: str, tx: str, node: str) -> None:
         """Roll a transaction back without waiting for an answer."""

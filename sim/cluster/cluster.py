@@ -7,6 +7,7 @@ storage leader", "primary of t") for faults.
 from collections import Counter
 
 from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
+from ddlsim.cluster.models.client import ModelledClient
 from ddlsim.cluster.models.clock import Merges
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
@@ -36,8 +37,9 @@ from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.server import ClusterConfig, Parts, Server
 from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.client import Client, Connection
 from ddlsim.sql import parse
-from ddlsim.units import MIN_TIMESTAMP, Timestamp, physical_ms, timestamp
+from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms, timestamp
 
 BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
@@ -110,10 +112,19 @@ class Cluster:
         host, port, clock = self.hosts[node], self.ports[node], self.ports[node].clock
         merges = None
         if type(clock) is HybridClock:  # a design may have others
-            merges = Merges(clock, self.loop, self._models.divergence("clock"))
+            merges = Merges(clock, port.disk, self.loop, self._models.divergence("clock"))
         exchange = Exchange(host, port, merges)
         self._models.at_end.append(exchange.settle)
         return exchange
+
+    def client(
+        self, name: str, connection: Connection, timeout_us: Micros, *, session: bool
+    ) -> Client:
+        """A client of this cluster."""
+        if not self._modelled:
+            return Client(name, connection, timeout_us, session=session)
+        divergence = self._models.divergence("client", name)
+        return ModelledClient(name, connection, timeout_us, session=session, divergence=divergence)
 
     def compare_states(self) -> None:
         """Compare what every modelled replica has now."""

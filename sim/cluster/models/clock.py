@@ -5,13 +5,16 @@ follows has a larger one. So the clock shows at least `sent_ts` once a request's
 its first wait, and once the task that awaited a reply has gone on, within the same instant. Not so
 for `Operated`, of which a coordinator takes several together (the judge compares their timestamps
 with those of the transaction), nor for a `TxState` of a node that has no such transaction.
+
+A clock that keeps a limit on its node's disk issues nothing above it [98.x.7]: no request holds a
+larger `sent_ts`.
 """
 
 from typing import Any
 
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.kernel.engine import Loop
-from ddlsim.model.hlc import HybridClock
+from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.replica_messages import Fate, TxState
 
@@ -19,13 +22,25 @@ from ddlsim.protocol.replica_messages import Fate, TxState
 class Merges:
     """The messages that one start of a node takes."""
 
-    def __init__(self, clock: HybridClock, loop: Loop, divergence: Divergence) -> None:
+    def __init__(
+        self, clock: HybridClock, disk: dict[str, Any], loop: Loop, divergence: Divergence
+    ) -> None:
         self._clock = clock
+        self._disk = disk
         self._loop = loop
         self._divergence = divergence
         self._is_stamped: dict[type, bool] = {Operated: False}
         self._replies: list[Any] = []
         self._replied_us = 0
+
+    def send(self, payload: Any) -> None:
+        """A request, or a message without a reply, that the node sends."""
+        if self._has_stamp(payload):
+            limit = self._disk.get(CLOCK_LIMIT)
+            if limit is not None and payload.sent_ts > limit:
+                self._divergence.found(
+                    f"it issued {payload.sent_ts}, and its disk has the limit {limit}"
+                )
 
     def take(self, payload: Any) -> None:
         """A message that a handler has taken."""

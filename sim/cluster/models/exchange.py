@@ -50,6 +50,8 @@ class Exchange:
 
     def send(self, to: str, message: Any, label: int | None = None) -> None:
         """Send a message that is not answered."""
+        if self._merges is not None:
+            self._merges.send(message)
         heard = self.on_send.get(type(message))
         if heard is not None and self._goes_on():
             for each in heard:
@@ -60,6 +62,8 @@ class Exchange:
         self, to: str, message: Any, timeout_us: int, label: int | None = None
     ) -> Awaitable[Any]:
         """Send a request."""
+        if self._merges is not None:
+            self._merges.send(message)
         asked = self._request(to, message, timeout_us, label)
         heard = self.on_request.get(type(message))
         if heard is not None and self._goes_on():

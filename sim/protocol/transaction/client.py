@@ -62,6 +62,10 @@ class Client:
         self._timeout_us = timeout_us
         self._session = session
 
+    def forget_schemas(self) -> None:
+        """Forget the cached schemas, as a new connection does."""
+        self.tables.clear()
+
     async def ask(self, node: str, request: Request[R]) -> R | NoReplyType:
         """Send a request that needs no encoding, and keep the session's token."""
         reply = await self._connection.request(node, request, self._timeout_us)

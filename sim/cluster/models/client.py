@@ -1,0 +1,133 @@
+"""The model of a client: what each of its requests must hold, from what was asked and answered.
+
+From IEP-110, Overall flow, and protocol.md, section 4:
+
+* A request names the table and version of the last schema that an answer brought under the name
+  that it uses; none before there was one, or where the row does not fit that schema [110.flow.2].
+* A row holds, in that schema's order of columns, the key and every value that the operation names;
+  an update sets the columns that it names and no others [110.flow.1].
+* Every request of a session holds the largest timestamp that an answer brought, no other request
+  holds one.
+"""
+
+from typing import Any, TypeVar
+
+from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.model.ops import Begin, DataOperation, Insert, Put, Replace, Update
+from ddlsim.model.ports import NoReplyType, Request
+from ddlsim.model.schema import Table, Value
+from ddlsim.protocol.messages import Answer, ClientOperation, Mismatch, Refusal
+from ddlsim.protocol.transaction.client import Client, Connection
+from ddlsim.units import Micros, Timestamp
+
+R = TypeVar("R")
+
+
+class _Compared:
+    """A client's connection; what is sent and answered is given to the model first."""
+
+    def __init__(self, connection: Connection, model: "ModelledClient") -> None:
+        self.recording = connection.recording
+        self.elapsed_us, self.record = connection.elapsed_us, connection.record
+        self._request = connection.request
+        self._model = model
+
+    async def request(
+        self, to: str, payload: Request[R], timeout_us: Micros, label: int | None = None
+    ) -> Any:
+        """Send and wait for the reply."""
+        self._model.sends(payload)
+        reply = await self._request(to, payload, timeout_us, label)
+        self._model.answered(payload, reply)
+        return reply
+
+
+class ModelledClient(Client):
+    """A client whose requests are compared."""
+
+    def __init__(
+        self,
+        name: str,
+        connection: Connection,
+        timeout_us: Micros,
+        *,
+        session: bool,
+        divergence: Divergence,
+    ) -> None:
+        super().__init__(name, _Compared(connection, self), timeout_us, session=session)
+        self._divergence = divergence
+        self._asked: dict[str, DataOperation] = {}
+        self._known: dict[str, Table] = {}
+        self._largest_ts: Timestamp | None = None
+
+    async def operate(
+        self,
+        node: str,
+        op: str,
+        tx: str,
+        do: DataOperation,
+        begin: Begin | None = None,
+        *,
+        implicit: bool = False,
+    ) -> Answer | Refusal | NoReplyType:
+        """Run one operation."""
+        self._asked[op] = do
+        return await super().operate(node, op, tx, do, begin, implicit=implicit)
+
+    def forget_schemas(self) -> None:
+        """Forget the cached schemas."""
+        super().forget_schemas()
+        self._known.clear()
+
+    # --- what is sent, what is answered -----------------------------------------------------------
+
+    def sends(self, request: Any) -> None:
+        """Compare a request."""
+        session_ts = getattr(request, "session_ts", None)
+        if session_ts != (self._largest_ts if self._session else None):
+            self._wrong(f"{request.op} was sent with {session_ts}, not {self._largest_ts}")
+        if type(request) is ClientOperation:
+            self._compare(request, self._asked[request.op])
+
+    def answered(self, request: Any, reply: Any) -> None:
+        """Take what an answer brings."""
+        token_ts = getattr(reply, "token_ts", None)
+        if token_ts is not None:
+            self._largest_ts = max(self._largest_ts or token_ts, token_ts)
+        if type(reply) is Mismatch:
+            self._known[request.table] = reply.table
+
+    def _compare(self, request: ClientOperation, do: DataOperation) -> None:
+        table = self._known.get(do.table)
+        sent = (request.table_id, request.client_version)
+        if sent == (0, 0):
+            if request.row is not None:
+                self._wrong(f"{request.op} has a row of no schema")
+            return
+        if table is None or sent != (table.id, table.version):
+            self._wrong(f"{request.op} was sent for table {sent[0]}, version {sent[1]}")
+            return
+        names = tuple(column.name for column in table.columns)
+        sets = tuple(names[place] for place in request.sets)
+        wanted = tuple(name for name in names if type(do) is Update and name in do.values)
+        if sets != wanted:
+            self._wrong(f"{request.op} sets {sets} and should set {wanted}")
+        if request.row is not None:
+            self._compare_row(request, do, dict(zip(names, request.row, strict=True)), table)
+
+    def _compare_row(
+        self, request: ClientOperation, do: DataOperation, row: dict[str, Value], table: Table
+    ) -> None:
+        named: dict[str, Value] = {}
+        if isinstance(do, Put | Insert | Replace | Update):
+            named |= do.values or {}
+        if isinstance(do, Put | Insert | Replace):
+            of_key = do.key if isinstance(do.key, tuple) else (do.key,)
+            ids = {column.id: column.name for column in table.columns}
+            named |= dict(zip((ids[one] for one in table.key), of_key, strict=False))
+        for name, value in named.items():
+            if name not in row or row[name] != value:
+                self._wrong(f"{request.op} has {row.get(name)!r} in {name!r} and not {value!r}")
+
+    def _wrong(self, what: str) -> None:
+        self._divergence.found(what)

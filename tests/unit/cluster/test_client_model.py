@@ -1,0 +1,51 @@
+"""The models of clients and of the limit that a clock keeps on disk: planted faults are seen."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ddlsim.model.hlc import LIMIT_STEP, HybridClock
+from ddlsim.protocol.transaction import client
+from tests.unit.cluster.test_models import first_part, nothing
+
+
+def limit_at_last(_method: Any) -> Callable[..., None]:
+    def planted(self: Any, last: int) -> None:
+        self._limit = last + LIMIT_STEP
+        self._write_limit(last)
+
+    return planted
+
+
+def first_places(method: Any) -> Callable[..., Any]:
+    """The positions that an update set when it was first encoded."""
+    kept: dict[str, Any] = {}
+
+    def planted(do: Any, table: Any) -> Any:
+        return kept.setdefault(f"{do}", method(do, table))
+
+    return planted
+
+
+def turned_round(method: Any) -> Callable[..., Any]:
+    def planted(op: str, do: Any, table: Any) -> Any:
+        row = method(op, do, table)
+        return row[::-1] if type(row) is tuple else row
+
+    return planted
+
+
+PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
+    "writes a limit that is reached": (HybridClock, "_raise_limit", limit_at_last, "clock"),
+    "sets the columns of another schema": (client, "set_places", first_places, "client"),
+    "turns rows round": (client, "encoded", turned_round, "client"),
+    "keeps no token": (client.Client, "_keep_token", nothing, "client"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, method, fault, part = PLANTED[name]
+    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
+    assert first_part(monkeypatch) == part
