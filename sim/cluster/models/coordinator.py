@@ -7,7 +7,8 @@ From protocol.md, sections 3 and 4, by messages alone:
   partition with first, and only while the transaction is open.
 * A commit is sent to the first partition that it used. It names all of them, and every version;
   every operation was answered without a refusal before, every write replicated, commit_ts is above
-  each op_ts [110.x.2] and below the end of each lease. It is sent again as it was, ever later.
+  each op_ts [110.x.2], not below what the clock showed when the client asked for the commit, and
+  below the end of each lease. It is sent again as it was, ever later.
 * A client is answered that its transaction has committed once an outcome says so, and otherwise
   that it has not. Rows are those of the primaries. An operation that got no answer took its time.
 * A transaction that has not committed is cleaned up in every partition that it used, at once.
@@ -40,7 +41,7 @@ from ddlsim.protocol.messages import (
 )
 from ddlsim.protocol.replica_messages import Fate, Read, Replicated, TxState, TxStateRequest
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import MIN_TIMESTAMP, US_PER_MS
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
 
 WITHOUT: Final = ("stamp_at_once", "new_decision", "whatever_the_lease")
 """Rules of designs that leave out what the documents demand of a commit."""
@@ -108,7 +109,7 @@ class CoordinatorModel:
         self._refused: dict[str, dict[Reason, None]] = {}
         self._operations: dict[str, Operation] = {}
         self._open: dict[str, Open] = {}
-        self._committing: dict[str, None] = {}
+        self._committing: dict[str, Timestamp] = {}  # what the clock showed when it was asked
         left_out = [
             rule.__name__ in WITHOUT
             for rule in (
@@ -257,7 +258,8 @@ class CoordinatorModel:
     # --- the commit -------------------------------------------------------------------------------
 
     def _commit(self, request: ClientCommit) -> None:
-        self._committing[request.tx] = None
+        monotone = type(self._clock) is HybridClock  # a design may have others
+        self._committing[request.tx] = self._clock.current() if monotone else MIN_TIMESTAMP
 
     def _finish(self, _asked: Asked, sent: Sent) -> None:
         message: Finish = sent.message
@@ -298,6 +300,8 @@ class CoordinatorModel:
             self._wrong(f"{label} commits, and {[*tx.early, *lost]} is not replicated")
         if self._waits and (tx.waiting or commit_ts <= tx.last_op_ts):
             self._wrong(f"{label} commits at {commit_ts}, and its last op_ts is {tx.last_op_ts}")
+        if commit_ts < self._committing.get(label, MIN_TIMESTAMP):
+            self._wrong(f"{label} commits at {commit_ts}, when the clock had shown more before")
         if commit_ts <= tx.pending_ts:
             self._wrong(f"{label} commits at {commit_ts}, and was pending at {tx.pending_ts}")
         for place, token in tx.leases.items():

@@ -1,4 +1,4 @@
-"""The models of clients and of the limit that a clock keeps on disk: planted faults are seen."""
+"""The models of clients, commit_ts and the limit that a clock keeps: planted faults are seen."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import pytest
 
 from ddlsim.model.hlc import LIMIT_STEP, HybridClock
 from ddlsim.protocol.transaction import client
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from tests.unit.cluster.test_models import first_part, nothing
 
 
@@ -36,10 +37,25 @@ def turned_round(method: Any) -> Callable[..., Any]:
     return planted
 
 
+def behind_the_last_operation(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, tx: Any) -> Any:
+        reason = await method(self, tx)
+        tx.commit_ts = tx.last_op_ts + 1
+        return reason
+
+    return planted
+
+
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "writes a limit that is reached": (HybridClock, "_raise_limit", limit_at_last, "clock"),
     "sets the columns of another schema": (client, "set_places", first_places, "client"),
     "turns rows round": (client, "encoded", turned_round, "client"),
+    "commits at its last operation": (
+        TransactionCompletion,
+        "_fix_commit_ts",
+        behind_the_last_operation,
+        "coordinator",
+    ),
     "keeps no token": (client.Client, "_keep_token", nothing, "client"),
 }
 
