@@ -96,6 +96,8 @@ def _whole(knobs: Knobs) -> Table:
     knobs.tell("load_ms", load_ms)
     clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
     network = swarm_knobs.network(knobs, nodes, delay_ms) | swarm_delays.schedule(knobs)
+    if network.get("schedule", {}).get("name") == "pct" and protocol.pop("lease_grant_ms", None):
+        knobs.tell("lease_grant_ms", OFF)  # delays stay as they are: no lease might ever be granted
     if swarm_faults.is_calm(knobs):
         swarm_knobs.patient(knobs, protocol, network)
     names, sql = swarm_work.schema(knobs, len(nodes))

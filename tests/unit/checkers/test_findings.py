@@ -183,6 +183,10 @@ def test_a_read_in_the_past_is_f6_however_it_follows_what_began_later() -> None:
     for back_ms in ((None, 1, 7), (1, None, 7), (None, 1, None)):
         anomaly = replace(cycle(*READ_PAST), back_ms=back_ms)
         assert explained_by("I3", anomaly, known, 7) is None
+    two = cycle(*READ_PAST, ("T", "rt"))
+    for back_ms, found in (((7, 7), "F-6"), ((7, 8), None), ((8, 7), None)):
+        anomaly = replace(two, back_ms=(None, None, *back_ms))
+        assert explained_by("I3", anomaly, known, 7) == found
     past_ddl = replace(cycle(("D(column-added)", "wr-schema"), *READ_PAST[1:]), back_ms=nothing)
     assert explained_by("I3", past_ddl, known, 7) is None
 

@@ -57,6 +57,22 @@ def test_every_world_can_be_planned(seed: int) -> None:
     assert all((fault.until_us or 0) <= planned.load_until_us for fault in planned.faults)
 
 
+def test_a_lease_can_be_granted_where_delays_stay_as_they_are() -> None:
+    """A request and its answer that always take longer than a drawn limit would never make it."""
+    grants = Counter(
+        world["network"].get("schedule", {}).get("name")
+        for world in map(data, MANY)
+        if "lease_grant_ms" in world["protocol"]
+    )
+    assert grants[None] > 5
+    assert grants["pct"] == sum(_is_patient_pct(seed) for seed in MANY)
+
+
+def _is_patient_pct(seed: int) -> bool:
+    knobs = drawn_of(seed).knobs
+    return str(knobs["schedule"]).startswith("pct") and knobs.get("patient") == "on"
+
+
 def test_a_knob_less_leaves_all_other_knobs_as_they_were() -> None:
     fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in ("learner_lag", "pause")}
     for seed in range(30):
