@@ -7,7 +7,6 @@ signature.
 """
 
 import shlex
-import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +17,12 @@ from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.problems import note
 from ddlsim.files import make_folder, write_text
 from ddlsim.plan import swarm
-from ddlsim.scenario.overrides import apply_overrides, repeat_options
+from ddlsim.scenario.overrides import repeat_options
+from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import read
-from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import CRASH, FINDING, Stored, Target
+from ddlsim.search.explore import CRASH, FINDING, Target
 from ddlsim.search.hunt import is_known
-from ddlsim.search.vary import PARTS
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget, Shrinking
 
@@ -54,21 +52,12 @@ def file_of(directory: str, found: Found) -> str:
 
 def write(directory: str, state: State) -> None:
     """Write the world of each signature."""
+    target = state.target
+    judged = {"strict": target.strict, "all_claims": target.all_claims}
     for found in state.found:
         make_folder(Path(directory))
-        text = f"# {found.seen.signature}\n{world_text(found.world, state.target)}"
-        write_text(file_of(directory, found), text)
-
-
-def world_text(world: Stored, target: Target) -> str:
-    """The world with the design that was searched and with the seed of its run."""
-    data = apply_overrides(tomllib.loads(world.text), target.overrides)
-    judged = {"strict": target.strict, "all_claims": target.all_claims}
-    top = {key: value for key, value in data.items() if not isinstance(value, dict | list)}
-    seeds = {**dict.fromkeys(PARTS, world.seed), **data.get("seeds", {})}
-    return toml_text(
-        {**top, **{key: on for key, on in judged.items() if on}, **data, "seeds": seeds}
-    )
+        world = repeated(found.world.text, target.overrides, found.world.seed, **judged)
+        write_text(file_of(directory, found), f"# {found.seen.signature}\n{world}")
 
 
 def command_of(directory: str, found: Found, target: Target) -> str:

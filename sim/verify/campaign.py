@@ -26,6 +26,7 @@ from ddlsim.plan.records import Plan
 from ddlsim.registry import UnknownPluginError, load_file
 from ddlsim.scenario import findings
 from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.verify.row import RunRow, row_of
 
@@ -143,8 +144,11 @@ class Runner:
 
     def _keep_text(self, scenario: Scenario, seed: int) -> None:
         """The text of a scenario that was drawn, so that it can be run as an ordinary one."""
-        if self.job.keep is not None and self.job.swarm:
-            write_text(Path(self.job.keep, scenario_name(seed)), scenario.text)
+        job = self.job
+        if job.keep is not None and job.swarm:
+            judged = {"strict": job.strict, "all_claims": job.all_claims}
+            text = repeated(scenario.text, scenario.overrides, seed, **judged)
+            write_text(Path(job.keep, scenario_name(seed)), text)
 
     def judged(self, history: History) -> RunRow:
         """The row of a history."""

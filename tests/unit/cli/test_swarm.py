@@ -55,12 +55,13 @@ def test_what_is_drawn_is_told_to_people() -> None:
 
 def test_the_worlds_are_kept_and_run_as_ordinary_scenarios(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    many = document("--swarm", "--seeds", "2..4", "--jobs", "1", "--out", str(out))
+    own = ("--set", "protocol.delay_duration_ms=77")
+    many = document("--swarm", *own, "--seeds", "2..4", "--jobs", "1", "--out", str(out))
     assert {path.name for path in out.iterdir()} == {"seed-2.jsonl", "seed-2.toml", "summary.json"}
-    stored = document(str(out / "seed-2.toml"), "--seed", "2")
+    stored = document(str(out / "seed-2.toml"))
     assert stored["runs"][0]["fingerprint"] == many["runs"][0]["fingerprint"]
     told = ddlsim("explain", str(out / "seed-2.jsonl")).out
-    assert "ddlsim run --swarm --seed 2" in " ".join(told.split())
+    assert f"ddlsim run --swarm --seed 2 {' '.join(own)}" in " ".join(told.split())
     assert ddlsim("run", "--swarm", "--seeds", "5..6", "--out", str(out)).code == 0
     assert sorted(path.suffix for path in out.iterdir()) == [".json", ".jsonl", ".toml"]
 
