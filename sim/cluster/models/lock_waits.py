@@ -122,7 +122,8 @@ class ModelledLockWaits(LockWaits):
     ) -> None:
         settings = self._ports.settings
         values = [one if isinstance(one, bool) else cast("Any", one).value for _, one in answers]
-        ended = self._has_ended(request) or values[-1:] == [False]
+        waited = not isinstance(answers[-1][1], bool)
+        ended = self._has_ended(request) or (waited and values[-1] is False)
         refused = [at for at, one in answers if one is False]
         between_us = settings.lock_retry_ms * US_PER_MS
         if any(later - at < between_us for at, later in pairwise(refused)):

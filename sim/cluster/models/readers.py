@@ -15,7 +15,7 @@ from ddlsim.protocol.commands import Outcome, SafeTimeSync
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
-from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager
+from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import NOTHING, Found
@@ -66,19 +66,29 @@ class ModelledReaders(Readers):
     ) -> None:
         self._divergence = self.models.divergence("readers", node.name)
         self._resolving = Resolving(replica.participant)
-        self._submitted = 0
+        self._submitted = self._begun = self._submitted_us = 0
         proxy = Proxy(replica, participant=self._resolving)
-        manager = Proxy(replicas, submit=self._submit)
+        manager = Proxy(replicas, submit=self._submit, result_of=self._result_of)
         self._manager = replicas
         super().__init__(
             node, strategy, sync, cast("ReplicaManager", manager), cast("Replica", proxy)
         )
 
     def _submit(self, local: LocalReplica, command: SafeTimeSync) -> Any:
-        self._submitted += 1
-        return self._manager.submit(local, command)
+        if not local.is_alone and not self._replica.is_primary(local.place):
+            self._divergence.found(f"a command is sent to read {local.place} at no primary")
+        submitted = self._manager.submit(local, command)
+        self._submitted, self._submitted_us = self._submitted + 1, self.node.watch.now_us
+        self._begun += not isinstance(submitted, Submission)
+        return submitted
+
+    async def _result_of(self, submission: Submission[None]) -> None:
+        self._begun += 1
+        await self._manager.result_of(submission)
 
     async def read(self, sender: str, request: Read) -> Operated | None:
+        if self._begun < self._submitted and self.node.watch.now_us > self._submitted_us:
+            self._divergence.found("a command for a read was made and not sent")
         answered: Operated | None = await super().read(sender, request)
         if answered is not None and answered.op_ts != request.read_ts:
             self._divergence.found(

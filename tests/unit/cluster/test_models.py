@@ -28,6 +28,7 @@ from ddlsim.protocol.design import failure_rules, flows, schema_rules
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import Answer, NotPrimary, Submitted
+from ddlsim.protocol.metastorage import metastorage
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.metastorage.placement import Placement
@@ -337,6 +338,18 @@ def accept_all(method: Any) -> Callable[..., Any]:
     return planted
 
 
+def three_times(_method: Any) -> Callable[..., int]:
+    return lambda settings, _tries: settings.resend_us * 3
+
+
+def later_read(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, sender: str, request: Any) -> Any:
+        answer = await method(self, sender, request)
+        return answer if answer is None else replace(answer, op_ts=answer.op_ts + 1)
+
+    return planted
+
+
 def older_version(method: Any) -> Callable[..., Any]:
     async def planted(self: Any, local: Any, request: Any, key: Any) -> Any:
         found = await method(self, local, request, key)
@@ -346,7 +359,7 @@ def older_version(method: Any) -> Callable[..., Any]:
     return planted
 
 
-PLANTED: dict[str, tuple[type, str, Callable[[Any], Any], str]] = {
+PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "grants what it must refuse": (LockTable, "acquire", grant_all, "locks"),
     "stores another version": (Partition, "_put", commit_later, "partition"),
     "keeps intents": (Partition, "end", keep_all, "partition"),
@@ -378,6 +391,9 @@ PLANTED: dict[str, tuple[type, str, Callable[[Any], Any], str]] = {
     "ticks no more": (SafeTimeTicker, "arm", nothing, "idle commands"),
     "puts another DD into the log": (MetaStorage, "_with_delay", longer_delay, "submissions"),
     "says that all took effect": (MetaStorage, "_on_submit", accept_all, "submissions"),
+    "waits longer for an answer": (metastorage, "resend_delay", three_times, "submissions"),
+    "writes no lease": (PlacementDriver, "_still_needed", negate, "placement driver"),
+    "reads at a later time": (Readers, "read", later_read, "readers"),
     "calls no listener": (Application, "_apply_to_catalog", nothing, "meta storage"),
     "compacts nothing": (Group, "_compact", nothing, "group"),
     "awaits nothing": (ReplicaManager, "safe_time_reaches", without_waiting, "replicas"),
