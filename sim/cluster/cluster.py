@@ -102,7 +102,7 @@ class Cluster:
         )
         self.servers[node] = server
         if exchange is not None:
-            converse(exchange, self._models, server)
+            converse(exchange, self._models, server, restarted=restarted)
         server.start()
 
     def _watched(self, node: str) -> Exchange | None:

@@ -14,11 +14,11 @@ from ddlsim.cluster.models.meta import ModelledApplication
 from ddlsim.cluster.models.operations import ModelledExecutor, ModelledReplica
 from ddlsim.cluster.models.participant import ModelledParticipant
 from ddlsim.cluster.models.partition import ModelledPartition
-from ddlsim.cluster.models.readers import ModelledReaders
+from ddlsim.cluster.models.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.replicas import ModelledReplicas
 from ddlsim.cluster.models.rules import DatedSync
 from ddlsim.cluster.models.safe_time import ModelledTicker
-from ddlsim.cluster.models.submissions import ModelledMetaStorage
+from ddlsim.cluster.models.submissions import ModelledMetaStorage, joins
 from ddlsim.protocol.server import Parts, Server
 
 
@@ -47,8 +47,11 @@ def modelled(models: Models) -> Parts:
     )
 
 
-def converse(exchange: Exchange, models: Models, server: Server) -> None:
+def converse(exchange: Exchange, models: Models, server: Server, *, restarted: bool) -> None:
     """Compare the messages of a server with the models of its conversations."""
+    PastReads(exchange, models.divergence("readers"), server.placement, server.node.settings)
+    if restarted:
+        joins(exchange, models.divergence("submissions"))
     replica, participant = server.replica, server.replica.participant
     assert isinstance(replica, ModelledReplica), replica
     replica.begin()

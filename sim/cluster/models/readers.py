@@ -8,12 +8,15 @@ transaction is found to have committed by then.
 
 from typing import Any, ClassVar, cast
 
-from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
+from ddlsim.model.settings import Settings
 from ddlsim.protocol.commands import Outcome, SafeTimeSync
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.messages import Operated
+from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import Read
@@ -49,6 +52,38 @@ class Proxy:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._part, name)
+
+
+class PastReads:
+    """The reads that a coordinator sends: each to the next replica, after a rest."""
+
+    def __init__(
+        self, exchange: Exchange, divergence: Divergence, placement: Placement, settings: Settings
+    ) -> None:
+        self._divergence = divergence
+        self._placement = placement
+        self._settings = settings
+        self._last: dict[tuple[TxId, str, int], Sent] = {}
+        exchange.on_request.setdefault(Read, []).append(self._sent)
+        exchange.on_answer.setdefault(Read, []).append(self._answered)
+
+    def _answered(self, _asked: object, sent: Sent, value: object) -> None:
+        read: Read = sent.message
+        if isinstance(value, Operated):
+            self._last.pop((read.tx, read.op, read.partition), None)
+
+    def _sent(self, _asked: object, sent: Sent) -> None:
+        read: Read = sent.message
+        replicas = self._placement.replicas_of((read.table_id, read.partition))
+        before = self._last.get((read.tx, read.op, read.partition))
+        self._last[read.tx, read.op, read.partition] = sent
+        if sent.to not in replicas:
+            self._divergence.found(f"{read.op} is sent to {sent.to}, where no replica is")
+        elif before is not None and before.to in replicas:
+            following = replicas[(replicas.index(before.to) + 1) % len(replicas)]
+            rested = sent.at_us >= before.at_us + self._settings.retry_us
+            if sent.to != following or not rested or read.read_ts != before.message.read_ts:
+                self._divergence.found(f"{read!r} follows {before!r}; the next: {following}")
 
 
 class ModelledReaders(Readers):

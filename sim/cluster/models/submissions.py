@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, cast
 from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.cluster.models.ports import Ports
 from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.protocol.ids import PartitionId
@@ -116,6 +117,22 @@ class ToPartitions(Submissions):
         self.compare_patience(timeout_us, self.known(key).tries + 1, MOST_DOUBLED)
         self.compare(key, to, group.leader or to).reply = reply
         return reply
+
+
+def joins(exchange: Exchange, divergence: Divergence) -> None:
+    """A node that starts again submits that it has joined, at once."""
+    joined: list[object] = []
+
+    def submitted(_asked: object, sent: Sent) -> None:
+        joined.append(sent.message.update)
+
+    def compare() -> None:
+        if not any(isinstance(one, NodeJoined) for one in joined):
+            divergence.found("it has started again and does not join")
+        exchange.on_request[Submit].remove(submitted)
+
+    exchange.on_request.setdefault(Submit, []).append(submitted)
+    exchange.owe(compare)
 
 
 class ModelledMetaStorage(MetaStorage):
