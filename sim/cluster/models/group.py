@@ -142,9 +142,7 @@ class ModelledGroup(Group):
         if (
             member.outbox
             or member.committed
-            or member.lost
             or member.needs_sync
-            or member.installed is not None
             or self._led_term != member.led_term
             or self._log.applied != member.commit_index
         ):
@@ -155,9 +153,12 @@ class ModelledGroup(Group):
             )
 
     def _apply_next(self) -> None:
-        index, entry = self.member.committed[0]
+        member = self.member
+        index, entry = member.committed[0]
         applied = self._log.applied
         super()._apply_next()
+        if member.lost or member.installed is not None:
+            self._divergence.found(f"index {index} is applied before what was to be done")
         if self._log.applied != applied + 1 or index != applied + 1:
             self._divergence.found(f"behind index {applied} it applied {index}")
         log, kept = self._log, self.node.settings.snapshot_entries

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.locks import ModelledLocks
 from ddlsim.cluster.models.ports import Ports
 from ddlsim.model.ports import Future, Node, Timer
 from ddlsim.model.reasons import Reason
@@ -36,25 +37,6 @@ def wanted_by(request: Operate) -> Wanted:
     return (((*place, None), IX), ((*place, request.key), X))
 
 
-class Requests:
-    """A lock table as operations have it; `answers` are (when, answer) by request."""
-
-    def __init__(self, locks: LockTable, now_us: Callable[[], int]) -> None:
-        self._locks = locks
-        self._now_us = now_us
-        self.answers: dict[tuple[TxId, Resource, int], list[tuple[int, object]]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._locks, name)
-
-    def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
-        """Request a lock."""
-        answer = self._locks.acquire(tx, resource, mode)
-        if self.answers:
-            self.answers.get((tx, resource, mode), []).append((self._now_us(), answer))
-        return answer
-
-
 class ModelledLockWaits(LockWaits):
     """Acquires locks, and compares which, how often, and which coordinators it probes meanwhile."""
 
@@ -69,8 +51,8 @@ class ModelledLockWaits(LockWaits):
     ) -> None:
         self._divergence = self.models.divergence("lock waits", node.name)
         self._ports = Ports(node)
-        self._table = locks
-        self._requests = Requests(locks, lambda: self.models.loop.now_us)
+        assert isinstance(locks, ModelledLocks), f"{locks} has no model"
+        self._answers = locks.answers
         self._probed: list[TxId] = []
         self._waiting: dict[tuple[TxId, Resource, int], int] = {}
         self._crowded: dict[tuple[TxId, Resource, int], None] = {}
@@ -79,8 +61,7 @@ class ModelledLockWaits(LockWaits):
             self._probed.append(tx)
             probe_coordinator(tx)
 
-        requests = cast("LockTable", self._requests)
-        super().__init__(cast("Node", self._ports), requests, has_ended, probed)
+        super().__init__(cast("Node", self._ports), locks, has_ended, probed)
 
     async def locked(self, request: Operate, wanted: Wanted) -> Reason | None:
         expected = wanted_by(request)
@@ -90,7 +71,7 @@ class ModelledLockWaits(LockWaits):
         reason: Reason | None = await super().locked(request, wanted)
         if reason is None and self.models.loop.now_us == began_us:  # else its lease may be over
             for resource, mode in wanted:
-                if not LockTable.holds(self._table, request.tx, resource) & (mode | X):
+                if not LockTable.holds(self.locks, request.tx, resource) & (mode | X):
                     self._divergence.found(f"{request.op} goes on without {mode} of {resource!r}")
         return reason
 
@@ -103,14 +84,14 @@ class ModelledLockWaits(LockWaits):
         if others:
             self._crowded[asked] = None
         began_us, self._ports.armed = self.models.loop.now_us, []
-        self._requests.answers.setdefault(asked, [])[:] = [(began_us, answer)]
+        self._answers.setdefault(asked, [])[:] = [(began_us, answer)]
         self._probed = []
         reason: Reason | None = await super()._wait_for(request, resource, mode, answer=answer)
         self._waiting[asked] -= 1
         if self._waiting[asked]:
             return reason
         del self._waiting[asked]
-        answers = self._requests.answers.pop(asked)
+        answers = self._answers.pop(asked)
         if asked in self._crowded:  # whose answers these were is not known
             del self._crowded[asked]
         else:

@@ -118,7 +118,10 @@ class LockModel:
 
 
 class ModelledLocks(LockTable):
-    """A lock table that compares its answers, and those to the waits that it ends."""
+    """A lock table that compares its answers, and those to the waits that it ends.
+
+    `answers` are (when, answer) to each request that an operation waits for (`lock_waits`).
+    """
 
     models: ClassVar[Models]
 
@@ -126,6 +129,7 @@ class ModelledLocks(LockTable):
         super().__init__(future)
         self._model = LockModel()
         self._divergence = self.models.divergence("locks")
+        self.answers: dict[tuple[TxId, Resource, int], list[tuple[int, object]]] = {}
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         expected = self._model.acquire(tx, resource, mode)
@@ -138,6 +142,10 @@ class ModelledLocks(LockTable):
                 f"the answer to {tx.label}, which asked for mode {mode} of {resource!r}, "
                 f"should {should}"
             )
+        if self.answers:
+            answers = self.answers.get((tx, resource, mode))
+            if answers is not None:
+                answers.append((self.models.loop.now_us, answer))
         return answer
 
     def release_all(self, tx: TxId) -> None:

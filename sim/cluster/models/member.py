@@ -31,6 +31,7 @@ class ModelledMember(Member):
     ) -> None:
         self._divergence = self.models.divergence("member", name)
         self._writes: list[tuple[Mark, Write, list[tuple[str, RaftMessage]]]] = []
+        self._left: int | None = None
         self._depth = 1  # calls within calls are parts of those
         self.steps = 0
         disk = self.models.disks.setdefault(log, Disk())
@@ -60,10 +61,16 @@ class ModelledMember(Member):
             disk.write_now()
 
     def _begins(self) -> int | None:
-        """How much was to be sent before a call; None for one that is not compared."""
+        """How much was to be sent before a call; None for one that is not compared.
+
+        A call that leaves something to be written is compared together with the write.
+        """
         if self._depth or self._divergence.is_known:
             return None
         self._depth = 1
+        left, self._left = self._left, None
+        if left is not None:
+            return left
         self._model.begin()
         return len(self.outbox)
 
@@ -71,6 +78,9 @@ class ModelledMember(Member):
         """Compare what a call has left with what the model's has."""
         self._depth = 0
         model, log = self._model, self.log
+        if self.needs_sync and model.unwritten and not self._divergence.is_known:
+            self._left = out
+            return
         disk = model.disk
         if (
             self.commit_index != model.commit
@@ -81,7 +91,6 @@ class ModelledMember(Member):
             or log.term != disk.term
             or self.leader != model.leader
             or log.voted_for != disk.vote
-            or log.base_index != disk.base
             or self.role._value_ != model.role
         ):
             self._describe(what)
@@ -202,9 +211,11 @@ class ModelledMember(Member):
     # --- the disk -----------------------------------------------------------------------------
 
     def begin_sync(self) -> tuple[Mark, list[tuple[str, RaftMessage]]]:
+        before = self._begins()
         begun: tuple[Mark, list[tuple[str, RaftMessage]]] = super().begin_sync()
-        if not self._divergence.is_known:
+        if before is not None:
             self._writes.append((begun[0], *self._model.begin_sync()))
+            self._compare("the beginning of a write", before)
         return begun
 
     def end_sync(self, begun: tuple[Mark, list[tuple[str, RaftMessage]]]) -> None:
