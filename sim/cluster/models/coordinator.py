@@ -82,6 +82,7 @@ class Operation:
         self.reasons: dict[Reason, None] = {}
         self.asked: dict[Asked, Sent] = {}
         self.unanswered = False
+        self.mismatch: Mismatch | None = None
 
 
 class CoordinatorModel:
@@ -151,8 +152,25 @@ class CoordinatorModel:
     def _operation(self, request: ClientOperation) -> None:
         before = self._operations.get(request.op)
         found = self._operations[request.op] = Operation(request, self._loop.now_us)
-        if before is not None and request.implicit:
+        if before is None:
+            return
+        if request.implicit:
             found.of = before.of
+        if before.mismatch is not None:
+            self._compare_encoded(before.request, before.mismatch, request)
+
+    def _compare_encoded(
+        self, before: ClientOperation, mismatch: Mismatch, request: ClientOperation
+    ) -> None:
+        """A client encodes again with the schema that it was sent, and asks for the same."""
+        table = mismatch.table
+        if (request.client_version, request.table_id) not in ((table.version, table.id), (0, 0)):
+            self._wrong(f"{request.op} comes with version {request.client_version} of {table.name}")
+        if request.begins or (before.session_ts is not None and request.session_ts is None):
+            self._wrong(f"{request.op} comes again as the begin of a transaction, or without token")
+        for name in ("tx", "action", "table", "key", "implicit", "metadata", "columns", "read_ts"):
+            if getattr(before, name) != getattr(request, name):
+                self._wrong(f"{request.op} comes again with another {name}")
 
     def _operate(self, asked: Asked, sent: Sent) -> None:
         message: Operate = sent.message
@@ -168,7 +186,8 @@ class CoordinatorModel:
         tx.waiting[asked] = None
         tx.one_phase = tx.one_phase or message.one_phase
         tx.wrote = tx.wrote or message.action in WRITES
-        if tx.id != message.tx or tx.committed or tx.aborted or (tx.finish and self._waits):
+        is_over = tx.aborted or (self._waits and (tx.committed or tx.finish is not None))
+        if tx.id != message.tx or is_over:
             self._wrong(f"{message.op} is sent for {tx.id.label}, which is over")
         is_lookup = message.action == "lookup"
         as_asked = is_lookup or (message.action == request.action and message.row == request.row)
@@ -277,7 +296,7 @@ class CoordinatorModel:
             return
         if tx.aborted or tx.committed:
             self._wrong(f"the outcome of {label} is sent, which is over")
-        if tx.failed and not tx.one_phase:
+        if tx.failed and self._waits and not tx.one_phase:
             self._wrong(f"{label} commits, and an operation of it has failed")
         places = tuple(tx.leases)
         if message.place != places[0] or set(message.participants) != set(places):
@@ -317,6 +336,8 @@ class CoordinatorModel:
             self._wrong(f"{label} is sent again with another commit_ts")
         if (old.participants, old.tables) != (new.participants, new.tables):
             self._wrong(f"{label} is sent again with other participants or versions")
+        if sent.at_us == before.at_us:
+            self._wrong(f"the outcome of {label} is sent twice at once")
         longest_us = max(self._settings.operation_timeout_us, self._settings.resend_us)
         if sent.wait_us != min(2 * before.wait_us, longest_us):
             self._wrong(f"the outcome of {label} waits {sent.wait_us} us behind {before.wait_us}")
@@ -339,6 +360,10 @@ class CoordinatorModel:
 
     def _answer(self, request: ClientOperation, value: Any) -> None:
         operation = self._operations.get(request.op)
+        if operation is not None and isinstance(value, Mismatch):
+            operation.mismatch = value
+            if value.table.version == request.client_version and value.table.id == request.table_id:
+                self._wrong(f"{request.op} is sent the schema that it was encoded with")
         if operation is None or isinstance(value, Mismatch):
             return
         del self._operations[request.op]
@@ -391,7 +416,7 @@ class CoordinatorModel:
         if tx is None:
             return
         if isinstance(value, Answer):
-            if tx.failed or not (tx.committed or self._is_unlocked(tx)):
+            if (tx.failed and self._waits) or not (tx.committed or self._is_unlocked(tx)):
                 self._wrong(f"{request.tx} was answered as committed, and no outcome says so")
             elif not tx.committed:
                 self._owe_cleanup(tx)

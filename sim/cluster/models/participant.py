@@ -45,6 +45,7 @@ class Cleaning:
         self.is_alone = True
         self.commit_ts = commit_ts
         self.waited_us: dict[PartitionId, int] = {}
+        self.sent_us: dict[PartitionId, int] = {}
 
 
 class Look:
@@ -53,10 +54,12 @@ class Look:
     def __init__(self, read_ts: Timestamp | None) -> None:
         self.read_ts = read_ts
         self.is_alone = True
+        self.has_begun = False
         self.may_recover = False
         self.outcome: Outcome | None = None
         self.decided_us: int | None = None
         self.waited_us = 0
+        self.sent_us = -1
 
 
 class ModelledParticipant(Participant):
@@ -70,7 +73,9 @@ class ModelledParticipant(Participant):
         `leader` leads the meta storage, as far as the node knows.
         """
         self.leader = leader
+        self._waits = self.strategy.before_commit_ts.__name__ != "stamp_at_once"
         self._fenced_ts = Timestamp(-1)
+        self._seen_us: dict[TxId, int] = {}
         self._exchange = exchange
         self._divergence: Divergence = self.models.divergence("participant")
         self._cleanings: dict[TxId, list[Cleaning]] = {}
@@ -217,6 +222,8 @@ class ModelledParticipant(Participant):
             lease = self.leases.of(place)
             if lease is not None and lease.holder != sent.to:
                 self._wrong(f"the clean-up of {label} in {place} is sent to {sent.to}")
+        if any(cleaning.sent_us.get(place) == sent.at_us for place in request.places):
+            self._wrong(f"the clean-up of {label} is sent twice at once")
         for place in request.places:
             if place not in cleaning.left:
                 self._wrong(f"the clean-up of {label} in {place} is sent, and was confirmed")
@@ -227,6 +234,7 @@ class ModelledParticipant(Participant):
             if sent.wait_us != due_us:
                 self._wrong(f"the clean-up of {label} waits {sent.wait_us} us, not {due_us}")
             cleaning.waited_us[place] = sent.wait_us
+            cleaning.sent_us[place] = sent.at_us
 
     def _cleaned(self, _asked: Asked, sent: Sent, value: Any) -> None:
         if isinstance(value, Cleaned):
@@ -244,7 +252,7 @@ class ModelledParticipant(Participant):
             ended = local.machine.ended.get(request.tx, local)
             if ended is local:
                 self._wrong(f"{label} is confirmed, and has not ended in {place}")
-            elif ended != request.commit_ts:
+            elif ended != request.commit_ts and self._waits:
                 self._wrong(f"{label} is confirmed as {request.commit_ts}, and ended as {ended}")
         if self.locks.holds_any(request.tx):
             self._wrong(f"{label} is confirmed, and holds locks")
@@ -282,6 +290,25 @@ class ModelledParticipant(Participant):
         if sent.wait_us != self.node.settings.orphan_answer_ms * US_PER_MS:
             self._wrong(f"the state of {request.tx.label} is waited for {sent.wait_us} us")
         self._compare_undecided(request.tx, looks)
+        if request.read_ts is None and not any(look.has_begun for look in looks):
+            self._compare_idle(request.tx, sent.at_us)
+        for look in looks:
+            look.has_begun = True
+
+    def record_activity(self, tx: TxId, commit_place: PartitionId) -> None:
+        self._seen_us[tx] = self.node.watch.now_us
+        super().record_activity(tx, commit_place)
+
+    def _compare_idle(self, tx: TxId, now_us: int) -> None:
+        """What blocks others is left alone for a while, unless it is an intent without its lock."""
+        idle_us = now_us - self._seen_us.get(tx, -(1 << 60))
+        members = self.replicas.members.values()
+        if idle_us < self.node.settings.orphan_check_ms * US_PER_MS and not any(
+            one.tx == tx
+            for local in members
+            for one in (*local.machine.intents.values(), *local.pending.values())
+        ):
+            self._wrong(f"the state of {tx.label} is requested {idle_us} us behind its activity")
 
     def _compare_undecided(self, tx: TxId, looks: list[Look]) -> None:
         for look in looks:
@@ -319,6 +346,9 @@ class ModelledParticipant(Participant):
         if sent.wait_us != due_us:
             self._wrong(f"the recovery of {request.tx.label} waits {sent.wait_us} us, not {due_us}")
         look.waited_us = sent.wait_us
+        if look.sent_us == sent.at_us:
+            self._wrong(f"the recovery of {request.tx.label} is requested twice at once")
+        look.sent_us = sent.at_us
 
     def _recovered_came(self, _asked: Asked, sent: Sent, value: Any) -> None:
         if isinstance(value, Finished):

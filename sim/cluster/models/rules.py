@@ -171,9 +171,9 @@ class ModelledRules:
         async def compared(
             coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
         ) -> Any:
+            enlisted = [(one.object_id, one.version) for one in tx.by_id.values()]
             verdict, tables = result = await rule(coordinator, tx, commit_ts)
             if verdict is not Reason.METADATA_LATE:
-                enlisted = [(one.object_id, one.version) for one in tx.by_id.values()]
                 due = self._tables(coordinator.sync, enlisted, commit_ts)
                 reason = self._judged(rule.__name__, coordinator, tx, commit_ts, due)
                 if (verdict, tables) != (reason, due):
@@ -254,8 +254,10 @@ class ModelledRules:
         async def compared(
             coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
         ) -> Any:
-            known = tx.by_name.get(name)
+            known, shown = tx.by_name.get(name), coordinator.node.clock.current()
             result = await rule(coordinator, tx, name, op)
+            if known is None and isinstance(result, Enlistment):
+                self._compare_enlisted(rule, coordinator, tx, result, shown)
             if known is not None and result is not known:
                 self._wrong(rule, f"gave {tx.id.label} another {name} than before")
             if isinstance(result, Enlistment) and tx.by_name.get(name) is not result:
@@ -264,6 +266,28 @@ class ModelledRules:
 
         compared.__name__ = rule.__name__
         return compared
+
+    def _compare_enlisted(
+        self,
+        rule: Rule,
+        coordinator: CoordinatorPart,
+        tx: Transaction,
+        result: Enlistment,
+        shown: Timestamp,
+    ) -> None:
+        """The version at enlist_ts, which is now [110.flow.2]; its columns are that version's."""
+        sync, now = coordinator.sync, coordinator.strategy.base_ts.__name__ == "at_enlistment"
+        for one in (result, *(tx.by_id[view] for view, _ in result.views)):
+            if one.version != _version(sync, one.object_id, one.enlist_ts):
+                self._wrong(rule, f"gave {tx.id.label} version {one.version} of {one.name}")
+        table = tx.by_id.get(result.table.id)
+        if table is None or table.version != result.table.version:
+            self._wrong(rule, f"gave {tx.id.label} columns of {result.table.version}: {table}")
+        if tx.read_ts is not None and result.enlist_ts != tx.read_ts:
+            self._wrong(rule, f"gave {tx.id.label}, which reads at {tx.read_ts}, {result}")
+        is_old = result.enlist_ts < shown and len(tx.by_id) == 1 + len(result.views)
+        if now and tx.read_ts is None and is_old:
+            self._wrong(rule, f"gave {tx.id.label} what was there at {result.enlist_ts}")
 
     def before_commit_ts(self, rule: Rule) -> Rule:
         """[110.x.2] No operation is under way, and no write is not replicated."""
