@@ -9,9 +9,6 @@ From protocol.md, sections 3 and 4, by messages alone:
   every operation was answered without a refusal before, every write replicated, commit_ts is above
   each op_ts [110.x.2], not below what the clock showed when the client asked for the commit, and
   below the end of each lease. It is sent again as it was, ever later.
-* A client is answered that its transaction has committed once an outcome says so, and otherwise
-  that it has not. Rows are those of the primaries. An operation that got no answer took its time.
-* A transaction that has not committed is cleaned up in every partition that it used, at once.
 * A state that is requested agrees with what the transaction does before and after.
 """
 
@@ -27,19 +24,17 @@ from ddlsim.model.settings import Settings
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import (
-    Answer,
     Cleanup,
     ClientCommit,
     ClientOperation,
-    ClientRollback,
     Finish,
     Finished,
     Mismatch,
     Operate,
     Operated,
-    Refusal,
 )
 from ddlsim.protocol.replica_messages import Fate, Read, Replicated, TxState, TxStateRequest
+from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
 
@@ -65,6 +60,7 @@ class Open:
         self.reasons: dict[Reason, None] = {}
         self.one_phase = False
         self.finish: Sent | None = None
+        self.is_decided = False
         self.committed = False
         self.aborted = False
         self.wrote = False
@@ -83,6 +79,8 @@ class Operation:
         self.asked: dict[Asked, Sent] = {}
         self.unanswered = False
         self.mismatch: Mismatch | None = None
+        self.table: tuple[int, int] | None = None
+        self.done = True
 
 
 class CoordinatorModel:
@@ -97,6 +95,7 @@ class CoordinatorModel:
         settings: Settings,
         loop: Loop,
         clock: HybridClock,
+        catalog: Catalog,
         cleaned: dict[TxId, dict[PartitionId, None]],
     ) -> None:
         """`cleaned` are the partitions where the node has begun to clean up, by transaction."""
@@ -106,11 +105,13 @@ class CoordinatorModel:
         self._settings = settings
         self._loop = loop
         self._clock = clock
+        self._catalog = catalog
         self._cleaned = cleaned
         self._refused: dict[str, dict[Reason, None]] = {}
         self._operations: dict[str, Operation] = {}
         self._open: dict[str, Open] = {}
         self._committing: dict[str, Timestamp] = {}  # what the clock showed when it was asked
+        self._read_ts: dict[str, Timestamp] = {}
         left_out = [
             rule.__name__ in WITHOUT
             for rule in (
@@ -138,11 +139,7 @@ class CoordinatorModel:
         exchange.on_answer.setdefault(Operate, []).append(self._operated)
         exchange.on_answer.setdefault(Read, []).append(self._was_read)
         exchange.on_answer.setdefault(Finish, []).append(self._finished)
-        reply = exchange.on_reply
-        reply.setdefault(ClientOperation, []).append(self._answer)
-        reply.setdefault(ClientCommit, []).append(self._answer_commit)
-        reply.setdefault(ClientRollback, []).append(self._answer_rollback)
-        reply.setdefault(TxStateRequest, []).append(self._state)
+        exchange.on_reply.setdefault(TxStateRequest, []).append(self._state)
 
     def _wrong(self, what: str) -> None:
         self._divergence.found(what)
@@ -182,6 +179,9 @@ class CoordinatorModel:
         if tx is None:
             tx = self._open[message.tx.label] = Open(message.tx)
         operation.of[message.tx.label] = tx
+        if message.action != "lookup":
+            version = tx.versions.get(message.table_id, message.initial)
+            operation.table = (message.table_id, version if message.views else message.initial)
         operation.asked[asked] = sent
         tx.waiting[asked] = None
         tx.one_phase = tx.one_phase or message.one_phase
@@ -246,6 +246,7 @@ class CoordinatorModel:
             tx.early[message.op] = None
         if operation is not None and message.action != "lookup":
             operation.rows[message.partition] = value.rows
+            operation.done = value.done
 
     def _replicated(self, report: Replicated) -> None:
         tx = self._open.get(report.tx.label)
@@ -256,13 +257,23 @@ class CoordinatorModel:
             tx.early.pop(report.op, None)
 
     def _read(self, asked: Asked, sent: Sent) -> None:
-        operation = self._operations.get(sent.message.op)
+        message: Read = sent.message
+        operation = self._operations.get(message.op)
         if operation is not None:
             operation.asked[asked] = sent
+            operation.table = (message.table_id, message.version)
+            self._compare_read_ts(operation.request, message)
         if sent.message.read_ts > sent.message.sent_ts:
             self._wrong(f"{sent.message.op} reads at {sent.message.read_ts}, which is to come")
         if sent.wait_us != self._settings.read_resend_ms * US_PER_MS:
             self._wrong(f"{sent.message.op} waits for {sent.wait_us} us for a replica")
+
+    def _compare_read_ts(self, request: ClientOperation, message: Read) -> None:
+        """One timestamp for all reads of a transaction; its client's, where that chose one."""
+        known = self._read_ts.setdefault(message.tx.label, message.read_ts)
+        chosen = request.read_ts
+        if known != message.read_ts or chosen not in (None, message.read_ts):
+            self._wrong(f"{message.op} reads at {message.read_ts}, not {chosen or known}")
 
     def _was_read(self, asked: Asked, sent: Sent, value: Any) -> None:
         operation = self._operations.get(sent.message.op)
@@ -345,6 +356,7 @@ class CoordinatorModel:
     def _finished(self, _asked: Asked, sent: Sent, value: Any) -> None:
         tx = self._open[sent.message.tx.label]
         if isinstance(value, Finished):
+            tx.is_decided = True
             tx.committed = value.commit_ts is not None
             tx.failed = not tx.committed
 
@@ -353,111 +365,10 @@ class CoordinatorModel:
         tx = self._open.get(message.tx.label)
         if tx is None or tx.id != message.tx:
             return
-        if message.commit_ts is None and not tx.committed and (not tx.finish or tx.failed):
+        if message.commit_ts is None and not tx.committed:
             tx.aborted = True
-
-    # --- answers to clients -----------------------------------------------------------------------
-
-    def _answer(self, request: ClientOperation, value: Any) -> None:
-        operation = self._operations.get(request.op)
-        if operation is not None and isinstance(value, Mismatch):
-            operation.mismatch = value
-            if value.table.version == request.client_version and value.table.id == request.table_id:
-                self._wrong(f"{request.op} is sent the schema that it was encoded with")
-        if operation is None or isinstance(value, Mismatch):
-            return
-        del self._operations[request.op]
-        if isinstance(value, Answer):
-            self._compare_answer(operation, value)
-            if not request.implicit:
-                return
-        elif isinstance(value, Refusal):
-            self._compare_refusal(operation, value)
-        for label, tx in operation.of.items():
-            if label not in self._committing and not tx.committed:
-                self._owe_cleanup(tx)
-
-    def _compare_answer(self, operation: Operation, value: Answer) -> None:
-        op = operation.request.op
-        label, now = value.tx or operation.request.tx, self._loop.now_us
-        for sent in operation.asked.values():
-            in_time = now < sent.at_us + sent.wait_us and sent.message.tx.label == label
-            if in_time and isinstance(sent.message, Operate):
-                self._wrong(f"{op} was answered before {sent.to} had answered")
-        tx = self._open.get(label)
-        if operation.request.implicit and tx is not None:
-            if tx.leases and not (tx.committed or self._is_unlocked(tx)):
-                self._wrong(f"{op} was answered, and its transaction {label} has not committed")
-        elif operation.reasons or operation.unanswered:
-            self._wrong(f"{op} was answered, and a partition had refused it or was silent")
-        if operation.request.implicit and len(operation.of) > 1:
-            return  # the rows of an earlier attempt do not count
-        rows = [row for number in sorted(operation.rows) for row in operation.rows[number]]
-        if operation.request.action in ("get", "scan") and list(value.rows) != rows:
-            self._wrong(f"{op} was answered with {value.rows!r}, and the replicas had {rows!r}")
-
-    def _compare_refusal(self, operation: Operation, value: Refusal) -> None:
-        op, now, reason = operation.request.op, self._loop.now_us, value.reason
-        early = now - operation.at_us < self._settings.operation_timeout_us
-        before = self._refused.setdefault(operation.request.tx, {})
-        if reason in before:
-            return  # the transaction is over for this reason
-        before[reason] = None
-        over = any(now >= sent.at_us + sent.wait_us for sent in operation.asked.values())
-        silent = over or operation.unanswered
-        if reason is Reason.NODE_UNREACHABLE and early and not silent:
-            self._wrong(f"{op} was refused as unreachable, and nothing was silent")
-        if reason is Reason.PRIMARY_MISSING and early and reason not in operation.reasons:
-            self._wrong(f"{op} was refused after {now - operation.at_us} us without a primary")
-
-    def _answer_commit(self, request: ClientCommit, value: Any) -> None:
-        self._committing.pop(request.tx, None)
-        tx = self._open.get(request.tx)
-        if tx is None:
-            return
-        if isinstance(value, Answer):
-            if (tx.failed and self._waits) or not (tx.committed or self._is_unlocked(tx)):
-                self._wrong(f"{request.tx} was answered as committed, and no outcome says so")
-            elif not tx.committed:
-                self._owe_cleanup(tx)
-            return
-        if tx.committed:
-            self._wrong(f"{request.tx} was refused, and has committed")
-        elif value.reason is Reason.PRIMARY_EXPIRED and not self._may_have_expired(tx):
-            self._wrong(f"{request.tx} was refused, and no lease of it is over")
-        else:
-            self._owe_cleanup(tx)
-
-    def _may_have_expired(self, tx: Open) -> bool:
-        """Whether a primary said so, or a lease of the transaction has moved or is over."""
-        now_ts = self._clock.current()
-        known = [(token, self._leases.of(place)) for place, token in tx.leases.items()]
-        return Reason.PRIMARY_EXPIRED in tx.reasons or any(
-            lease is None or lease.start_ts != token.start_ts or lease.expiration_ts <= now_ts
-            for token, lease in known
-        )
-
-    def _is_unlocked(self, tx: Open) -> bool:
-        """Whether a design commits it without an outcome: it has written nothing."""
-        return self._unlocks and not (tx.wrote or tx.finish or tx.aborted)
-
-    def _answer_rollback(self, request: ClientRollback, value: Any) -> None:
-        tx = self._open.get(request.tx)
-        if isinstance(value, Answer) and tx is not None and not (tx.committed or tx.finish):
-            self._owe_cleanup(tx)
-
-    def _owe_cleanup(self, tx: Open) -> None:
-        """An aborted transaction is cleaned up in every partition that it has used."""
-        used = list(tx.leases)
-
-        def compare() -> None:
-            cleaned = self._cleaned.get(tx.id, {})
-            left = [place for place in used if place not in cleaned]
-            if left:
-                self._wrong(f"{tx.id.label} is over, and {left} is not cleaned up")
-
-        if used:
-            self._exchange.owe(compare)
+            if tx.finish is not None and not tx.is_decided:
+                self._wrong(f"{tx.id.label} is cleaned up, and its outcome is not known")
 
     # --- states -----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The parts of a node together with their models."""
 
+from ddlsim.cluster.models.answers import AnswersModel
 from ddlsim.cluster.models.catalog import ModelledCatalog
-from ddlsim.cluster.models.coordinator import CoordinatorModel
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.driver import ModelledDriver
 from ddlsim.cluster.models.exchange import Exchange
@@ -57,7 +57,7 @@ def converse(exchange: Exchange, models: Models, server: Server, *, restarted: b
     replica.begin()
     assert isinstance(participant, ModelledParticipant), participant
     participant.listen(exchange, lambda: server.metastorage.group.leader)
-    CoordinatorModel(
+    AnswersModel(
         exchange,
         models.divergence("coordinator"),
         server.coordinator.strategy,
@@ -65,5 +65,6 @@ def converse(exchange: Exchange, models: Models, server: Server, *, restarted: b
         server.node.settings,
         models.loop,
         server.node.clock,
+        server.catalog,
         participant.begun_cleaning,
     )

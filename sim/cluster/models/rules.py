@@ -94,6 +94,7 @@ class ModelledRules:
 
     def __init__(self, divergence: Divergence) -> None:
         self._divergence = divergence
+        self._judged_steps: dict[str, None] = {}
 
     def of(self, strategy: Strategy) -> Strategy:
         """The design with every rule that has a form here compared."""
@@ -322,6 +323,7 @@ class ModelledRules:
         """[110.valid.3] Behind Tu no transaction is open that the change does not let commit."""
 
         async def compared(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
+            self._judge_steps(coordinator, applied)
             await rule(coordinator, applied)
             if coordinator.node.clock.current() < applied.activation_ts:
                 self._wrong(rule, f"ended before {applied.activation_ts}")
@@ -337,6 +339,23 @@ class ModelledRules:
 
         compared.__name__ = rule.__name__
         return compared
+
+    def judge_steps(self, rule: Rule) -> Rule:
+        """Judge each step of an applied update, whether or not a transaction crosses it."""
+
+        async def compared(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
+            self._judge_steps(coordinator, applied)
+            await rule(coordinator, applied)
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def _judge_steps(self, coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
+        command_id = applied.update.command_id
+        if command_id not in self._judged_steps:
+            self._judged_steps[command_id] = None
+            for step in applied.update.objects:
+                coordinator.strategy.check_commit((step,))
 
     def leader_is_late(self, rule: Rule) -> Rule:
         """A busy leader is tried again until an operation's time is up, and refused no sooner."""
@@ -386,6 +405,7 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "await_outstanding_operations": ModelledRules.before_commit_ts,
     "answer_once_past_everywhere": ModelledRules.before_answer,
     "mark_at_activation": ModelledRules.on_activated,
+    "leave_unmarked": ModelledRules.judge_steps,
     "ask_leader_again": ModelledRules.leader_is_late,
     "merge_last_stamp": ModelledRules.take_over,
 }
