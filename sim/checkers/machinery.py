@@ -50,7 +50,7 @@ class Machinery:
     safe time of a partition does not between crashes, and what follows something is stamped behind
     it on whichever node (`clock_rules`). Leases of one place never overlap, a prolongation never
     shortens one, and what committed did so within the leases that it ran under (`lease_rules`).
-    The parts of a node do what their models do (`cluster/models`).
+    The parts of a node do what their models do (`cluster/models`). A transaction has one outcome.
     Under one lease a primary executes nothing that conflicts with an open transaction
     (`lock_rules`), and a scan shows all of its table once (`scan_rules`). An old name that a design
     keeps after a rename does not end before its time (`alias_rules`). Only this checker sees such a
@@ -69,6 +69,7 @@ class Machinery:
         yield from _commands(case)
         yield from _lost(case)
         yield from _diverged(case)
+        yield from _two_outcomes(case)
         yield from _updates(case)
         yield from _applied(case)
         yield from _safe_times(case)
@@ -161,6 +162,19 @@ def _diverged(case: Case) -> Iterator[Anomaly]:
             f"{diverged.part} of node {diverged.node}: {diverged.what}",
             (diverged,),
         )
+
+
+def _two_outcomes(case: Case) -> Iterator[Anomaly]:
+    """What has committed was aborted nowhere, whatever its coordinator was answered."""
+    for tx in case.transactions.values():
+        if tx.committed is not None and tx.aborted is not None:
+            yield Anomaly(
+                "two-outcomes",
+                f"{tx.name} has committed at {show(tx.committed.commit_ts)}, and node "
+                f"{tx.aborted.node} aborted it with {tx.aborted.reason}",
+                (tx.committed, tx.aborted),
+                clauses=("110.flow.7",),
+            )
 
 
 def _applied(case: Case) -> Iterator[Anomaly]:

@@ -367,7 +367,7 @@ class CoordinatorModel:
             return
         if message.commit_ts is None and not tx.committed:
             tx.aborted = True
-            if tx.finish is not None and not tx.is_decided:
+            if self._judges and tx.finish is not None and not tx.is_decided:
                 self._wrong(f"{tx.id.label} is cleaned up, and its outcome is not known")
 
     # --- states -----------------------------------------------------------------------------------

