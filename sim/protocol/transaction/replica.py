@@ -213,7 +213,8 @@ class Replica:
         if waiting is not None:
             await waiting
         if tx in local.machine.ended:
-            return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
+            finished = Operated(clock.now(), op_ts, Reason.TX_FINISHED)
+            return self._as_committed(request, local, finished)
         self.participant.record_activity(tx, request.commit_place)
         reason = await self.waits.locked(request, locks_of(request))
         if reason is None:
@@ -229,7 +230,7 @@ class Replica:
 
     def _as_committed(self, request: Operate, local: LocalReplica, answered: Operated) -> Operated:
         """The answer to a copy of a one-phase write that waited while the first one committed."""
-        commit_ts = local.machine.ended.get(request.tx)
+        commit_ts = local.machine.ended.get(request.tx) if request.one_phase else None
         if answered.reason is not Reason.TX_FINISHED or commit_ts is None:
             return answered
         return Operated(answered.sent_ts, answered.op_ts, None, (), commit_ts=commit_ts)
