@@ -113,6 +113,12 @@ class Participant:
         active.refused.pop(op, None)
         return True
 
+    def executes(self, tx: TxId, op: str, lease_start: Timestamp) -> bool:
+        """Whether a write was executed under this lease, and neither given up nor refused."""
+        active = self._active.get(tx)
+        known = active is not None and active.ops.get(op) == lease_start
+        return known and active is not None and op not in active.refused
+
     def forget_op(self, tx: TxId, op: str) -> None:
         """Forget a write that was given up before it was executed: a copy of it is new."""
         active = self._active.get(tx)

@@ -192,7 +192,23 @@ class Replica:
         return request.tx in local.machine.ended
 
     async def operate(self, sender: str, request: Operate) -> Operated | None:
-        """Check, lock, check again, execute; a copy of a one-phase write is not answered."""
+        """Check, lock, check again, execute; a copy of a one-phase write is not answered.
+
+        Nor is such a copy refused for what has happened since: what counts is how the first ends.
+        """
+        answered = await self._operated(sender, request)
+        if not request.one_phase or answered is None or answered.ended or answered.reason is None:
+            return answered
+        tx, local = request.tx, self.replicas.members.get((request.table_id, request.partition))
+        committed_ts = None if local is None else local.machine.ended.get(tx)
+        if committed_ts is not None:
+            now = self.node.clock.now()
+            return Operated(now, answered.op_ts, None, (), commit_ts=committed_ts)
+        if local is not None and self.participant.executes(tx, request.op, request.lease_start):
+            return self.executor.repeated_answer(request, local, answered.op_ts)
+        return answered
+
+    async def _operated(self, sender: str, request: Operate) -> Operated | None:
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
         place = (request.table_id, request.partition)
         clock.update(request.sent_ts)

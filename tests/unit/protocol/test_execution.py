@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.replica_messages import AreReplicated, LeaseFenced, PartitionRaft
 from ddlsim.strategies.iep import IEP
-from ddlsim.units import Timestamp
+from ddlsim.units import Micros, Timestamp
 from tests.support.primary import OLD, PLACE, YOUNG
 from tests.support.protocol import FIRST_LEASE
 from tests.support.trio import Trio
@@ -140,6 +142,34 @@ def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None
     trio.raft_stops = False
     trio.later(50)
     assert [answer.done for answer in answers] == [True, False]
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_copy_of_a_one_phase_write_is_not_refused_for_what_has_happened_since(
+    monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    """It gets the first one's commit_ts, or no answer while that is under way; others are refused.
+
+    The first is committed, or not, while the schema is looked up for the copy.
+    """
+    trio = Trio()
+    trio.raft_stops = True
+    trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(5)
+
+    async def changed(*_: object) -> tuple[int, Reason]:
+        trio.raft_stops = not commits
+        await trio["n1"].node.sleep(Micros(200_000))
+        return 2, Reason.SCHEMA_CHANGED
+
+    monkeypatch.setattr(trio["n1"].replica, "_checked", changed)
+    again = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    other = trio.send(YOUNG, "put", 2, (2, 5), one_phase=True, op="v")
+    trio.later(300)
+    assert again.done is commits
+    if commits:
+        assert again.value.commit_ts == trio.local("n1").machine.ended[OLD]
+    assert other.value.reason is Reason.SCHEMA_CHANGED
 
 
 def test_a_copy_of_a_refused_one_phase_write_is_refused() -> None:
