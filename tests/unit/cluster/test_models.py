@@ -7,7 +7,7 @@ import gc
 import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -100,8 +100,12 @@ def part_in(seed: int) -> str | None:
     return None
 
 
+PAUSED: Final = 28
+"""The seed of a world where a node is paused in the instant in which it starts again."""
+
+
 def test_parts_do_what_their_models_do() -> None:
-    for seed in SEEDS:
+    for seed in (*SEEDS, PAUSED):
         assert differences(ran(seed)) == []
 
 
