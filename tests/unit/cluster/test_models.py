@@ -100,8 +100,7 @@ def part_in(seed: int) -> str | None:
     return None
 
 
-PAUSED: Final = 28
-"""The seed of a world where a node is paused in the instant in which it starts again."""
+PAUSED: Final = 28  # in its world a node is paused in the instant in which it starts again
 
 
 def test_parts_do_what_their_models_do() -> None:
