@@ -183,6 +183,8 @@ class CoordinatorModel:
             version = tx.versions.get(message.table_id, message.initial)
             operation.table = (message.table_id, version if message.views else message.initial)
         operation.asked[asked] = sent
+        if message.one_phase:  # sent again only once the request before was given up
+            tx.waiting.clear()
         tx.waiting[asked] = None
         tx.one_phase = tx.one_phase or message.one_phase
         tx.wrote = tx.wrote or message.action in WRITES
