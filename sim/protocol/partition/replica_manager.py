@@ -10,12 +10,13 @@ and then; a group of one needs none, since it has no other member.
 """
 
 from heapq import heappop, heappush
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Future, Node, NoReplyType
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
+    CleanUp,
     Command,
     FullWrite,
     PrimaryChange,
@@ -39,6 +40,8 @@ from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 R = TypeVar("R")
 ELSEWHERE: Applied[object] = Applied(NOT_LEADER)
 """What comes of a command where another node leads, or none."""
+BY_THE_LOG: Final = (Reason.TX_FINISHED, Reason.PRIMARY_EXPIRED)
+"""Refusals of a one-phase write where it is applied; all others are made before the log."""
 
 
 class LocalReplica:
@@ -230,6 +233,8 @@ class ReplicaManager:
             else:
                 result = attempt.result
             if result is not NOT_LEADER and (result is not BUSY or not doubtful):
+                if doubtful and type(command) is FullWrite and isinstance(result, Reason):
+                    result = await self._ended(local, command, result)
                 return cast("R", result)
             if refused:
                 await node.sleep(node.settings.retry_us)
@@ -248,6 +253,20 @@ class ReplicaManager:
                 doubtful, refused = True, False
                 continue
             attempt = await self._result(local, reply)
+
+    async def _ended(
+        self, local: LocalReplica, command: FullWrite, reason: Reason
+    ) -> Timestamp | Reason:
+        """How a one-phase write ends that was refused before the log and may be in it already.
+
+        Its transaction is ended in the log, unless the write comes before that.
+        """
+        if reason in BY_THE_LOG:
+            return reason
+        self.node.probe("one-phase-repeated")
+        await self.run(local, CleanUp(command.tx, None))
+        commit_ts = local.machine.ended[command.tx]
+        return reason if commit_ts is None else commit_ts
 
     async def _result(self, local: LocalReplica, reply: PartitionSubmitted) -> Applied[object]:
         """What the leader's reply comes to, once this replica has applied it too."""

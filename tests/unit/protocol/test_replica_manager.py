@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import CleanUp, FullWrite, PrimaryChange, SafeTimeSync
 from ddlsim.protocol.leases import Lease
@@ -254,6 +256,41 @@ def test_reelected_leader_does_not_fall_back_either() -> None:
     trio.local("n1").group.re_elect()
     trio.later(60)
     assert results == [trio.local("n1").machine.ended[OLD]]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_refusal_of_a_write_that_may_be_in_the_log_already_waits_for_its_end(
+    is_lost: bool,
+) -> None:
+    """What was appended first counts; where it is lost, no copy of it commits any more."""
+    known = {"refused": False}
+    rule = IEP.validate_one_phase
+    strategy = replace(
+        IEP,
+        validate_one_phase=lambda *asked: (
+            (Reason.SCHEMA_INCOMPATIBLE, ()) if known["refused"] else rule(*asked)
+        ),
+    )
+    trio = Trio(strategy=strategy, election_timeout_ms=100)
+    results: list[Any] = []
+
+    async def run() -> None:
+        results.append(await trio["n1"].replicas.run(trio.local("n1"), at_once()))
+
+    trio.cut = {"n1"} if is_lost else set()
+    trio.raft_stops = not is_lost
+    trio["n1"].node.spawn(run())
+    trio.later(1)
+    known["refused"], trio.raft_stops = True, False
+    if is_lost:
+        trio.later(1_000)
+        trio.cut = set()
+    else:
+        trio.local("n1").group.re_elect()
+    trio.later(2_000)
+    commit_ts = trio.local("n1").machine.ended[OLD]
+    assert (commit_ts is None) == is_lost
+    assert results == [Reason.SCHEMA_INCOMPATIBLE if is_lost else commit_ts]
 
 
 def test_a_transaction_that_has_ended_is_not_judged_again() -> None:
