@@ -212,10 +212,17 @@ def _leaves_null(case: Case, tx: Transaction, operation: Operation, table: Table
 
 
 def _row_fits(table: Table, invoked: Invoked, values: dict[str, Any] | None) -> bool:
-    """Every named column is there and can hold its value; all that need a value have one."""
+    """Its key is one of the table; every named column is there and can hold its value; all that
+    need a value have one.
+    """
     given = tuple(invoked.key) if isinstance(invoked.key, list | tuple) else (invoked.key,)
     keyed = dict(zip(table.key, given, strict=False))
     names = {column.name: column for column in table.columns}
+    types = {column.id: column.type for column in table.columns}
+    if len(given) != len(table.key) or not all(
+        value is None or is_value_of(value, types[column]) for column, value in keyed.items()
+    ):
+        return False
     if values is not None and any(
         name not in names or not is_value_of(value, names[name].type)
         for name, value in values.items()

@@ -126,6 +126,8 @@ def unfit(
         ("put", {"n": 1, "d": None}, 1, []),
         ("put", {"n": 1, "x": 1}, 1, []),
         ("put", {"n": 1}, None, []),
+        ("put", {"n": 1}, (1, 2), []),
+        ("put", {"n": 1}, "k1", []),
         ("update", {"v": None}, 1, ["row-fits"]),
         ("update", {"n": None}, 1, []),
         ("update", {"id": 2}, 1, []),
