@@ -124,7 +124,7 @@ class Runs:
         if chosen not in self._histories:
             job = self._runner.job
             scenario = self._runner.scenario or swarm.scenario(swarm_source(job), chosen)
-            planned = plan(scenario, chosen, trace=job.trace)
+            planned = plan(scenario, chosen, trace=job.trace, models=True)
             self._histories[chosen] = run_plan(planned)
         return self._histories[chosen]
 

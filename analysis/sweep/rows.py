@@ -172,7 +172,7 @@ def run_job(job: Job) -> Row:
 def _run(job: Job) -> Row:
     for file in job.loads:
         load_file(file)
-    history = run(plan(_scenario(job.cell), job.seed, models=False))
+    history = run(plan(_scenario(job.cell), job.seed))
     judged = row_of(history, strict=job.strict, all_claims=job.all_claims, known=findings.known())
     return row(job, history, judged, _kept(job, history, judged))
 

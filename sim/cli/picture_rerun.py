@@ -21,7 +21,7 @@ def with_messages(history: History) -> History | None:
     header = history.header
     try:
         scenario = read(header.scenario_text, header.scenario, overrides=header.overrides)
-        again = run(plan(scenario, header.seed, trace=True))
+        again = run(plan(scenario, header.seed, trace=True, models=True))
     except BadInputError:
         return None
     bare = History(again.header)

@@ -101,7 +101,7 @@ class Search:
         """The history of a world."""
         source = swarm.source_of(None, {"strategy.name": world.design})
         scenario = swarm.scenario(source, world.seed)
-        return run(plan(scenario, world.seed), events_max=self._run_events)
+        return run(plan(scenario, world.seed, models=True), events_max=self._run_events)
 
 
 def digest(history: History) -> str:

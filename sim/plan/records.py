@@ -192,7 +192,7 @@ class Plan(Record, frozen=True):
     commit_wait_us: Micros
     trace: bool = False
     recording: bool = True
-    models: bool = True
+    models: bool = False
     strict: bool = False
     all_claims: bool = False
     never_reaches: tuple[str, ...] = ()

@@ -117,7 +117,7 @@ class Explorer:
         text = toml_text(world.data)
         try:
             scenario = read(text, NAME, overrides=self._target.overrides)
-            history = run(plan(scenario, world.seed))
+            history = run(plan(scenario, world.seed, models=True))
             target = self._target
             verdict = judge(
                 history,

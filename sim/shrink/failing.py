@@ -10,6 +10,7 @@ from ddlsim.checkers.judge import Verdict, judge
 from ddlsim.checkers.signature import signature_of
 from ddlsim.cluster.run import run
 from ddlsim.history.history import Header, History
+from ddlsim.history.world_events import PartDiverged
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
@@ -54,14 +55,15 @@ def begun(
     violation, the scenario itself. Raises `NothingToShrinkError`.
     """
     extra = {key: True for key, on in (("strict", strict), ("all_claims", all_claims)) if on}
-    history = run(plan(scenario, seed))
+    history = run(plan(scenario, seed, models=True))
     target = _target(scenario, history, strict=strict, all_claims=all_claims)
     events_max = TIMES_EVENTS * history.executed_events + MORE_EVENTS
+    models = bool(history.of(PartDiverged))
     files = {key: value for key, value in scenario.overrides.items() if key.startswith(EMBEDDED)}
     for written in (True, False):
         data: Data = {**(scripted(scenario, seed) if written else settled(scenario)), **extra}
         for one in (target, replace(target, in_turn=False)):
-            failure = Failure(scenario.name, data, seed, files, events_max)
+            failure = Failure(scenario.name, data, seed, files, events_max, models)
             first = shown(failure, data, one)
             if first is not None:
                 return Shrinking(failure, first, one, budget, clock)

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from msgspec.structs import replace
-
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent
@@ -164,7 +162,7 @@ def _is_drawn(data: Data) -> bool:
 
 def traced(failure: Failure, data: Data) -> History:
     """The run of some data with its messages."""
-    return run(replace(plan(scenario_of(failure, data), failure.seed), trace=True))
+    return run(plan(scenario_of(failure, data), failure.seed, trace=True, models=failure.models))
 
 
 def messages_of(history: History) -> list[Message]:

@@ -41,7 +41,8 @@ class Failure(Record, frozen=True):
     """A failing run: its scenario as data, its seed, and the files that the scenario names.
 
     A candidate whose run takes more than `events_max` events does not fail as this one did: without
-    latency nodes may answer each other for ever at one instant.
+    latency nodes may answer each other for ever at one instant. `models`: a part of a node differed
+    from its model in the run that is shrunk, so candidates are compared with models as well.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Failure(Record, frozen=True):
     seed: int
     files: dict[str, Any] = field(default_factory=dict)
     events_max: int = FOREVER
+    models: bool = False
 
 
 class Shown:
@@ -75,7 +77,7 @@ def scenario_of(failure: Failure, data: Data) -> Scenario:
 def judged(failure: Failure, data: Data) -> tuple[History, Verdict] | None:
     """Run and judge some data under the failure's seed; None where it is no scenario."""
     try:
-        planned = plan(scenario_of(failure, data), failure.seed)
+        planned = plan(scenario_of(failure, data), failure.seed, models=failure.models)
     except BadInputError:
         return None
     history = run(planned, events_max=failure.events_max)

@@ -85,7 +85,7 @@ class Runner:
         scenario = self.scenario or swarm.scenario(swarm_source(job), seed)
         history: History | None = None
         try:
-            planned = plan(scenario, seed, trace=job.trace)
+            planned = plan(scenario, seed, trace=job.trace, models=True)
             if job.stream:
                 row = self._streamed(planned)
             else:

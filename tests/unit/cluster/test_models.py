@@ -50,17 +50,23 @@ from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import LockTable, X
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
+from ddlsim.shrink import failing
+from ddlsim.shrink.shrink import Budget
 from ddlsim.units import Timestamp
+from ddlsim.verify.campaign import Job, Runner
 
 SEEDS = range(6)
 EVENTS_MAX = 40_000
 """A run with a fault may have no end."""
 
 
+OVERRIDES = {"strategy.name": "iep_closed"}
+
+
 @cache
 def drawn(seed: int) -> Plan:
-    source = swarm.source_of(None, {"strategy.name": "iep_closed"})
-    return plan(swarm.scenario(source, seed), seed)
+    source = swarm.source_of(None, OVERRIDES)
+    return plan(swarm.scenario(source, seed), seed, models=True)
 
 
 def ran(seed: int) -> History:
@@ -470,6 +476,15 @@ def test_a_run_without_models_is_the_same_and_sees_no_difference(
     monkeypatch.setattr(HybridClock, "update", never_merge(None))
     seed = next(seed for seed in SEEDS if differences(run(drawn(seed))))
     assert differences(run(replace(drawn(seed), models=False))) == []
+
+
+def test_runs_of_a_seed_and_of_its_shrinking_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HybridClock, "update", never_merge(None))
+    seed = next(seed for seed in SEEDS if differences(run(drawn(seed))))
+    row = Runner(Job("", "", OVERRIDES, swarm=True)).row(seed)
+    assert "clock-diverged" in {one.kind for one in row.violations}
+    world = swarm.scenario(swarm.source_of(None, OVERRIDES), seed)
+    assert failing.begun(world, seed, Budget()).failure.models
 
 
 def release_tables(method: Any) -> Callable[..., None]:
