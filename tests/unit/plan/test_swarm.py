@@ -275,7 +275,10 @@ def test_each_seed_of_a_campaign_runs_its_own_world(tmp_path: Path) -> None:
         run(plan(swarm.scenario(NOTHING, seed), seed)).fingerprint() for seed in (4, 5)
     ]
     assert [row.scenario for row in rows] == ["swarm", "swarm"]
-    assert (tmp_path / scenario_name(4)).read_text("utf-8") == drawn_of(4).text
+    text = (tmp_path / scenario_name(4)).read_text("utf-8")
+    assert text.startswith("# Drawn from seed 4.\n")
+    seeds = dict.fromkeys(("clients", "faults", "clocks", "network"), 4)
+    assert tomllib.loads(text) == {**tomllib.loads(drawn_of(4).text), "seeds": seeds}
     assert not (tmp_path / scenario_name(5)).exists()
 
 
