@@ -211,7 +211,7 @@ def row_of(found: Verification, invariant: str) -> claims.ClaimRow:
 
 
 def test_a_row_for_every_invariant() -> None:
-    found = result(a_case(strategy="iep_closed"), a_row(0))
+    found = result(a_case(strategy="b15_exact"), a_row(0))
     invariants = {checker.invariant for _, checker in CHECKERS.items()}
     assert {row.invariant for row in found.claims} == invariants
     assert {row.invariant for row in found.claims if row.word != "kept"} == {"I11"}
