@@ -50,10 +50,7 @@ from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import LockTable, X
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
-from ddlsim.shrink import failing
-from ddlsim.shrink.shrink import Budget
 from ddlsim.units import Timestamp
-from ddlsim.verify.campaign import Job, Runner
 
 SEEDS = range(6)
 EVENTS_MAX = 40_000
@@ -467,24 +464,6 @@ def test_a_difference_is_a_violation_of_i12(monkeypatch: pytest.MonkeyPatch) -> 
     history = next(one for one in map(ran, SEEDS) if differences(one))
     kinds = [one.kind for one in judge(history).violations if one.invariant == "I12"]
     assert "clock-diverged" in kinds
-
-
-def test_a_run_without_models_is_the_same_and_sees_no_difference(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert ran(1).fingerprint() == run(replace(drawn(1), models=False)).fingerprint()
-    monkeypatch.setattr(HybridClock, "update", never_merge(None))
-    seed = next(seed for seed in SEEDS if differences(run(drawn(seed))))
-    assert differences(run(replace(drawn(seed), models=False))) == []
-
-
-def test_runs_of_a_seed_and_of_its_shrinking_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HybridClock, "update", never_merge(None))
-    seed = next(seed for seed in SEEDS if differences(run(drawn(seed))))
-    row = Runner(Job("", "", OVERRIDES, swarm=True)).row(seed)
-    assert "clock-diverged" in {one.kind for one in row.violations}
-    world = swarm.scenario(swarm.source_of(None, OVERRIDES), seed)
-    assert failing.begun(world, seed, Budget()).failure.models
 
 
 def release_tables(method: Any) -> Callable[..., None]:
