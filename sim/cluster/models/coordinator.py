@@ -52,7 +52,7 @@ class Open:
         self.id = tx
         self.leases: dict[PartitionId, Lease] = {}
         self.versions: dict[int, int] = {}
-        self.waiting: dict[Asked, None] = {}
+        self.waiting: dict[Asked, Sent] = {}
         self.early: dict[str, None] = {}
         self.replicated: dict[str, Reason | None] = {}
         self.last_op_ts = MIN_TIMESTAMP
@@ -185,7 +185,7 @@ class CoordinatorModel:
         operation.asked[asked] = sent
         if message.one_phase:  # sent again only once the request before was given up
             tx.waiting.clear()
-        tx.waiting[asked] = None
+        tx.waiting[asked] = sent
         tx.one_phase = tx.one_phase or message.one_phase
         tx.wrote = tx.wrote or message.action in WRITES
         is_over = tx.aborted or (self._waits and (tx.committed or tx.finish is not None))
@@ -330,7 +330,9 @@ class CoordinatorModel:
         lost = [op for op, reason in tx.replicated.items() if reason is not None]
         if self._waits and (tx.early or lost):
             self._wrong(f"{label} commits, and {[*tx.early, *lost]} is not replicated")
-        if self._waits and (tx.waiting or commit_ts <= tx.last_op_ts):
+        now = self._loop.now_us
+        waits = any(now < sent.at_us + sent.wait_us for sent in tx.waiting.values())
+        if self._waits and (waits or commit_ts <= tx.last_op_ts):
             self._wrong(f"{label} commits at {commit_ts}, and its last op_ts is {tx.last_op_ts}")
         if commit_ts < self._committing.get(label, MIN_TIMESTAMP):
             self._wrong(f"{label} commits at {commit_ts}, when the clock had shown more before")
