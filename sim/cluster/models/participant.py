@@ -291,7 +291,7 @@ class ModelledParticipant(Participant):
             self._wrong(f"the state of {request.tx.label} is waited for {sent.wait_us} us")
         self._compare_undecided(request.tx, looks)
         if request.read_ts is None and not any(look.has_begun for look in looks):
-            self._compare_idle(request.tx, sent.at_us)
+            self._compare_reason(request.tx)
         for look in looks:
             look.has_begun = True
 
@@ -299,16 +299,24 @@ class ModelledParticipant(Participant):
         self._seen_us[tx] = self.node.watch.now_us
         super().record_activity(tx, commit_place)
 
-    def _compare_idle(self, tx: TxId, now_us: int) -> None:
-        """What blocks others is left alone for a while, unless it is an intent without its lock."""
-        idle_us = now_us - self._seen_us.get(tx, -(1 << 60))
+    def probe_coordinator(self, tx: TxId) -> None:
+        """What blocks others is left alone for a while."""
+        was_probed = tx in self._probed
+        super().probe_coordinator(tx)
+        idle_us = self.node.watch.now_us - self._seen_us.get(tx, -(1 << 60))
+        early = idle_us < self.node.settings.orphan_check_ms * US_PER_MS
+        if early and tx in self._probed and not was_probed:
+            self._wrong(f"the state of {tx.label} is looked for {idle_us} us behind its activity")
+
+    def _compare_reason(self, tx: TxId) -> None:
+        """A state is requested of what was idle, or of an intent without its lock."""
         members = self.replicas.members.values()
-        if idle_us < self.node.settings.orphan_check_ms * US_PER_MS and not any(
+        if tx not in self._probed and not any(
             one.tx == tx
             for local in members
             for one in (*local.machine.intents.values(), *local.pending.values())
         ):
-            self._wrong(f"the state of {tx.label} is requested {idle_us} us behind its activity")
+            self._wrong(f"the state of {tx.label} is requested, and it blocks nothing")
 
     def _compare_undecided(self, tx: TxId, looks: list[Look]) -> None:
         for look in looks:
