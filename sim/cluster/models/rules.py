@@ -255,7 +255,8 @@ class ModelledRules:
         async def compared(
             coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
         ) -> Any:
-            known, shown = tx.by_name.get(name), coordinator.node.clock.current()
+            known, is_first = tx.by_name.get(name), not tx.by_id
+            shown = coordinator.node.clock.current() if is_first else MIN_TIMESTAMP
             result = await rule(coordinator, tx, name, op)
             if known is None and isinstance(result, Enlistment):
                 self._compare_enlisted(rule, coordinator, tx, result, shown)

@@ -63,7 +63,7 @@ def test_an_interrupted_campaign_goes_on_to_the_results_of_an_uninterrupted_one(
 ) -> None:
     """That one tries two mutants at once; its worlds of the survey came in another order."""
     out = tmp_path / "out"
-    words = ["--area", "schema", "--sample", "3", "--worlds", "1", "--seeds", "1"]
+    words = ["--area", "clocks", "--sample", "3", "--worlds", "1", "--seeds", "1"]
     alone = [*COMMAND, *words, "--jobs", "1", "--out", str(out)]
     with subprocess.Popen(
         alone,
