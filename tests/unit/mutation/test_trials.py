@@ -102,7 +102,7 @@ def test_a_mutant_that_cannot_be_imported_is_no_kill(all_results: dict[str, Resu
 
 
 def test_a_run_that_takes_too_much_cpu_time_is_endless() -> None:
-    (found,) = results(SPINS, seeds=1, run_cpu_s=1.0)
+    (found,) = results(SPINS, seeds=1, run_cpu_s=4.0)
     assert found.conviction is not None
     assert (found.conviction.by, found.conviction.what) == ("endless", "too much CPU time")
 
