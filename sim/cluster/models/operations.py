@@ -134,20 +134,25 @@ class ModelledReplica(Replica):
         assert isinstance(executor, ModelledExecutor), executor
         executor.begin(self._divergence)
         when = self.strategy.check_operation_when
+        self._begun: dict[tuple[TxId, str, Timestamp], None] = {}
         self._same_schema = (
             self.strategy.check_operation.__name__ == "must_be_same_schema" and when.after_locks
         )
 
     async def operate(self, sender: str, request: Operate) -> Operated | None:
+        begun = (request.tx, request.op, request.lease_start)
+        is_copy = begun in self._begun
+        self._begun[begun] = None
         answer: Operated | None = await super().operate(sender, request)
         if answer is not None and not self._divergence.is_known:
             if answer.reason is None:
-                self._compare_run(request, answer)
+                self._compare_run(request, answer, is_copy=is_copy)
             else:
                 self._compare_refusal(request, answer)
         return answer
 
-    def _compare_run(self, request: Operate, answer: Operated) -> None:
+    def _compare_run(self, request: Operate, answer: Operated, *, is_copy: bool) -> None:
+        """A copy may be answered for the first one, which ran under an earlier schema."""
         local = self.replicas.members[request.table_id, request.partition]
         if answer.commit_ts is not None:
             if local.machine.ended.get(request.tx) != answer.commit_ts:
@@ -161,7 +166,7 @@ class ModelledReplica(Replica):
         for resource, modes in _locks(request):
             if not self.locks.holds(request.tx, resource) & modes and self._is_open(request):
                 self._divergence.found(f"{request.op} ran without its lock on {resource!r}")
-        if self._same_schema:
+        if self._same_schema and not is_copy:
             current = self._version(request.table_id, answer.op_ts)
             if current != request.initial:
                 self._divergence.found(
