@@ -17,6 +17,7 @@ from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import FullWrite
+from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.metastorage.schema_sync import NO_BOUND
 from ddlsim.protocol.schema.catalog import Catalog
@@ -252,12 +253,16 @@ class ModelledRules:
     def enlist(self, rule: Rule) -> Rule:
         """[110.flow.2, 110.flow.4] Once a name and transaction, at its first use."""
 
+        calls: dict[TxId, int] = {}
+
         async def compared(
             coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
         ) -> Any:
-            known, is_first = tx.by_name.get(name), not tx.by_id
-            shown = coordinator.node.clock.current() if is_first else MIN_TIMESTAMP
+            known, shown = tx.by_name.get(name), coordinator.node.clock.current()
+            calls[tx.id] = calls.get(tx.id, 0) + 1
             result = await rule(coordinator, tx, name, op)
+            if calls[tx.id] > 1:  # another call may have enlisted it, earlier
+                shown = MIN_TIMESTAMP
             if known is None and isinstance(result, Enlistment):
                 self._compare_enlisted(rule, coordinator, tx, result, shown)
             if known is not None and result is not known:
