@@ -188,14 +188,16 @@ class Incarnation:
     """One incarnation of a host, from its start to its crash: its tasks, its timers, its scope.
 
     Of what ends with it nothing more happens; while it is paused everything waits, in order.
+    `resumed_us` is when the last pause ended: what an instant before it left undone is done then.
     """
 
-    __slots__ = ("alive", "loop", "paused", "postponed", "running", "scope", "tasks")
+    __slots__ = ("alive", "loop", "paused", "postponed", "resumed_us", "running", "scope", "tasks")
 
     def __init__(self, loop: "Loop") -> None:
         self.loop = loop
         self.alive = True
         self.paused = False
+        self.resumed_us = -1
         self.running = True  # alive and not paused: the one question the hot path asks
         self.tasks: dict[Task[Any], None] = {}
         self.scope: Scope = Scope(loop.ready)
@@ -220,6 +222,7 @@ class Incarnation:
         """Do what waited, in order, and before anything that became ready later."""
         self.paused = False
         self.running = self.alive
+        self.resumed_us = self.loop.now_us
         self.loop.ready.extendleft(reversed(self.postponed))
         self.postponed = []
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from ddlsim.cluster.models.disk import Disk
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
+from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.raft.log import RaftLog
 
 
@@ -42,7 +43,7 @@ class Models:
     """The models of one cluster; `starting` is the node whose parts are being made.
 
     `at_end` compare whole states, when the run has ended; `disks` are the models of the disks of
-    members, by log.
+    members, by log; `wrote` are the transactions that have left an intent at some replica.
     """
 
     def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
@@ -51,6 +52,7 @@ class Models:
         self.starting = ""
         self.at_end: list[Callable[[], None]] = []
         self.disks: dict[RaftLog, Disk] = {}
+        self.wrote: dict[TxId, None] = {}
 
     def divergence(self, part: str, node: str | None = None) -> Divergence:
         """The differences of a part of a node, or of the one that is being started."""

@@ -2,7 +2,8 @@
 
 A model of a conversation sees what its node is sent, answers, requests and is answered, each before
 the node goes on. What a node must do within the instant, it *owes*: that is compared at the first
-message of a later instant, and at the end of the run.
+message of a later instant, and at the end of the run. A pause may begin within the instant: then
+the rest of it is done in the one in which the pause ends.
 """
 
 from collections.abc import Awaitable, Callable
@@ -118,7 +119,8 @@ class Exchange:
         return self._incarnation.alive
 
     def _settle(self) -> None:
-        if self._loop.now_us > self._owed_us and self._incarnation.alive:
+        until_us = max(self._owed_us, self._incarnation.resumed_us)
+        if self._loop.now_us > until_us and self._incarnation.alive:
             self.settle()
 
     def settle(self) -> None:

@@ -6,7 +6,7 @@ From protocol.md, section 4:
   Every participant is then sent it, until each has confirmed.
 * A clean-up is sent to those that have not confirmed, at the present primary, each time waited for
   twice as long. It is confirmed once every replica here has ended the transaction as it says, and
-  no lock of it is left.
+  no lock of it is left. What wrote nothing may have ended as an abort, and has committed.
 * A coordinator is requested for the state of its transactions. Where it has none, or is silent, the
   commit partition is requested to end it, and not elsewhere. What decides ends the look.
 * A new primary sends the outcomes that its predecessor had no confirmation of.
@@ -252,6 +252,8 @@ class ModelledParticipant(Participant):
             ended = local.machine.ended.get(request.tx, local)
             if ended is local:
                 self._wrong(f"{label} is confirmed, and has not ended in {place}")
+            elif ended is None and request.tx not in self.models.wrote:
+                continue  # it was unlocked, or taken for aborted before that: there is no intent
             elif ended != request.commit_ts and self._waits:
                 self._wrong(f"{label} is confirmed as {request.commit_ts}, and ended as {ended}")
         if self.locks.holds_any(request.tx):

@@ -174,6 +174,8 @@ class ModelledPartition(Partition):
         assert isinstance(command, StampedCommand), command
         expected = self._model.apply(command)
         result: object = super().apply(index, term, command)
+        if isinstance(command.command, WriteIntent) and expected is None:
+            self.models.wrote[command.command.tx] = None
         if not self._divergence.is_known:
             if result != expected:
                 self._divergence.compare(f"the result of {command.command!r}", result, expected)

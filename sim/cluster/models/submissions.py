@@ -120,20 +120,14 @@ class ToPartitions(Submissions):
 
 
 def joins(exchange: Exchange, divergence: Divergence) -> None:
-    """A node that starts again submits that it has joined, as soon as it is not paused."""
+    """A node that starts again submits that it has joined, at once."""
     joined: list[object] = []
-    looks: list[None] = []
 
     def submitted(_asked: object, sent: Sent) -> None:
         joined.append(sent.message.update)
 
     def compare() -> None:
-        looks.append(None)
-        has_joined = any(isinstance(one, NodeJoined) for one in joined)
-        if not has_joined and len(looks) == 1:
-            exchange.owe(compare)  # a pause has ended now, and what it held back goes on
-            return
-        if not has_joined:
+        if not any(isinstance(one, NodeJoined) for one in joined):
             divergence.found("it has started again and does not join")
         exchange.on_request[Submit].remove(submitted)
 
