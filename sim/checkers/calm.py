@@ -48,7 +48,8 @@ class Calm:
         self._case = case
         self._changes = [change for _, change in case.of(SettingChanged)]
         self.slowest_us = case.of_cluster.get("slowest_us", 0)
-        self.skew_us = case.once(Clocks).spread_us() + self.largest_us("max_clock_skew_ms")
+        self._spread_us = case.once(Clocks).spread_us()
+        self.skew_us = self._spread_us + self.largest_us("max_clock_skew_ms")
         self.resend_us = 2 * self.largest_us("resend_ms") + self.largest_us("retry_ms")
         self.completeness_us = (
             self.skew_us
@@ -103,6 +104,17 @@ class Calm:
         needed_us = 2 * (self.largest_us("lease_check_ms") + self.skew_us) + 20 * self.slowest_us
         granted = self.smallest_us("lease_grant_ms") >= 12 * self.slowest_us
         return granted and self.smallest_us("lease_duration_ms") >= needed_us
+
+    @property
+    def leases_are_seen(self) -> bool:
+        """Whether a node with the fastest clock ever sees a lease that is not over by that clock.
+
+        A lease is prolonged at a look of the placement driver, by its clock, and comes to its
+        holder through the log of the meta storage. Without one a partition has no primary, and what
+        is left there stays.
+        """
+        lost_us = self._spread_us + self.largest_us("lease_check_ms") + self.command_us
+        return self.smallest_us("lease_duration_ms") > lost_us
 
     # --- when the last disturbance is over --------------------------------------------------------
 

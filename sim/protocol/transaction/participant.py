@@ -52,13 +52,13 @@ class Active:
     """A transaction with activity on this node, the last at `seen_us`.
 
     `ops` are its writes, each with the start of the lease that it was executed under; `refused` are
-    those that were refused behind that.
+    those of one phase that were refused, each with the start of that lease and the first reason.
     """
 
     commit_place: PartitionId
     seen_us: int
     ops: dict[str, Timestamp] = field(default_factory=dict)
-    refused: dict[str, Reason] = field(default_factory=dict)
+    refused: dict[str, tuple[Timestamp, Reason]] = field(default_factory=dict)
 
 
 class Participant:
@@ -110,31 +110,31 @@ class Participant:
         if active.ops.get(op) == lease_start:
             return False
         active.ops[op] = lease_start
-        active.refused.pop(op, None)
         return True
 
     def executes(self, tx: TxId, op: str, lease_start: Timestamp) -> bool:
-        """Whether a write was executed under this lease, and neither given up nor refused."""
+        """Whether a write was executed under this lease, and not refused then."""
         active = self._active.get(tx)
-        known = active is not None and active.ops.get(op) == lease_start
-        return known and active is not None and op not in active.refused
+        if active is None or active.ops.get(op) != lease_start:
+            return False
+        return self.refusal_of(tx, op, lease_start) is None
 
-    def forget_op(self, tx: TxId, op: str) -> None:
-        """Forget a write that was given up before it was executed: a copy of it is new."""
-        active = self._active.get(tx)
-        if active is not None:
-            active.ops.pop(op, None)
+    def record_refusal(
+        self, tx: TxId, commit_place: PartitionId, op: str, lease_start: Timestamp, reason: Reason
+    ) -> None:
+        """Record that a one-phase write was refused: every copy of it is refused as well.
 
-    def record_refusal(self, tx: TxId, op: str, reason: Reason) -> None:
-        """Record that a write was executed and then refused: a copy of it is refused as well."""
-        active = self._active.get(tx)
-        if active is not None:
-            active.refused[op] = reason
+        Its transaction is active here until it has been cleaned up.
+        """
+        self.record_activity(tx, commit_place)
+        if self.refusal_of(tx, op, lease_start) is None:
+            self._active[tx].refused[op] = (lease_start, reason)
 
-    def refusal_of(self, tx: TxId, op: str) -> Reason | None:
-        """Why a write was refused after it had been executed; None if it was not."""
+    def refusal_of(self, tx: TxId, op: str, lease_start: Timestamp) -> Reason | None:
+        """Why a one-phase write was first refused under this lease; None if it was not."""
         active = self._active.get(tx)
-        return None if active is None else active.refused.get(op)
+        refused = None if active is None else active.refused.get(op)
+        return None if refused is None or refused[0] != lease_start else refused[1]
 
     # --- the commit point -------------------------------------------------------------------------
 

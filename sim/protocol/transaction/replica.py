@@ -31,7 +31,7 @@ the lease first: then the operation waits until the log has brought it here, too
 """
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -57,10 +57,6 @@ from ddlsim.units import Timestamp
 
 Checked = tuple[int, Reason | None]
 """The version at op_ts, and why the operation must not run, if so."""
-
-
-NOTHING_DONE: Final = (Reason.METADATA_LATE, Reason.UNIQUE_VIOLATED, Reason.CHECK_VIOLATED)
-"""Refusals of a one-phase write before anything of it was submitted."""
 
 
 class Replica:
@@ -192,21 +188,40 @@ class Replica:
         return request.tx in local.machine.ended
 
     async def operate(self, sender: str, request: Operate) -> Operated | None:
-        """Check, lock, check again, execute; a copy of a one-phase write is not answered.
+        """Check, lock, check again, execute; None: a one-phase write whose first message will be.
 
-        Nor is such a copy refused for what has happened since: what counts is how the first ends.
+        All messages of a one-phase write end alike.
         """
         answered = await self._operated(sender, request)
-        if not request.one_phase or answered is None or answered.ended or answered.reason is None:
-            return answered
-        tx, local = request.tx, self.replicas.members.get((request.table_id, request.partition))
-        committed_ts = None if local is None else local.machine.ended.get(tx)
-        if committed_ts is not None:
-            now = self.node.clock.now()
-            return Operated(now, answered.op_ts, None, (), commit_ts=committed_ts)
-        if local is not None and self.participant.executes(tx, request.op, request.lease_start):
-            return self.executor.repeated_answer(request, local, answered.op_ts)
+        if request.one_phase and answered is not None:
+            return self._ended_alike(request, answered)
         return answered
+
+    def _ended_alike(self, request: Operate, answered: Operated) -> Operated | None:
+        """The answer to one message of a one-phase write, which agrees with those to the others.
+
+        A copy is not refused for what has happened since the first message was executed. The first
+        refusal counts for all: its coordinator may have aborted the transaction for it.
+        """
+        tx, local = request.tx, self.replicas.members.get((request.table_id, request.partition))
+        assert answered.commit_ts is None or answered.reason is None, answered
+        if answered.commit_ts is not None:
+            self.participant.release(tx)
+        if answered.reason is None or answered.ended or local is None:
+            return answered
+        if tx in local.machine.ended:
+            commit_ts = local.machine.ended[tx]
+            if commit_ts is None:
+                return answered
+            return Operated(answered.sent_ts, answered.op_ts, None, (), commit_ts=commit_ts)
+        if self.participant.executes(tx, request.op, request.lease_start):
+            return self.executor.repeated_answer(request, local, answered.op_ts)
+        self._record_refusal(request, answered.reason)
+        return answered
+
+    def _record_refusal(self, request: Operate, reason: Reason) -> None:
+        tx, op, lease_start = request.tx, request.op, request.lease_start
+        self.participant.record_refusal(tx, request.commit_place, op, lease_start, reason)
 
     async def _operated(self, sender: str, request: Operate) -> Operated | None:
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
@@ -229,8 +244,7 @@ class Replica:
         if waiting is not None:
             await waiting
         if tx in local.machine.ended:
-            finished = Operated(clock.now(), op_ts, Reason.TX_FINISHED)
-            return self._as_committed(request, local, finished)
+            return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
         self.participant.record_activity(tx, request.commit_place)
         reason = await self.waits.locked(request, locks_of(request))
         if reason is None:
@@ -239,24 +253,7 @@ class Replica:
             answered = Operated(clock.now(), op_ts, reason)
         if not self.participant.is_active(tx):  # it has ended meanwhile: its locks were released
             self.locks.release_all(tx)
-        if request.one_phase and answered is not None:
-            answered = self._as_committed(request, local, answered)
-            self._one_phase_ended(request, answered)
         return answered
-
-    def _as_committed(self, request: Operate, local: LocalReplica, answered: Operated) -> Operated:
-        """The answer to a copy of a one-phase write that waited while the first one committed."""
-        commit_ts = local.machine.ended.get(request.tx) if request.one_phase else None
-        if answered.reason is not Reason.TX_FINISHED or commit_ts is None:
-            return answered
-        return Operated(answered.sent_ts, answered.op_ts, None, (), commit_ts=commit_ts)
-
-    def _one_phase_ended(self, request: Operate, answered: Operated) -> None:
-        assert answered.commit_ts is None or answered.reason is None, answered
-        if answered.commit_ts is not None:
-            self.participant.release(request.tx)
-        elif answered.reason in NOTHING_DONE:  # a copy of it is new
-            self.participant.forget_op(request.tx, request.op)
 
     async def _with_locks(
         self, sender: str, request: Operate, local: LocalReplica, current: int, op_ts: Timestamp
@@ -374,45 +371,48 @@ class Replica:
             return self.executor.read(request, local, op_ts, table)
         if request.action == "lookup":
             return self.constraints.look_up(request, local, op_ts, table)
-        is_new = self.participant.is_new(tx, request.op, request.lease_start)
-        answered = await self._written(sender, request, local, table, op_ts, is_new=is_new)
+        if request.one_phase:
+            answered = await self._write_and_commit(sender, request, local, table, op_ts)
+        else:
+            answered = self._written(sender, request, local, table, op_ts)
         if answered is not None and answered.reason is None and answered.done:
             lookups = self.constraints.needed_elsewhere(request, local, table)
             if lookups:
                 return replace(answered, lookups=lookups)
         return answered
 
-    async def _written(
-        self,
-        sender: str,
-        request: Operate,
-        local: LocalReplica,
-        table: Table,
-        op_ts: Timestamp,
-        *,
-        is_new: bool,
+    async def _write_and_commit(
+        self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
+    ) -> Operated | None:
+        """Write in one phase, once: copies of the message wait for the end of the first."""
+        tx, op, lease_start = request.tx, request.op, request.lease_start
+        refusal = self.participant.refusal_of(tx, op, lease_start)
+        if refusal is not None:  # the answer may have been lost
+            return Operated(self.node.clock.now(), op_ts, refusal, ended=True)
+        if not self.participant.is_new(tx, op, lease_start):
+            return self.executor.repeated_answer(request, local, op_ts)
+        answered = self.constraints.refusal(request, local, op_ts, table)
+        if answered is None:
+            answered = await self.executor.write_and_commit(sender, request, local, op_ts, table)
+        if answered.reason is None:
+            return answered
+        self._record_refusal(request, answered.reason)
+        return replace(answered, ended=True)
+
+    def _written(
+        self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
     ) -> Operated | None:
         """Write, unless a constraint forbids the row; a copy of the message changes nothing."""
         executor = self.executor
+        is_new = self.participant.is_new(request.tx, request.op, request.lease_start)
         if request.action in CONDITIONAL:
             if is_new:
                 return execute(executor, self.constraints, sender, request, local, op_ts, table)
             return repeated_answer(executor, request, local, op_ts)
         if not is_new:
-            reason = self.participant.refusal_of(request.tx, request.op)
-            if reason is not None:  # of a one-phase write; the first answer may have been lost
-                return Operated(self.node.clock.now(), op_ts, reason, ended=True)
             return executor.repeated_answer(request, local, op_ts)
         refused = self.constraints.refusal(request, local, op_ts, table)
-        if refused is not None:
-            return refused
-        if request.one_phase:
-            answered = await executor.write_and_commit(sender, request, local, op_ts, table)
-            if answered.reason is not None:
-                self.participant.record_refusal(request.tx, request.op, answered.reason)
-                return replace(answered, ended=answered.reason not in NOTHING_DONE)
-            return answered
-        return executor.write(sender, request, local, op_ts, table)
+        return refused or executor.write(sender, request, local, op_ts, table)
 
     def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, PartitionId] | None:
         """(transaction, commit partition) of an intent without a lock that blocks the operation."""
