@@ -145,8 +145,8 @@ class Operated(Record, frozen=True):
 
     `replicated` is false while a write is not committed in its group's log: `Replicated` follows.
     `commit_ts` is that of a one-phase write; `ended` says that such a write was refused for good by
-    its group, or a copy of it before: no other copy commits. `lookups` are what the written row enters into unique
-    indexes, to be looked up in the other partitions.
+    its group, or a copy of it before: no other copy commits. `lookups` are what the written row
+    enters into unique indexes, to be looked up in the other partitions.
     """
 
     sent_ts: Timestamp
