@@ -5,17 +5,22 @@ From IEP-110, Overall flow, and protocol.md, section 4:
 * A request names the table and version of the last schema that an answer brought under the name
   that it uses; none before there was one, or where the row does not fit that schema [110.flow.2].
 * A row holds, in that schema's order of columns, the key and every value that the operation names;
-  an update sets the columns that it names and no others [110.flow.1].
+  an update sets the columns that it names and no others [110.flow.1]. Every value is one of its
+  column's type, and one that is not named is the default; NOT NULL columns have one
+  [110.ours.notnull]. The client refuses a row for nothing else.
 * Every request of a session holds the largest timestamp that an answer brought, no other request
   holds one.
 """
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from ddlsim.checkers.case.rows import is_same_value, is_value_of
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.model.ops import Begin, DataOperation, Insert, Put, Replace, Update
 from ddlsim.model.ports import NoReplyType, Request
-from ddlsim.model.schema import Table, Value
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Column, Table, Value
 from ddlsim.protocol.messages import Answer, ClientOperation, Mismatch, Refusal
 from ddlsim.protocol.transaction.client import Client, Connection
 from ddlsim.units import Micros, Timestamp
@@ -72,7 +77,12 @@ class ModelledClient(Client):
     ) -> Answer | Refusal | NoReplyType:
         """Run one operation."""
         self._asked[op] = do
-        return await super().operate(node, op, tx, do, begin, implicit=implicit)
+        reply = await super().operate(node, op, tx, do, begin, implicit=implicit)
+        if type(reply) is Refusal and reply.reason is Reason.BAD_ROW and not reply.token_ts:
+            table = self._known.get(do.table)
+            if table is not None and not any(_misfits(do, table)):
+                self._wrong(f"{op} is refused, and its row fits version {table.version}")
+        return reply
 
     def forget_schemas(self) -> None:
         """Forget the cached schemas."""
@@ -114,6 +124,7 @@ class ModelledClient(Client):
             self._wrong(f"{request.op} sets {sets} and should set {wanted}")
         if request.row is not None:
             self._compare_row(request, do, dict(zip(names, request.row, strict=True)), table)
+            self._compare_values(request, do, table)
 
     def _compare_row(
         self, request: ClientOperation, do: DataOperation, row: dict[str, Value], table: Table
@@ -129,5 +140,45 @@ class ModelledClient(Client):
             if name not in row or row[name] != value:
                 self._wrong(f"{request.op} has {row.get(name)!r} in {name!r} and not {value!r}")
 
+    def _compare_values(self, request: ClientOperation, do: DataOperation, table: Table) -> None:
+        """Every value is one of its column; what an operation by name does not name, the default.
+
+        An update leaves what it does not set to the primary. A key without values is the
+        operation's, whatever the table has there by now.
+        """
+        named = getattr(do, "values", None)
+        for place, column in enumerate(table.columns):
+            value = request.row[place] if request.row is not None else None
+            if column.id in table.key or (type(do) is Update and place not in request.sets):
+                continue
+            if not _is_legal(value, column):
+                self._wrong(f"{request.op} has {value!r} in {column.name}, {column.type}")
+            is_left_out = named is not None and column.name not in named
+            if is_left_out and not is_same_value(column.default, column.type, value):
+                self._wrong(f"{request.op} has {value!r} for the default of {column.name}")
+
     def _wrong(self, what: str) -> None:
         self._divergence.found(what)
+
+
+def _is_legal(value: Value, column: Column) -> bool:
+    """Whether a column can have the value."""
+    return column.nullable if value is None else is_value_of(value, column.type)
+
+
+def _misfits(do: DataOperation, table: Table) -> Iterator[bool]:
+    """For each value that an operation gives or leaves out whether the table cannot hold it."""
+    values = dict(getattr(do, "values", None) or {})
+    columns = {column.name: column for column in table.columns}
+    key = [column.name for column in table.columns if column.id in table.key]
+    if type(do) is Update:
+        yield any(name in key for name in values)
+    else:
+        given = do.key if isinstance(do.key, tuple) else (do.key,)
+        yield len(given) != len(table.key)
+        ids = {column.id: column.name for column in table.columns}
+        values |= {ids[one]: value for one, value in zip(table.key, given, strict=False)}
+        if getattr(do, "values", None) is not None:
+            values = {one.name: one.default for one in table.columns} | values
+    for name, value in values.items():
+        yield name not in columns or not _is_legal(value, columns[name])

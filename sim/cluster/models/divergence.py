@@ -43,7 +43,9 @@ class Models:
     """The models of one cluster; `starting` is the node whose parts are being made.
 
     `at_end` compare whole states, when the run has ended; `disks` are the models of the disks of
-    members, by log; `wrote` are the transactions that have left an intent at some replica.
+    members, by log; `wrote` are the transactions that have left an intent at some replica;
+    `values` have the name under which an entry of a unique index is locked, by the version of its
+    table.
     """
 
     def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
@@ -53,6 +55,7 @@ class Models:
         self.at_end: list[Callable[[], None]] = []
         self.disks: dict[RaftLog, Disk] = {}
         self.wrote: dict[TxId, None] = {}
+        self.values: dict[tuple[object, ...], object] = {}
 
     def divergence(self, part: str, node: str | None = None) -> Divergence:
         """The differences of a part of a node, or of the one that is being started."""

@@ -170,6 +170,10 @@ class ModelledLocks(LockTable):
             self._divergence.compare(f"what {tx.label} holds of {resource!r}", found, expected)
         return found
 
+    def held_by(self, tx: TxId) -> tuple[Resource, ...]:
+        """What a transaction holds or awaits."""
+        return tuple(self._model.of.get(tx, ()))
+
     def holds_any(self, tx: TxId) -> bool:
         found: bool = super().holds_any(tx)
         if found is not self._model.holds_any(tx):

@@ -151,6 +151,28 @@ class ModelledReplica(Replica):
                 self._compare_refusal(request, answer)
         return answer
 
+    async def _written(
+        self,
+        sender: str,
+        request: Operate,
+        local: LocalReplica,
+        table: Table,
+        op_ts: Timestamp,
+        *,
+        is_new: bool,
+    ) -> Operated | None:
+        """An insert writes where there is no row, a replace or update where there is one."""
+        conditional = is_new and request.action in ("insert", "replace", "update")
+        is_due = conditional and _is_there(request, local) != (request.action == "insert")
+        answer = await super()._written(sender, request, local, table, op_ts, is_new=is_new)
+        if conditional and answer is not None and not self._divergence.is_known:
+            found, done = answer.reason is Reason.KEY_EXISTS, answer.done and answer.reason is None
+            if is_due and (found or not answer.done):
+                self._divergence.found(f"{request.op} is to write, and was answered {answer}")
+            elif not is_due and (done or (answer.reason is None and request.strict)):
+                self._divergence.found(f"{request.op} is not to write, and was answered {answer}")
+        return answer
+
     def _compare_run(self, request: Operate, answer: Operated, *, is_copy: bool) -> None:
         """A copy may be answered for the first one, which ran under an earlier schema."""
         local = self.replicas.members[request.table_id, request.partition]
@@ -208,6 +230,16 @@ class ModelledReplica(Replica):
             versions = (*request.views, (request.table_id, request.initial))
             if all(self._version(one, answer.op_ts) == version for one, version in versions):
                 self._divergence.found(f"{request.op} was refused, and its schema is the same")
+
+
+def _is_there(request: Operate, local: LocalReplica) -> bool:
+    """Whether the transaction sees a row under the operation's key."""
+    for intents in (local.pending, local.machine.intents):
+        intent = intents.get(request.key)
+        if intent is not None and intent.tx == request.tx:
+            return intent.row is not None
+    versions = local.machine.rows.get(request.key, [])
+    return bool(versions) and versions[-1].row is not None
 
 
 def _locks(request: Operate) -> tuple[tuple[Resource, int], ...]:

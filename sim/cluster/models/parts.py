@@ -2,6 +2,7 @@
 
 from ddlsim.cluster.models.answers import AnswersModel
 from ddlsim.cluster.models.catalog import ModelledCatalog
+from ddlsim.cluster.models.constraints import Lookups, ModelledConstraints
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.driver import ModelledDriver
 from ddlsim.cluster.models.exchange import Exchange
@@ -44,12 +45,14 @@ def modelled(models: Models) -> Parts:
         metastorage=type("MetaStorage", (ModelledMetaStorage,), of_cluster),
         partition=type("Partition", (ModelledPartition,), of_cluster),
         replica=type("Replica", (ModelledReplica,), {**of_cluster, **parts}),
+        row_constraints=type("RowConstraints", (ModelledConstraints,), of_cluster),
     )
 
 
 def converse(exchange: Exchange, models: Models, server: Server, *, restarted: bool) -> None:
     """Compare the messages of a server with the models of its conversations."""
     PastReads(exchange, models.divergence("readers"), server.placement, server.node.settings)
+    Lookups(exchange, models.divergence("constraints"), server.placement)
     if restarted:
         joins(exchange, models.divergence("submissions"))
     replica, participant = server.replica, server.replica.participant
