@@ -151,21 +151,15 @@ class ModelledReplica(Replica):
                 self._compare_refusal(request, answer)
         return answer
 
-    async def _written(
-        self,
-        sender: str,
-        request: Operate,
-        local: LocalReplica,
-        table: Table,
-        op_ts: Timestamp,
-        *,
-        is_new: bool,
+    def _written(
+        self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
     ) -> Operated | None:
         """An insert writes where there is no row, a replace or update where there is one."""
-        conditional = is_new and request.action in ("insert", "replace", "update")
-        is_due = conditional and _is_there(request, local) != (request.action == "insert")
-        answer = await super()._written(sender, request, local, table, op_ts, is_new=is_new)
-        if conditional and answer is not None and not self._divergence.is_known:
+        known = self.participant.executes(request.tx, request.op, request.lease_start)
+        decides = request.action in ("insert", "replace", "update") and not known
+        is_due = decides and _is_there(request, local) != (request.action == "insert")
+        answer: Operated | None = super()._written(sender, request, local, table, op_ts)
+        if decides and answer is not None and not self._divergence.is_known:
             found, done = answer.reason is Reason.KEY_EXISTS, answer.done and answer.reason is None
             if is_due and (found or not answer.done):
                 self._divergence.found(f"{request.op} is to write, and was answered {answer}")
