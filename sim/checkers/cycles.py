@@ -11,7 +11,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.checkers.edges import BeforeInRealTime, Edge, Node, item_of
+from ddlsim.checkers.edges import (
+    BeforeInRealTime,
+    Edge,
+    InstalledThenUsed,
+    Node,
+    UsedThenReplaced,
+    item_of,
+)
 from ddlsim.checkers.graph import Graph
 from ddlsim.graph.certificate import FOREVER, Order
 from ddlsim.graph.chains import Chains, Times
@@ -114,6 +121,41 @@ def _edge(graph: Graph, numbers: Array, link: Link) -> Edge:
     assert begins_at is not None, target
     assert ended_at < begins_at, (ended_at, begins_at)
     return Edge(source, target, link.kind, BeforeInRealTime(ended_at, begins_at))
+
+
+def without_detours(graph: Graph, cycle: Cycle) -> Cycle:
+    """A cycle less the transactions that stand between two changes of the table that they used.
+
+    The change that installed a version comes before the one that ended it, whoever used it between
+    and however late: the rest is a cycle without that transaction. Where a change activated before
+    an earlier one all stays as it is.
+    """
+    nodes, edges = graph.nodes, cycle.edges
+    for at in range(len(edges)):
+        turned = edges[at - 1 :] + edges[: at - 1]
+        way = _way_past(graph, turned)
+        if way:
+            edges = (*way, *turned[2:])
+            strict_only = any(edge.strict_only for edge in edges)
+            name = name_of_cycle(nodes, edges)
+            shorter = cycle._replace(edges=edges, strict_only=strict_only, name=name)
+            return without_detours(graph, shorter)
+    return cycle
+
+
+def _way_past(graph: Graph, edges: Sequence[Edge]) -> tuple[Edge, ...]:
+    """The changes that lead past the target of the first edge; none where it is no detour."""
+    first, last = edges[0].reason, edges[1].reason
+    if not isinstance(first, InstalledThenUsed) or not isinstance(last, UsedThenReplaced):
+        return ()
+    if first.use[:2] != last.use[:2]:
+        return ()
+    way = graph.replaced(last.use, last.step.version)
+    passed = {edge.source for edge in edges[2:]}
+    if any(edge.source in passed for edge in way):
+        return ()
+    in_order = all(graph.nodes[edge.source].ts < graph.nodes[edge.target].ts for edge in way)
+    return way if in_order else ()
 
 
 def name_of_cycle(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:

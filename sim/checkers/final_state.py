@@ -161,7 +161,14 @@ def _kept_wrongly(
     wrong = differing(writes, due.write, found.version, found.row)
     meant = case.meant(due.write.event, due.write.position)
     encoded = () if meant is None or due.write.event.row is None else (meant,)
-    if wrong:
+    if wrong and _is_earlier(writes, due, found):
+        yield Anomaly(
+            "lost-write",
+            f"{due.write.tx} wrote {what} more than once and committed at {show(due.commit_ts)}, "
+            "but in the end storage held an earlier write of it",
+            (*encoded, due.write.event, case.history.events[due.committed_at], found),
+        )
+    elif wrong:
         yield Anomaly(
             "corrupt-row",
             f"in the end {what} was not what {due.write.tx} had written: {'; '.join(wrong)}",
@@ -185,6 +192,12 @@ def _kept_wrongly(
             (due.write.event, found),
             clauses=("110.column.nullable" if _tightened(case, row, last) else "110.fwd.1",),
         )
+
+
+def _is_earlier(writes: Writes, due: Version, found: RowFinal) -> bool:
+    """Whether storage held what the transaction had written to the key before its last write."""
+    before = writes.of[due.write.tx, (found.object_id, found.key)][:-1]
+    return any(not differing(writes, write, found.version, found.row) for write in before)
 
 
 def _tightened(case: Case, row: Cells, last: Table) -> bool:

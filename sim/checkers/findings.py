@@ -6,12 +6,12 @@ and the clauses that it breaks. What matches no known finding is a violation.
 
 Cycles close by edges that lead back in the order of timestamps (commit_ts, read_ts, Tu): where
 every rule is kept there are none. So a finding is about such an edge, and each one on a cycle must
-be some finding's, however the rest of the cycle runs.
+be some finding's, however the rest of the cycle runs. So must each late use of a schema version,
+which every check at operations rules out: a finding about that says `late` itself.
 
 It excuses only a design that has the hole, by the rules in the fields of the design as declared:
 each of them open, and not all as the closing rule wants them. A mutant of a design that has the
-closing rule is not excused, nor is a late use of a schema version, which every check at operations
-rules out, unless the finding is about that check and says `late` itself.
+closing rule is not excused.
 
 The order of one client's operations (`process`) counts as real time, of which it is a part.
 A way from one transaction to another past no DDL counts as one edge, `via(…)`, which names the
@@ -33,7 +33,7 @@ from ddlsim.model.records import Record
 Signature = tuple[str, ...]
 Pair = tuple[str, str]
 Place = tuple[int, str]
-"""An edge that leads back: on which link, and its name there."""
+"""An edge that leads back, or a late use: on which link, and its name there."""
 ANY_WAY: Final = "**"
 """Any edges past any nodes: a signature leaves open how one gets from here to the next node."""
 BACK: Final = "!"
@@ -168,7 +168,8 @@ def explained_by(
 ) -> str | None:
     """The id of the first known finding that an anomaly is an instance of; `skew_ms` is CSmax.
 
-    A cycle may stand on several holes: each of its edges that lead back must be some finding's.
+    A cycle may stand on several holes: each of its edges that lead back, and each late use, must be
+    some finding's.
     """
     known = [one for one in findings if one.invariant == invariant]
     if not anomaly.steps:
@@ -176,6 +177,8 @@ def explained_by(
         return next((one.id for one in known if _are_ones(one.signature, words)), None)
     links = _links(anomaly)
     left = {(at, edge) for at, one in enumerate(links) for edge in one.back}
+    left |= {(at, one.edge) for at, one in enumerate(links) if LATE in one.edge}
+    any_does = not left
     first: str | None = None
     for finding in known:
         if len(finding.signature) % 2:  # words of what is no cycle
@@ -184,7 +187,8 @@ def explained_by(
             order = [(turn + at) % len(links) for at in range(len(links))]
             found = _matched(_pairs(finding.signature), [(at, links[at]) for at in order])
             if found is not None and _is_near(finding, links, found, skew_ms):
-                first = first or finding.id
+                if found or any_does:
+                    first = first or finding.id
                 left -= found
     return None if left else first
 
@@ -193,7 +197,7 @@ def _is_near(finding: Finding, links: list[Link], found: set[Place], skew_ms: in
     """Whether what leads back does so by no more than CSmax, where the finding is about clocks."""
     if not finding.within_skew:
         return True
-    return skew_ms is not None and all(links[at].back[edge] <= skew_ms for at, edge in found)
+    return skew_ms is not None and all(links[at].back.get(edge, 0) <= skew_ms for at, edge in found)
 
 
 def _pairs(pattern: Signature) -> list[Pair]:
@@ -201,7 +205,7 @@ def _pairs(pattern: Signature) -> list[Pair]:
 
 
 def _matched(pattern: list[Pair], links: list[tuple[int, Link]]) -> set[Place] | None:
-    """The edges that lead back and that the pattern names as such; None if it does not match."""
+    """The edges that the pattern names as leading back or late; None if it does not match."""
     if not pattern or not links:
         return None if pattern or links else set()
     (kind, edge), (at, link) = pattern[0], links[0]
@@ -209,8 +213,6 @@ def _matched(pattern: list[Pair], links: list[tuple[int, Link]]) -> set[Place] |
         return None
     if edge == ANY_WAY:
         for more in range(1, len(links) + 1):
-            if any(LATE in one.edge for _, one in links[:more]):
-                break
             found = _matched(pattern[1:], links[more:])
             if found is not None:
                 return found
@@ -223,11 +225,13 @@ def _matched(pattern: list[Pair], links: list[tuple[int, Link]]) -> set[Place] |
 
 
 def _one_edge(known: str, link: Link) -> set[str] | None:
-    """Which edges that lead back an element of a signature names; None if it does not match."""
+    """Which edges an element of a signature names as back or late; None if it does not match."""
     named = {edge for edge in link.back if _names_back(known, edge)}
     if BACK in known and link.back and not named:
         return None
-    return named if _is_one(known.replace(BACK, ""), link.edge) else None
+    if not _is_one(known.replace(BACK, ""), link.edge):
+        return None
+    return named | ({link.edge} if LATE in link.edge else set())
 
 
 def _names_back(known: str, edge: str) -> bool:

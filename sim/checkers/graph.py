@@ -20,6 +20,7 @@ lost: T then precedes the next DDL on that table that it may *not* be taken to h
 """
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -134,6 +135,19 @@ class Graph:
             source = self._of_version[object_id, before.version]
             self._add(Edge(source, target, WW, InstalledThenReplaced(before, after)))
 
+    def replaced(self, use: SchemaUse, upto: int) -> tuple[Edge, ...]:
+        """The changes from the version that was used to a later one, each joined to the next."""
+        steps = self._case.schemas.steps(use.object_id, use.version - 1, upto)
+        return tuple(
+            Edge(
+                self._of_version[use.object_id, before.version],
+                self._of_version[use.object_id, after.version],
+                WW,
+                InstalledThenReplaced(before, after),
+            )
+            for before, after in pairwise(steps)
+        )
+
     def _before(self, object_id: int, version: int) -> SchemaVersion | None:
         steps = self._case.schemas.steps(object_id, -1, version - 1)
         return steps[-1] if steps else None
@@ -171,7 +185,7 @@ class Graph:
         self, number: int, tx: Transaction, use: SchemaUse, step: SchemaVersion, hold: Hold | None
     ) -> None:
         target = self._of_version[step.object_id, step.version]
-        late = lateness(self._writes, tx, use, step)
+        late = lateness(self._case, self._writes, tx, use, step)
         ruling = self._backward.ruling(step) if hold is None else None
         reason = UsedThenReplaced(use, step, hold, late, ruling)
         self._add(Edge(number, target, RW, reason, strict_only=hold is None))

@@ -1,51 +1,86 @@
-"""Whether a transaction used a version of a table when the next one was in force already.
+"""How a transaction used a version of a table when the next one was in force already.
 
 A check at operations that works rules that out [110.valid.2] [110.x.1]; so an anomaly in which it
-happened is another one than where a transaction had done all it did to the table before.
+happened is another one than where a transaction had done all it did to the table before. An
+operation is late by its own timestamp, or it was judged in time and came upon what others had
+committed since. Where a change activated before an earlier one, the version of that earlier one is
+in force again, and its use is late by no rule [98.past.2].
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from ddlsim.checkers.case.case import Transaction
+from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Item, Version, Writes
 from ddlsim.checkers.edges import SchemaUse
-from ddlsim.history.events import WriteExecuted
+from ddlsim.history.events import ReadExecuted, WriteExecuted
 
 NOT_LATE: Final = ""
 LATE: Final = "late"
-LATE_AND_NOTHING: Final = "late, nothing found"
-"""None of its operations then found a row or left one: reads, and deletes of what is not there."""
+READ_NEWER: Final = ", newer version read"
+"""Behind `LATE`: none by its own timestamp, and one read a row of a newer version [110.back]."""
+BEHIND_OTHERS: Final = ", behind newer commits"
+"""Instead of that: none read such a row, and no rule about rows that are read sees it."""
+NOTHING_FOUND: Final = ", nothing found"
+"""Behind those: none found a row or left one: reads, and deletes of what is not there."""
+IN_FORCE_AGAIN: Final = "late, in force again"
+"""Each operation was so at a timestamp at which the version that it used was in force."""
 
 
-def lateness(writes: Writes, tx: Transaction, use: SchemaUse, step: SchemaVersion) -> str:
+def lateness(
+    case: Case, writes: Writes, tx: Transaction, use: SchemaUse, step: SchemaVersion
+) -> str:
     """By the timestamp of an operation, or by rows that others committed since then."""
     found = list(_late_doings(writes, tx, use, step.activation_ts))
     if not found:
         return NOT_LATE
-    return LATE if any(found) else LATE_AND_NOTHING
+    doings = [one for one in found if not _is_in_force(case, use, one[0])]
+    if not doings:
+        return IN_FORCE_AGAIN
+    how = BEHIND_OTHERS
+    if any(event.op_ts >= step.activation_ts for event, _ in doings):
+        how = NOT_LATE
+    elif any(_reads_newer(event, use) for event, _ in doings):
+        how = READ_NEWER
+    with_rows = any(is_row for _, is_row in doings)
+    return LATE + how + ("" if with_rows else NOTHING_FOUND)
 
 
-def _late_doings(writes: Writes, tx: Transaction, use: SchemaUse, since: int) -> Iterator[bool]:
-    """For each operation that came too late: whether there was a row, found or written."""
+def _is_in_force(case: Case, use: SchemaUse, event: ReadExecuted | WriteExecuted) -> bool:
+    """Whether the version that an operation used is in force then, after a later one."""
+    ended = case.schemas.after(use.object_id, use.version)
+    found = case.schemas.effective(use.object_id, event.op_ts)
+    is_used = found is not None and found.version == use.version
+    return is_used and ended is not None and ended.activation_ts <= event.op_ts
+
+
+def _reads_newer(event: ReadExecuted | WriteExecuted, use: SchemaUse) -> bool:
+    reads = event.rows if isinstance(event, ReadExecuted) else ()
+    return any(row.row_version > use.version for row in reads)
+
+
+def _late_doings(
+    writes: Writes, tx: Transaction, use: SchemaUse, since: int
+) -> Iterator[tuple[ReadExecuted | WriteExecuted, bool]]:
+    """The operations that came too late, and whether there was a row, found or written."""
     for _, read in tx.reads:
         if read.object_id != use.object_id or read.version != use.version:
             continue
         if read.op_ts >= since:
-            yield any(row.row is not None for row in read.rows)
+            yield read, any(row.row is not None for row in read.rows)
         for row in read.rows:
             item = (read.object_id, row.key)
             if row.writer is not None and row.writer != tx.name:
                 place = writes.order.get((row.writer, item))
                 if place is not None and writes.versions[item][place].commit_ts >= since:
-                    yield row.row is not None
+                    yield read, row.row is not None
     for _, write in tx.writes:
         if write.object_id != use.object_id or write.version != use.version:
             continue
         item = (use.object_id, write.key)
         if write.op_ts >= since or _overwrites_newer(writes, tx, item, since):
-            yield not _deletes_nothing(writes, tx, write)
+            yield write, not _deletes_nothing(writes, tx, write)
 
 
 def _deletes_nothing(writes: Writes, tx: Transaction, write: WriteExecuted) -> bool:

@@ -6,7 +6,7 @@ from ddlsim.checkers.back import back_ms
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
-from ddlsim.checkers.cycles import Cycle, find
+from ddlsim.checkers.cycles import Cycle, find, without_detours
 from ddlsim.checkers.dirty_reads import dirty_reads
 from ddlsim.checkers.edges import witnesses
 from ddlsim.checkers.findings import Signature, signature
@@ -39,7 +39,10 @@ class Serializability:
         for strict in (False, True):
             search = find(graph, strict=strict)
             reported: dict[Signature, None] = {}
-            for cycle in search.cycles:
+            for whole in search.cycles:
+                cycle = without_detours(graph, whole)
+                if strict and not cycle.strict_only:
+                    continue  # without its detour it is one of the relaxed graph
                 anomaly = _anomaly(case, graph, cycle)
                 found = signature(anomaly)
                 if found not in reported:

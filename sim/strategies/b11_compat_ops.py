@@ -15,7 +15,11 @@ from ddlsim.protocol.design import border_rules
 from ddlsim.strategies.base import all_less, header, strategy
 from ddlsim.strategies.iep import IEP
 
-LOOKED: Final = ("rw-schema[metadata, late]", "rw-schema[metadata, late, nothing found]")
+LOOKED: Final = tuple(
+    f"rw-schema[metadata, late{how}{found}]"
+    for how in ("", ", newer version read", ", behind newer commits")
+    for found in ("", ", nothing found")
+)
 CLAIMS = all_less("I3", *LOOKED, of=all_less("I4", "ddl-not-seen"))
 """That a transaction in flight does not see a compatible DDL is what it is for."""
 

@@ -274,6 +274,16 @@ def test_a_kept_row_is_the_one_that_was_written() -> None:
     assert kinds(ended(writer="T1", row=((0, 7), (1, "else")))) == ["corrupt-row"]
 
 
+def test_an_earlier_write_that_is_kept_for_the_last_one_is_a_lost_write() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, 7, 10, row=((0, 7), (1, 5)))
+    story.write("T1", t, 7, 12, row=((0, 7), (1, 6)))
+    story.commit("T1", 20)
+    story.kept(t, 7, "T1", 20, 100, row=((0, 7), (1, 5)))
+    assert kinds(story) == ["lost-write"]
+
+
 def test_rows_of_dropped_tables_vanish() -> None:
     assert kinds(ended(writer="T2", drop=True)) == []
 

@@ -145,7 +145,7 @@ def test_each_edge_that_leads_back_needs_a_finding() -> None:
     assert explained_by("I3", both, [strict]) is None
 
 
-def test_any_way_is_at_least_one_edge_and_none_that_is_late() -> None:
+def test_any_way_is_at_least_one_edge_and_passes_over_what_another_finding_says_is_late() -> None:
     known = [Finding("F-8", "I3", ("D(*)", "**", "D(*)", "wr-schema", "T", "rw-schema[metadata]!"))]
     tail = (("D(object-created)", "wr-schema"), ("T", "rw-schema[metadata]"))
     for way in ([("D(a)", "rt")], [("D(a)", "wr-schema"), ("T", "rw-schema[110.x]")]):
@@ -155,6 +155,9 @@ def test_any_way_is_at_least_one_edge_and_none_that_is_late() -> None:
     late = [("D(a)", "wr-schema"), ("T", "rw-schema[110.x, late]")]
     found = replace(cycle(*late, *tail), back_ms=(None, None, None, 3))
     assert explained_by("I3", found, known) is None
+    says_late = Finding("F-24", "I3", ("D(*)", "**", "T", "rw-schema[*, late]!", "D(*)", "**"))
+    assert explained_by("I3", found, [says_late]) is None
+    assert explained_by("I3", found, [says_late, *known]) == "F-24"
 
 
 def test_a_finding_about_clocks_reaches_as_far_as_csmax() -> None:

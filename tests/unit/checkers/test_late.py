@@ -1,0 +1,98 @@
+"""How late a transaction used a version, and that one between two changes is no part of a cycle.
+
+[110.valid.2] [110.x.1] [98.past.2]
+"""
+
+from typing import Any
+
+import pytest
+
+from ddlsim.model import ddl
+from tests.support.history import Story, add_column
+from tests.support.judging import cycles, found
+
+FIRST, SECOND = add_column(2, "w"), add_column(3, "x")
+
+
+def edges(story: Story) -> list[str]:
+    return [step.edge for one in found(story, strict=True) for step in one.steps]
+
+
+def reads_at(op_ts: int, **seen: Any) -> Story:
+    """T reads z at op_ts under version 1, which T2 wrote under version 2, in force since 20."""
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, FIRST, tu=20)
+    story.write("T2", t, "z", 26, version=2, **seen)
+    story.commit("T2", 28)
+    story.read("T", t, "z", 30, "T2", op_ts=op_ts)
+    story.commit("T", 40)
+    return story
+
+
+@pytest.mark.parametrize(("op_ts", "late"), [(30, "late"), (19, "late, newer version read")])
+def test_a_use_is_late_by_its_timestamp_or_by_the_rows_that_it_came_upon(
+    op_ts: int, late: str
+) -> None:
+    assert f"rw-schema[newer-row, {late}]" in edges(reads_at(op_ts))
+    assert f"rw-schema[newer-row, {late}, nothing found]" in edges(reads_at(op_ts, row=None))
+
+
+def test_a_use_behind_newer_commits_is_told_from_one_that_reads_a_newer_version() -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, FIRST, tu=20)
+    story.write("T2", t, "z", 26, version=2)
+    story.commit("T2", 28)
+    story.write("T", t, "z", 30, op_ts=19)
+    story.commit("T", 40)
+    assert "rw-schema[compatible, late, behind newer commits]" in edges(story)
+
+
+def in_reverse(*, again_from: int) -> Story:
+    """Version 3 is in force from 40 on, version 2 from `again_from`; T uses that at 55."""
+    story = Story()
+    t, u = story.table("t"), story.table("u")
+    story.ddl("D", t, FIRST, tu=again_from, submit=1)
+    story.ddl("E", t, SECOND, tu=40, submit=2)
+    story.write("T2", t, "z", 45, version=3)
+    story.write("T2", u, "k", 46)
+    story.commit("T2", 48)
+    story.read("T", t, "y", 55, None, version=2)
+    story.read("T", u, "k", 56, "T2")
+    story.commit("T", 60)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("again_from", "late"), [(30, "late, nothing found"), (50, "late, in force again")]
+)
+def test_a_version_that_a_later_one_activated_before_is_in_force_again(
+    again_from: int, late: str
+) -> None:
+    assert f"rw-schema[compatible, {late}]" in edges(in_reverse(again_from=again_from))
+
+
+def between(change: Any = SECOND) -> Story:
+    """T ran before the first change and reads what T2 left after the second; L ran late between."""
+    story = Story()
+    t, u = story.table("t"), story.table("u")
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, FIRST, tu=20)
+    story.ddl("E", t, change, tu=30)
+    story.read("L", t, "y", 35, None, version=2)
+    story.commit("L", 36)
+    story.write("T2", t, "z", 37, version=3)
+    story.write("T2", u, "k", 38)
+    story.commit("T2", 39)
+    story.read("T", u, "k", 45, "T2")
+    story.commit("T", 50)
+    return story
+
+
+def test_a_transaction_between_two_changes_of_its_table_is_no_part_of_a_cycle() -> None:
+    """The two changes are in that order whoever came between, and the rest is a cycle by itself."""
+    assert cycles(between(), strict=True) == ["D3 < D4 < T2 < T < D3"]
+    incompatible = between(ddl.ColumnDropped(add_column(2, "w").column))
+    assert all("L" not in cycle for cycle in cycles(incompatible, strict=True))
