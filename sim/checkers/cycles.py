@@ -126,9 +126,9 @@ def _edge(graph: Graph, numbers: Array, link: Link) -> Edge:
 def without_detours(graph: Graph, cycle: Cycle) -> Cycle:
     """A cycle less the transactions that stand between two changes of the table that they used.
 
-    The change that installed a version comes before the one that ended it, whoever used it between
-    and however late: the rest is a cycle without that transaction. Where a change activated before
-    an earlier one all stays as it is.
+    The change that installed a version comes before the one that ended it, however late a
+    transaction used it: the rest is a cycle without that transaction. Where a change activated
+    before an earlier one all stays as it is.
     """
     nodes, edges = graph.nodes, cycle.edges
     for at in range(len(edges)):

@@ -92,7 +92,7 @@ def between(change: Any = SECOND) -> Story:
 
 
 def test_a_transaction_between_two_changes_of_its_table_is_no_part_of_a_cycle() -> None:
-    """The two changes are in that order whoever came between, and the rest is a cycle by itself."""
+    """The two changes are in that order anyway, and the rest is a cycle by itself."""
     assert cycles(between(), strict=True) == ["D3 < D4 < T2 < T < D3"]
     incompatible = between(ddl.ColumnDropped(add_column(2, "w").column))
     assert all("L" not in cycle for cycle in cycles(incompatible, strict=True))
