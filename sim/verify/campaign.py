@@ -42,7 +42,8 @@ class Job(Record, frozen=True):
     or, with `unjudged`, only written.
     With `swarm` each seed draws a scenario of its own, around the one here or, where that has no
     name, a whole one; its text is kept beside its history. `outside` is for the command that
-    repeats a run: it must allow files outside of the scenario's folder.
+    repeats a run: it must allow files outside of the scenario's folder. `models`: compare the parts
+    of nodes with their models, which makes a run twice as long and alters nothing else in it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Job(Record, frozen=True):
     stream: bool = False
     unjudged: bool = False
     outside: bool = False
+    models: bool = True
 
 
 FAILURES: Final = (Outcome.VIOLATED, Outcome.STUCK, Outcome.CRASHED)
@@ -85,7 +87,7 @@ class Runner:
         scenario = self.scenario or swarm.scenario(swarm_source(job), seed)
         history: History | None = None
         try:
-            planned = plan(scenario, seed, trace=job.trace, models=True)
+            planned = plan(scenario, seed, trace=job.trace, models=job.models)
             if job.stream:
                 row = self._streamed(planned)
             else:

@@ -23,9 +23,12 @@ def names(*folders: str) -> list[str]:
     return [name for name in shipped() if not name.startswith(NEGATIVE)]
 
 
-def runner_of(scenario: Scenario) -> Runner:
-    """What plans, runs and judges the seeds of a scenario."""
-    return Runner(Job(scenario.name, scenario.text, scenario.overrides))
+def runner_of(scenario: Scenario, *, models: bool = False) -> Runner:
+    """What plans, runs and judges the seeds of a scenario: by the claims alone, or by models too.
+
+    Models make no run another one and are twice its work: `result` has each scenario with them.
+    """
+    return Runner(Job(scenario.name, scenario.text, scenario.overrides, models=models))
 
 
 def compared(scenario: Scenario, rows: Sequence[RunRow]) -> Sum:
@@ -33,11 +36,11 @@ def compared(scenario: Scenario, rows: Sequence[RunRow]) -> Sum:
     return sum_of(rows, reaches=scenario.reaches, expect=scenario.expect)
 
 
-def summed(scenario: Scenario) -> Sum:
-    """The total of all runs of a scenario."""
-    runner = runner_of(scenario)
+def summed(scenario: Scenario, *, models: bool = False) -> Sum:
+    """The total of all runs of a scenario; with `models` the first one has them."""
     seeds = SEEDS[:1] if scenario.scripted else SEEDS
-    return compared(scenario, [runner.row(seed) for seed in seeds])
+    rows = [runner_of(scenario, models=models and seed == SEEDS[0]).row(seed) for seed in seeds]
+    return compared(scenario, rows)
 
 
 @cache
@@ -48,8 +51,8 @@ def loaded(name: str) -> Scenario:
 
 @cache
 def result(name: str) -> Sum:
-    """The total of the runs of a shipped scenario; each is run once a session."""
-    return summed(loaded(name))
+    """The total of the runs of a shipped scenario; each is run once a session, once with models."""
+    return summed(loaded(name), models=True)
 
 
 @cache

@@ -5,17 +5,20 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from ddlsim.model.records import Record
 from ddlsim.mutation.campaign import Campaign, warm
+from ddlsim.mutation.course import Course, Survey
 from ddlsim.mutation.mutants import Mutant
 from ddlsim.mutation.records import Result
 from ddlsim.mutation.source import ROOT, Module
 from ddlsim.mutation.trial import Budget
 
 PROJECT = Path(__file__).resolve().parents[2]
+SMALL: Final = 20
 
 
 class Plant(Record, frozen=True):
@@ -27,21 +30,39 @@ class Plant(Record, frozen=True):
 
 
 class Request(Record, frozen=True):
-    """Plants, the designs and the budget of each, and how many are tried at once."""
+    """Plants, the designs, the first seed and the budget of each, and how many are tried at once.
+
+    The worlds of `SMALL` and of the next seed are small.
+    """
 
     plants: tuple[Plant, ...]
     designs: tuple[str, ...]
     budget: Budget
     jobs: int = 2
+    first: int = SMALL
 
 
 class _Under(Campaign):
-    """A campaign under given designs."""
+    """A campaign under given designs, whose worlds begin with that of a seed."""
 
-    wanted: tuple[str, ...] = ()
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.budget, request.jobs)
+        self._wanted = request.designs
+        self._survey = _Unsurveyed(request.first)
 
     def designs(self, mutant: Mutant) -> tuple[str, ...]:
-        return self.wanted
+        return self._wanted
+
+
+class _Unsurveyed(Survey):
+    """No survey; all worlds are fresh ones, from a seed on."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(())
+        self._first = first
+
+    def course(self, mutant: Mutant, designs: tuple[str, ...]) -> Course:
+        return Course((), designs, self._first)
 
 
 def mutant_of(plant: Plant) -> Mutant:
@@ -89,8 +110,7 @@ def _in_order(plants: Sequence[Mutant], results: Sequence[Result]) -> list[Resul
 def _serve() -> None:
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     warm()
-    campaign = _Under(request.budget, request.jobs)
-    campaign.wanted = request.designs
+    campaign = _Under(request)
     found: list[Result] = []
     mutants = [mutant_of(plant) for plant in request.plants]
     campaign.run(mutants, found.append)

@@ -17,7 +17,7 @@ from ddlsim.mutation.search import conviction_of
 from ddlsim.mutation.source import ROOT
 from ddlsim.mutation.trial import Budget
 from ddlsim.units import Micros
-from tests.support.trials import PROJECT, Plant, Request, tried
+from tests.support.trials import PROJECT, SMALL, Plant, Request, tried
 
 HLC = "model/hlc.py"
 TICK = """\
@@ -62,7 +62,7 @@ def test_a_mutant_that_breaks_an_invariant_is_killed_by_its_judge(
     assert found.verdict == "killed"
     assert found.conviction is not None
     assert (found.conviction.by, found.conviction.what) == ("violation", "I12 machinery")
-    assert found.runs == found.conviction.seed + 1
+    assert found.runs == found.conviction.seed - SMALL + 1
     assert found.reached == found.runs
 
 
@@ -102,7 +102,7 @@ def test_a_mutant_that_cannot_be_imported_is_no_kill(all_results: dict[str, Resu
 
 
 def test_a_run_that_takes_too_much_cpu_time_is_endless() -> None:
-    (found,) = results(SPINS, seeds=1, run_cpu_s=4.0)
+    (found,) = results(SPINS, seeds=1, run_cpu_s=1.5)
     assert found.conviction is not None
     assert (found.conviction.by, found.conviction.what) == ("endless", "too much CPU time")
 

@@ -1,11 +1,12 @@
 """A hunt is a function of its seed and corpus: any number of processes, killed and resumed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -37,10 +38,25 @@ def state(*, guided: bool = True, target: Target = TARGET, seed: int = 3) -> Sta
     return State(target, seed, 8, guided)
 
 
+@cache
+def once(target: bytes, job: Job) -> Explored:
+    return Explorer(msgspec.json.decode(target, type=Target)).explore([job])[0]
+
+
+def known(target: Target, job: Job) -> Explored:
+    """What comes of a job, which is a function of target and job: each is run once."""
+    return once(msgspec.json.encode(target), replace(job, number=0))
+
+
+def recalled(target: Target) -> Callable[[Sequence[Job]], list[Explored]]:
+    """What runs the worlds of a hunt in this process, but those that another one has run."""
+    return lambda jobs: [known(target, job) for job in jobs]
+
+
 def hunted(first: State, worlds: int = WORLDS, *, processes: int = 1, stop: Stop = never) -> Hunt:
-    """A hunt up to so many worlds, or until it stops."""
+    """A hunt up to so many worlds, or until it stops; in other processes all are run."""
     hunt = Hunt(first, stop)
-    make = partial(explorer, first.target)
+    make = partial(recalled if processes == 1 else explorer, first.target)
     with Executor(make, lost, processes=processes, alone_s=0) as executor:
         while hunt.number < worlds and not hunt.stopped:
             jobs = [job for job in hunt.jobs() if job.number < worlds]
@@ -143,8 +159,7 @@ BROKEN = Target({"strategy.name": "iep_closed", "strategy.mutant": "activates_wi
 @cache
 def drawn_outcome(number: int) -> str:
     """The outcome of a drawn world of the broken design."""
-    job = Job(number, 3 * SWARM_SEEDS + number)
-    return Explorer(BROKEN).explore([job])[0].outcome.word
+    return known(BROKEN, Job(0, 3 * SWARM_SEEDS + number)).outcome.word
 
 
 @pytest.mark.parametrize("processes", [1, 3])

@@ -29,8 +29,9 @@ from tests.support.waiting import until
 
 
 def job(name: str = "smoke", **rest: Any) -> Job:
+    """The seeds of a scenario, without models: no row here is about them."""
     scenario = load(name)
-    return Job(scenario.name, scenario.text, scenario.overrides, **rest)
+    return Job(scenario.name, scenario.text, scenario.overrides, models=False, **rest)
 
 
 # --- one seed -------------------------------------------------------------------------------------
