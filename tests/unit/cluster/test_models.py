@@ -361,7 +361,7 @@ def older_version(method: Any) -> Callable[..., Any]:
     async def planted(self: Any, local: Any, request: Any, key: Any) -> Any:
         found = await method(self, local, request, key)
         versions = local.machine.rows.get(key, ())
-        return ("nobody", 1, None) if len(versions) > 1 else found
+        return ("another", 1, None) if len(versions) > 1 else found
 
     return planted
 
