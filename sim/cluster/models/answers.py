@@ -1,5 +1,6 @@
 """The model of a coordinator's answers to clients; behind that of what it sends, `coordinator`.
 
+* An operation was executed in the partition of its key, a scan in all of its table.
 * A client is answered that its transaction has committed once an outcome says so, and refused once
   one says that it has not, or none was requested. Rows are those of the replicas, columns those of
   the version in use. An operation that got no answer took its time.
@@ -7,6 +8,7 @@
 * An answer is stamped behind what its client's session has seen.
 """
 
+import zlib
 from typing import Any
 
 from ddlsim.cluster.models.coordinator import CoordinatorModel, Open, Operation
@@ -81,9 +83,24 @@ class AnswersModel(CoordinatorModel):
         if value.done != operation.done:
             self._wrong(f"{op} was answered as done {value.done}, and {operation.done} is true")
         self._compare_columns(operation, value)
+        self._compare_partitions(operation)
         rows = [row for number in sorted(operation.rows) for row in operation.rows[number]]
         if operation.request.action in ("get", "scan") and list(value.rows) != rows:
             self._wrong(f"{op} was answered with {value.rows!r}, and the replicas had {rows!r}")
+
+    def _compare_partitions(self, operation: Operation) -> None:
+        """A scan was executed in every partition of its table, the rest in that of the key."""
+        request = operation.request
+        if operation.table is None:
+            self._wrong(f"{request.op} was answered, and no replica was requested for it")
+            return
+        number = self._placement.partitions_of(operation.table[0])
+        numbers, key = list(range(number)), request.key
+        if request.action != "scan":
+            code = key if type(key) is int else zlib.crc32(repr(key).encode())
+            numbers = [code % number]
+        if sorted(operation.rows) != numbers:
+            self._wrong(f"{request.op} was executed in partitions {[*operation.rows]}")
 
     def _compare_columns(self, operation: Operation, value: Answer) -> None:
         """`SELECT *` shows the columns of the version in use; one that is named is of it."""

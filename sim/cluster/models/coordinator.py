@@ -14,12 +14,14 @@ From protocol.md, sections 3 and 4, by messages alone:
 
 from typing import Any, Final
 
+from ddlsim.cluster.models.constraints import unique_of
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
 from ddlsim.model.settings import Settings
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease, Leases
@@ -33,6 +35,7 @@ from ddlsim.protocol.messages import (
     Operate,
     Operated,
 )
+from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.replica_messages import Fate, Read, Replicated, TxState, TxStateRequest
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
@@ -96,6 +99,7 @@ class CoordinatorModel:
         loop: Loop,
         clock: HybridClock,
         catalog: Catalog,
+        placement: Placement,
         cleaned: dict[TxId, dict[PartitionId, None]],
     ) -> None:
         """`cleaned` are the partitions where the node has begun to clean up, by transaction."""
@@ -106,6 +110,7 @@ class CoordinatorModel:
         self._loop = loop
         self._clock = clock
         self._catalog = catalog
+        self._placement = placement
         self._cleaned = cleaned
         self._refused: dict[str, dict[Reason, None]] = {}
         self._operations: dict[str, Operation] = {}
@@ -121,6 +126,7 @@ class CoordinatorModel:
             )
         ]
         self._waits, self._repeats, self._leased = (not one for one in left_out)
+        self._in_one_phase = strategy.in_one_phase
         self._judges = strategy.validate_at_finish is None
         self._once = strategy.enlist.__name__ == "enlist_once"
         self._unlocks = getattr(strategy.judges_commit, "__name__", "") != "judge_every_commit"
@@ -200,6 +206,7 @@ class CoordinatorModel:
         ):
             self._wrong(f"{message.op} is sent as another operation than its client's")
         self._compare_lease(tx, sent)
+        self._compare_phases(request, message)
         for object_id, version in (*message.views, (message.table_id, message.initial)):
             if tx.versions.setdefault(object_id, version) != version and self._once:
                 self._wrong(
@@ -208,6 +215,24 @@ class CoordinatorModel:
                 )
         if sent.wait_us != self._settings.operation_timeout_us:
             self._wrong(f"{message.op} waits for {sent.wait_us} us for a primary")
+
+    def _compare_phases(self, request: ClientOperation, message: Operate) -> None:
+        """A write that is its whole transaction goes in one phase; not what has to look elsewhere.
+
+        A view is looked up, too, and so are values of a unique index in other partitions.
+        """
+        table = self._catalog.definition(message.table_id, message.initial)
+        if message.action == "lookup" or not isinstance(table, Table):
+            return
+        elsewhere = self._placement.partitions_of(table.id) > 1 and message.action != "delete"
+        due = (
+            request.implicit
+            and self._in_one_phase(message.action, request.implicit)
+            and not message.views
+            and not (elsewhere and unique_of(table))
+        )
+        if message.one_phase is not due:
+            self._wrong(f"{message.op} is sent as one-phase {message.one_phase}, and {due} is due")
 
     def _compare_lease(self, tx: Open, sent: Sent) -> None:
         message: Operate = sent.message

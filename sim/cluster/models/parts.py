@@ -69,5 +69,6 @@ def converse(exchange: Exchange, models: Models, server: Server, *, restarted: b
         models.loop,
         server.node.clock,
         server.catalog,
+        server.placement,
         participant.begun_cleaning,
     )

@@ -1,11 +1,14 @@
 """The rules of designs a second time, from the clauses, compared at each call.
 
 A pure rule has a form beside it, by name: from the same arguments the result that the clause asks
-for. A flow is compared where it ends: with what the node knows then, and when it ended. A design
-may have rules that are not here; they are not compared.
+for. A run seldom meets the arguments at which a comparison turns, such as a commit_ts that is the
+end of the lease: the first calls are repeated with arguments that lie side by side. A flow is
+compared where it ends: with what the node knows then, and when it ended. A design may have rules
+that are not here; they are not compared.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import permutations
 from typing import Any, Final
 
 from ddlsim.checkers.spec.spec import judged_step
@@ -86,8 +89,26 @@ FORMS: Final[dict[str, Rule]] = {
     "must_exist": lambda version: Reason.TABLE_DROPPED if version == 0 else None,
     "each_step_forward_compatible": _breaks,
     "judge_writes_and_queries": lambda *, wrote, queried: wrote or queried,
+    "judge_every_commit": lambda *, wrote, queried: wrote or queried or True,
+    "once_the_limit_has_come": lambda limit: limit,
+    "at_enlistment": lambda now, _begin, _created: now,
+    "not_newer_than_initial": lambda row, initial: (
+        Reason.NEWER_ROW_VERSION if row > initial else None
+    ),
+    "allow_every_conversion": lambda _change: None,
 }
 """By the name of a rule: what the clause makes of its arguments."""
+
+EDGED: Final = 3
+"""How many calls of a rule are repeated with arguments that lie side by side."""
+
+
+def _side_by_side(given: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The arguments with one number in the place of another, and a step below and above it."""
+    places = [place for place, value in enumerate(given) if type(value) is int]
+    for place, other in permutations(places, 2):
+        for step in (-1, 0, 1):
+            yield (*given[:place], given[other] + step, *given[place + 1 :])
 
 
 class ModelledRules:
@@ -110,8 +131,17 @@ class ModelledRules:
         return strategy.with_rules(rules)
 
     def _compared(self, rule: Rule, form: Rule) -> Rule:
+        calls = 0
+
         def compared(*given: Any, **named: Any) -> Any:
-            result = rule(*given, **named) if named else rule(*given)
+            nonlocal calls
+            calls += 1
+            if calls <= EDGED:
+                for edge in _side_by_side(given):
+                    compare(edge, named, rule(*edge, **named))
+            return compare(given, named, rule(*given, **named) if named else rule(*given))
+
+        def compare(given: tuple[Any, ...], named: dict[str, Any], result: Any) -> Any:
             if result != (form(*given, **named) if named else form(*given)):
                 self._wrong(rule, f"gave {result!r} for {given!r} {named!r}")
             return result

@@ -24,7 +24,6 @@ from ddlsim.model.reasons import Reason
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan
-from ddlsim.protocol.design import failure_rules, flows, schema_rules
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import Answer, NotPrimary, Submitted
@@ -366,6 +365,17 @@ def older_version(method: Any) -> Callable[..., Any]:
     return planted
 
 
+def nowhere(_method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, tx: Any, request: Any, enlistment: Any, _partitions: Any) -> Any:
+        return self._gathered(tx, request, enlistment, [])
+
+    return planted
+
+
+def never(_method: Any) -> Callable[..., bool]:
+    return lambda *_given: False
+
+
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "grants what it must refuse": (LockTable, "acquire", grant_all, "locks"),
     "stores another version": (Partition, "_put", commit_later, "partition"),
@@ -411,6 +421,8 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "probes no coordinator": (LockWaits, "_probe_blockers", nothing, "lock waits"),
     "shows another version": (Readers, "_seen", older_version, "readers"),
     "reads too early": (Readers, "_complete", without_waiting, "readers"),
+    "executes a read nowhere": (Coordinator, "_read_only", nowhere, "coordinator"),
+    "writes in two phases": (Coordinator, "_goes_in_one_phase", never, "coordinator"),
     "answers every commit": (Coordinator, "commit", answer_all, "coordinator"),
     "cleans up nothing": (TransactionCompletion, "abort", forget_partitions, "coordinator"),
     "commits at its begin": (TransactionCompletion, "_fix_commit_ts", fix_early, "coordinator"),
@@ -425,32 +437,6 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "forgets definitions": (Catalog, "definition", newest_only, "catalog"),
     "takes the next activation": (Catalog, "activation_of_object", next_one, "catalog"),
 }
-
-
-def in_three(attempts: int) -> bool:
-    return attempts < 3
-
-
-async def look_up_at_once(sync: Any, op_ts: Timestamp) -> Any:
-    return sync.catalog.at(op_ts)
-
-
-def later_versions_too(client_version: int, enlist_version: int) -> bool:
-    return client_version >= enlist_version
-
-
-RULES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "tries thrice": (failure_rules.up_to_ten_times, in_three),
-    "does not wait": (flows.wait_then_look_up, look_up_at_once),
-    "takes later rows": (schema_rules.must_equal_enlisted, later_versions_too),
-}
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_a_planted_rule_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule, fault = RULES[name]
-    monkeypatch.setattr(rule, "__code__", fault.__code__)
-    assert first_part(monkeypatch) == "rules"
 
 
 @pytest.mark.parametrize("name", PLANTED)
