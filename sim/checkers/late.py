@@ -4,7 +4,8 @@ A check at operations that works rules that out [110.valid.2] [110.x.1]; so an a
 happened is another one than where a transaction had done all it did to the table before. An
 operation is late by its own timestamp, or it was judged in time and came upon what others had
 committed since. Where a change activated before an earlier one, the version of that earlier one is
-in force again, and its use is late by no rule [98.past.2].
+in force again, and its use is late by no rule [98.past.2]. Where a look-up was wrong, the check
+that rests on it is not to blame [98.ap].
 """
 
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ BEHIND_OTHERS: Final = ", behind newer commits"
 """Instead of that: none read such a row, and no rule about rows that are read sees it."""
 NOTHING_FOUND: Final = ", nothing found"
 """Behind those: none found a row or left one: reads, and deletes of what is not there."""
+WRONG_LOOK_UP: Final = ", by a wrong look-up"
+"""Behind `LATE`: each late one's node had found the version in force at the late timestamp."""
 IN_FORCE_AGAIN: Final = "late, in force again"
 """Each operation was so at a timestamp at which the version that it used was in force."""
 
@@ -39,12 +42,14 @@ def lateness(
     if not doings:
         return IN_FORCE_AGAIN
     how = BEHIND_OTHERS
-    if any(event.op_ts >= step.activation_ts for event, _ in doings):
-        how = NOT_LATE
+    by_time = [event for event, _ in doings if event.op_ts >= step.activation_ts]
+    if by_time:
+        how = WRONG_LOOK_UP if all(_looked_up(tx, use, one) for one in by_time) else NOT_LATE
     elif any(_reads_newer(event, use) for event, _ in doings):
         how = READ_NEWER
-    with_rows = any(is_row for _, is_row in doings)
-    return LATE + how + ("" if with_rows else NOTHING_FOUND)
+    if how is WRONG_LOOK_UP or any(is_row for _, is_row in doings):
+        return LATE + how
+    return LATE + how + NOTHING_FOUND
 
 
 def _is_in_force(case: Case, use: SchemaUse, event: ReadExecuted | WriteExecuted) -> bool:
@@ -53,6 +58,14 @@ def _is_in_force(case: Case, use: SchemaUse, event: ReadExecuted | WriteExecuted
     found = case.schemas.effective(use.object_id, event.op_ts)
     is_used = found is not None and found.version == use.version
     return is_used and ended is not None and ended.activation_ts <= event.op_ts
+
+
+def _looked_up(tx: Transaction, use: SchemaUse, event: ReadExecuted | WriteExecuted) -> bool:
+    """Whether the version that was used is what its node found in force at the timestamp."""
+    asked = (event.op, event.node, event.op_ts, use.object_id, use.version)
+    return any(
+        (one.op, one.node, one.ts, one.object_id, one.version) == asked for _, one in tx.resolved
+    )
 
 
 def _reads_newer(event: ReadExecuted | WriteExecuted, use: SchemaUse) -> bool:

@@ -82,6 +82,7 @@ class Operation:
         self.asked: dict[Asked, Sent] = {}
         self.unanswered = False
         self.mismatch: Mismatch | None = None
+        self.reader: TxId | None = None
         self.table: tuple[int, int] | None = None
         self.done = True
 
@@ -289,6 +290,9 @@ class CoordinatorModel:
         if operation is not None:
             operation.asked[asked] = sent
             operation.table = (message.table_id, message.version)
+            if operation.reader != message.tx:  # what an earlier attempt was refused for is over
+                operation.reader = message.tx
+                operation.reasons.clear()
             self._compare_read_ts(operation.request, message)
         if sent.message.read_ts > sent.message.sent_ts:
             self._wrong(f"{sent.message.op} reads at {sent.message.read_ts}, which is to come")

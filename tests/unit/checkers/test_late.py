@@ -50,6 +50,24 @@ def test_a_use_behind_newer_commits_is_told_from_one_that_reads_a_newer_version(
     assert "rw-schema[compatible, late, behind newer commits]" in edges(story)
 
 
+@pytest.mark.parametrize(
+    ("top", "looked_up", "late"),
+    [(30, 1, "late, by a wrong look-up"), (19, 1, "late"), (30, 2, "late")],
+)
+def test_a_use_that_its_node_had_looked_up_so_is_late_by_a_wrong_look_up(
+    top: int, looked_up: int, late: str
+) -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, FIRST, tu=20)
+    story.write("T2", t, "z", 26, version=2)
+    story.commit("T2", 28)
+    story.resolve("T", t, top, looked_up, op="get", at=29)
+    story.read("T", t, "z", 30, "T2", op="get")
+    story.commit("T", 40)
+    assert f"rw-schema[newer-row, {late}]" in edges(story)
+
+
 def in_reverse(*, again_from: int) -> Story:
     """Version 3 is in force from 40 on, version 2 from `again_from`; T uses that at 55."""
     story = Story()

@@ -1,7 +1,8 @@
 """Worlds in which a model took a part for wrong that was right; and what it must see all the same.
 
 A node was paused in the instant in which it owed something; a transaction that wrote nothing had
-committed by its coordinator, and had ended as an abort in a partition.
+committed by its coordinator, and had ended as an abort in a partition; an implicit read in the past
+was answered in its second attempt.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from tests.unit.cluster.test_models import SEEDS, differences, ran
 TRACED: Final = (
     ("iep", 20045),  # paused as it owes a clean-up
     ("iep_closed", 20244),  # paused as it becomes primary and owes an outcome
+    ("iep_literal", 30024),  # a read in the past is refused by one replica, and tried again
     ("ignite3", 20040),  # recovered as aborted, and unlocked by its coordinator
     ("ignite3", 20057),  # its coordinator does not know it any more, and it is cleaned up later
 )
