@@ -2,16 +2,17 @@
 
 A check at operations that works rules that out [110.valid.2] [110.x.1]; so an anomaly in which it
 happened is another one than where a transaction had done all it did to the table before. An
-operation is late by its own timestamp, or it was judged in time and came upon what others had
-committed since. Where a change activated before an earlier one, the version of that earlier one is
-in force again, and its use is late by no rule [98.past.2]. Where a look-up was wrong, the check
-that rests on it is not to blame [98.ap].
+operation is late by its own timestamp, or it was judged in time and executed later, or came upon
+what others had committed since. Where a change activated before an earlier one, the version of that
+earlier one is in force again, and its use is late by no rule [98.past.2]. Where a look-up was
+wrong, the check that rests on it is not to blame [98.ap].
 """
 
 from collections.abc import Iterator
 from typing import Final
 
 from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Item, Version, Writes
 from ddlsim.checkers.edges import SchemaUse
@@ -21,8 +22,8 @@ NOT_LATE: Final = ""
 LATE: Final = "late"
 READ_NEWER: Final = ", newer version read"
 """Behind `LATE`: none by its own timestamp, and one read a row of a newer version [110.back]."""
-BEHIND_OTHERS: Final = ", behind newer commits"
-"""Instead of that: none read such a row, and no rule about rows that are read sees it."""
+JUDGED_IN_TIME: Final = ", judged in time"
+"""Instead of that: none read such a row, and no check that was made at a late timestamp saw it."""
 NOTHING_FOUND: Final = ", nothing found"
 """Behind those: none found a row or left one: reads, and deletes of what is not there."""
 WRONG_LOOK_UP: Final = ", by a wrong look-up"
@@ -38,11 +39,17 @@ def lateness(
     found = list(_late_doings(writes, tx, use, step.activation_ts))
     if not found:
         return NOT_LATE
-    doings = [one for one in found if not _is_in_force(case, use, one[0])]
+    used = case.schemas.version(use.object_id, use.version)
+    doings = [
+        (event, is_row)
+        for event, is_row in found
+        if used is None or not case.schemas.is_in_force_again(used, event.op_ts)
+    ]
     if not doings:
         return IN_FORCE_AGAIN
-    how = BEHIND_OTHERS
-    by_time = [event for event, _ in doings if event.op_ts >= step.activation_ts]
+    how = JUDGED_IN_TIME
+    since = step.activation_ts
+    by_time = [event for event, _ in doings if not _judged_in_time(tx, use, event, since)]
     if by_time:
         how = WRONG_LOOK_UP if all(_looked_up(tx, use, one) for one in by_time) else NOT_LATE
     elif any(_reads_newer(event, use) for event, _ in doings):
@@ -52,12 +59,18 @@ def lateness(
     return LATE + how + NOTHING_FOUND
 
 
-def _is_in_force(case: Case, use: SchemaUse, event: ReadExecuted | WriteExecuted) -> bool:
-    """Whether the version that an operation used is in force then, after a later one."""
-    ended = case.schemas.after(use.object_id, use.version)
-    found = case.schemas.effective(use.object_id, event.op_ts)
-    is_used = found is not None and found.version == use.version
-    return is_used and ended is not None and ended.activation_ts <= event.op_ts
+def _judged_in_time(
+    tx: Transaction, use: SchemaUse, event: ReadExecuted | WriteExecuted, since: int
+) -> bool:
+    """Whether it is stamped in time, or all that its node looked up for it was in time."""
+    asked = (event.op, event.node, use.object_id)
+    looks = [
+        one
+        for _, one in tx.resolved
+        if (one.op, one.node, one.object_id) == asked and one.purpose in AT_THE_PRIMARY
+    ]
+    in_time = all(one.ts < since and one.version == use.version for one in looks)
+    return event.op_ts < since or (bool(looks) and in_time)
 
 
 def _looked_up(tx: Transaction, use: SchemaUse, event: ReadExecuted | WriteExecuted) -> bool:

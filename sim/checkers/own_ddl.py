@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Ddl, Operation
+from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
 from ddlsim.history.events import AnyEvent, SchemaResolved
 from ddlsim.units import show
-
-AT_THE_PRIMARY = ("arrival", "after-locks")
 
 
 class Promise(NamedTuple):

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.forward_compatible import first_incompatible
 from ddlsim.checkers.needless.ddl_grounds import refused_statements
 from ddlsim.checkers.needless.grounds import GROUNDS, Grounds
@@ -26,7 +27,6 @@ from ddlsim.model.reasons import Reason
 from ddlsim.units import Timestamp, physical_ms, show
 
 QUIRK: Final = "quirk"
-AT_THE_PRIMARY: Final = ("arrival", "after-locks")
 ATTEMPTS: Final = 10
 """How often an implicit transaction is tried."""
 ALLOWED_BY: Final = {

@@ -92,13 +92,14 @@ def _two_meanings(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         if len(meanings) > 1:
             yielded[name] = None
             logged = [case.schemas.catalog(one.catalog_version) for one in meanings]
+            again = any(case.schemas.is_in_force_again(one, resolved.ts) for one in meanings)
             which = " and ".join(f"{one.kind} {one.object_id}" for one in meanings)
             yield Anomaly(
                 "two-meanings",
                 f"{tx.name} looked {name!r} up at {show(resolved.ts)}, where it is the "
                 f"name of {which}, and was given object {resolved.object_id}",
                 (*(one for one in logged if one is not None), resolved),
-                clauses=("110.req.1", "110.later.3"),
+                clauses=("110.req.1", "98.past.2" if again else "110.later.3"),
             )
 
 

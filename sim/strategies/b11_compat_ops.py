@@ -17,7 +17,7 @@ from ddlsim.strategies.iep import IEP
 
 LOOKED: Final = tuple(
     f"rw-schema[metadata, late{how}{found}]"
-    for how in ("", ", newer version read", ", behind newer commits")
+    for how in ("", ", newer version read", ", judged in time")
     for found in ("", ", nothing found")
 )
 CLAIMS = all_less("I3", *LOOKED, of=all_less("I4", "ddl-not-seen"))

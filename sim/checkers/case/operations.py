@@ -1,6 +1,6 @@
 """The events of one operation, one transaction, one DDL."""
 
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from ddlsim.history.event import Event
 from ddlsim.history.events import (
@@ -19,6 +19,8 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 
+AT_THE_PRIMARY: Final = ("arrival", "after-locks")
+"""The purposes of the look-ups that an operation is judged by."""
 E = TypeVar("E", bound=Event)
 Placed = tuple[int, E]
 """An event with its position in the history."""

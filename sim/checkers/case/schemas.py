@@ -90,6 +90,12 @@ class SchemaLog:
         found = self.effective(object_id, ts)
         return None if found is None or found.definition is None else found
 
+    def is_in_force_again(self, one: SchemaVersion, ts: int) -> bool:
+        """Whether a version is in force at a timestamp after the one that ended it was."""
+        ended = self.after(one.object_id, one.version)
+        is_in_force = self.effective(one.object_id, ts) == one
+        return is_in_force and ended is not None and ended.activation_ts <= ts
+
     def version(self, object_id: int, version: int) -> SchemaVersion | None:
         """One version by its number."""
         return self._by_number.get((object_id, version))

@@ -18,6 +18,7 @@ from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.constraints import uniques
+from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.checkers.needless.row_grounds import (
     bad_row,
@@ -44,7 +45,6 @@ from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms
 
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""
-AT_THE_PRIMARY: Final = ("arrival", "after-locks")
 
 
 class Touch(NamedTuple):

@@ -16,8 +16,8 @@ from msgspec import structs
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.judge import Violation, violation_of
-from ddlsim.checkers.own_ddl import AT_THE_PRIMARY
 from ddlsim.foreign.witness import words as witness_words
 from ddlsim.foreign.witness.records import (
     DdlAcknowledged,

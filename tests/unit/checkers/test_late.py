@@ -47,12 +47,31 @@ def test_a_use_behind_newer_commits_is_told_from_one_that_reads_a_newer_version(
     story.commit("T2", 28)
     story.write("T", t, "z", 30, op_ts=19)
     story.commit("T", 40)
-    assert "rw-schema[compatible, late, behind newer commits]" in edges(story)
+    assert "rw-schema[compatible, late, judged in time]" in edges(story)
 
 
 @pytest.mark.parametrize(
     ("top", "looked_up", "late"),
-    [(30, 1, "late, by a wrong look-up"), (19, 1, "late"), (30, 2, "late")],
+    [(19, 1, "late, judged in time"), (19, 2, "late"), (20, 2, "late"), (None, 1, "late")],
+)
+def test_a_write_that_was_looked_up_in_time_and_stamped_later_was_judged_in_time(
+    top: int | None, looked_up: int, late: str
+) -> None:
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, FIRST, tu=20)
+    story.write("T2", t, "z", 26, version=2)
+    story.commit("T2", 28)
+    if top is not None:
+        story.resolve("T", t, top, looked_up, op="put", at=29)
+    story.write("T", t, "z", 30, op="put")
+    story.commit("T", 40)
+    assert f"rw-schema[compatible, {late}]" in edges(story)
+
+
+@pytest.mark.parametrize(
+    ("top", "looked_up", "late"),
+    [(30, 1, "late, by a wrong look-up"), (19, 1, "late, newer version read"), (30, 2, "late")],
 )
 def test_a_use_that_its_node_had_looked_up_so_is_late_by_a_wrong_look_up(
     top: int, looked_up: int, late: str

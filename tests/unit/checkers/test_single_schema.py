@@ -3,6 +3,8 @@
 [110.req.1]
 """
 
+import pytest
+
 from ddlsim.model import ddl
 from tests.support.history import Story, add_column, drop_constraint
 from tests.support.judging import anomalies
@@ -84,3 +86,19 @@ def test_two_tables_under_one_name() -> None:
 
 def test_a_table_that_was_never_used_is_not_observed() -> None:
     assert kinds(renamed(used=False)) == []
+
+
+@pytest.mark.parametrize(("renamed_from", "clause"), [(40, "98.past.2"), (70, None)])
+def test_a_name_that_is_in_force_again_and_means_two_things_is_told_so(
+    renamed_from: int, clause: str | None
+) -> None:
+    """Its table got another name behind the change of 50, which activated later."""
+    story = Story()
+    one, other = story.table("t"), story.table("u")
+    story.ddl("D", one, add_column(2, "w"), tu=50, submit=1)
+    story.ddl("E", one, ddl.ObjectRenamed("t", "s"), tu=renamed_from, submit=2)
+    story.ddl("F", other, ddl.ObjectRenamed("u", "t"), tu=52, submit=3)
+    story.resolve("T", one, 55, 2, purpose="enlist", name="t")
+    [found] = anomalies("single_schema", story)
+    assert found.kind == "two-meanings"
+    assert found.clauses == ("110.req.1", clause or "110.later.3")
