@@ -5,7 +5,7 @@ up to it, of several the latest, and all that came before that in the log.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.model.aliased import ObjectAliased
@@ -60,6 +60,9 @@ class ModelledCatalog(Catalog):
                 at_ts = self.activation_of_object(change.object_id, change.version)
                 compare(f"Tu of {change.name} at {change.version}", at_ts, activation_ts)
         compare("the next id of an object", latest.next_object_id, max(ids) + 1)
+        for one in objects:
+            parts = [one.id, *(part.id for part in _parts(one))]
+            compare(f"the ids in {one.name}", len({*parts}), len(parts))
         named = {
             one.name: one for one in objects if not isinstance(one, Zone) and type(one) is not Alias
         }
@@ -122,8 +125,12 @@ def _version(update: Update) -> int:
 
 def _ids(change: ObjectChange) -> list[int]:
     """The ids that a change has given out: its object's, its indexes', its constraints'."""
-    found = [change.object_id]
-    for part in ("indexes", "constraints"):
-        found += [one.id for one in getattr(change.definition, part, ())]
+    found = [change.object_id, *(part.id for part in _parts(change.definition))]
     found += [one.constraint.id for one in change.changes if hasattr(one, "constraint")]
     return found
+
+
+def _parts(definition: SchemaObject | None) -> list[Any]:
+    """The indexes and constraints of a table; none of anything else."""
+    names = ("indexes", "constraints")
+    return [part for name in names for part in getattr(definition, name, ())]

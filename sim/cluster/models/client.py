@@ -8,6 +8,9 @@ From IEP-110, Overall flow, and protocol.md, section 4:
   an update sets the columns that it names and no others [110.flow.1]. Every value is one of its
   column's type, and one that is not named is the default; NOT NULL columns have one
   [110.ours.notnull]. The client refuses a row for nothing else.
+* All requests of an operation are answered within its time limit together. A read in the past names
+  the time that the client's clock, which shows true time, shows then, and as much less or more as
+  the operation says.
 * Every request of a session holds the largest timestamp that an answer brought, no other request
   holds one.
 """
@@ -23,7 +26,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, Table, Value
 from ddlsim.protocol.messages import Answer, ClientOperation, Mismatch, Refusal
 from ddlsim.protocol.transaction.client import Client, Connection
-from ddlsim.units import Micros, Timestamp
+from ddlsim.units import LOGICAL_BITS, US_PER_MS, Micros, Timestamp
 
 R = TypeVar("R")
 
@@ -41,7 +44,7 @@ class _Compared:
         self, to: str, payload: Request[R], timeout_us: Micros, label: int | None = None
     ) -> Any:
         """Send and wait for the reply."""
-        self._model.sends(payload)
+        self._model.sends(payload, timeout_us)
         reply = await self._request(to, payload, timeout_us, label)
         self._model.answered(payload, reply)
         return reply
@@ -61,7 +64,10 @@ class ModelledClient(Client):
     ) -> None:
         super().__init__(name, _Compared(connection, self), timeout_us, session=session)
         self._divergence = divergence
+        self._now_us = connection.elapsed_us
         self._asked: dict[str, DataOperation] = {}
+        self._begun: dict[str, tuple[int, Begin | None]] = {}
+        self._until_us: dict[str, int] = {}
         self._known: dict[str, Table] = {}
         self._largest_ts: Timestamp | None = None
 
@@ -76,8 +82,11 @@ class ModelledClient(Client):
         implicit: bool = False,
     ) -> Answer | Refusal | NoReplyType:
         """Run one operation."""
-        self._asked[op] = do
+        now_us = self._now_us()
+        self._asked[op], self._begun[op] = do, (now_us, begin)
+        self._until_us[op] = now_us + self._timeout_us
         reply = await super().operate(node, op, tx, do, begin, implicit=implicit)
+        del self._until_us[op]
         if type(reply) is Refusal and reply.reason is Reason.BAD_ROW and not reply.token_ts:
             table = self._known.get(do.table)
             if table is not None and not any(_misfits(do, table)):
@@ -91,12 +100,16 @@ class ModelledClient(Client):
 
     # --- what is sent, what is answered -----------------------------------------------------------
 
-    def sends(self, request: Any) -> None:
-        """Compare a request."""
+    def sends(self, request: Any, wait_us: Micros) -> None:
+        """Compare a request, and how long its answer is waited for."""
+        left_us = self._until_us.get(request.op.removesuffix(".rb"), 0) - self._now_us()
+        if request.op.removesuffix(".rb") in self._until_us and wait_us != max(left_us, 1):
+            self._wrong(f"{request.op} waits for {wait_us} us, and {left_us} us are left")
         session_ts = getattr(request, "session_ts", None)
         if session_ts != (self._largest_ts if self._session else None):
             self._wrong(f"{request.op} was sent with {session_ts}, not {self._largest_ts}")
         if type(request) is ClientOperation:
+            self._compare_read_ts(request)
             self._compare(request, self._asked[request.op])
 
     def answered(self, request: Any, reply: Any) -> None:
@@ -106,6 +119,15 @@ class ModelledClient(Client):
             self._largest_ts = max(self._largest_ts or token_ts, token_ts)
         if type(reply) is Mismatch:
             self._known[request.table] = reply.table
+
+    def _compare_read_ts(self, request: ClientOperation) -> None:
+        """A read in the past names the time that the client chose when it began the operation."""
+        began_us, begin = self._begun[request.op]
+        due: Timestamp | None = None
+        if begin is not None and begin.as_of_ms is not None:
+            due = Timestamp(max(began_us // US_PER_MS + begin.as_of_ms, 0) << LOGICAL_BITS)
+        if request.read_ts != due:
+            self._wrong(f"{request.op} is to read at {request.read_ts}, and the client chose {due}")
 
     def _compare(self, request: ClientOperation, do: DataOperation) -> None:
         table = self._known.get(do.table)

@@ -18,11 +18,12 @@ from typing import Any, ClassVar
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.kernel.deadlines import Asked
-from ddlsim.model.ports import NoReplyType
+from ddlsim.model.ports import Future, NoReplyType
 from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
+from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.replica_messages import (
     AreReplicated,
     Fate,
@@ -79,6 +80,7 @@ class ModelledParticipant(Participant):
         self._exchange = exchange
         self._divergence: Divergence = self.models.divergence("participant")
         self._cleanings: dict[TxId, list[Cleaning]] = {}
+        self._noted: dict[TxId, object] = {}
         self._looks: dict[TxId, list[Look]] = {}
         self.begun_cleaning: dict[TxId, dict[PartitionId, None]] = {}
         self._known: dict[TxId, Outcome | None] = {}
@@ -208,6 +210,22 @@ class ModelledParticipant(Participant):
             del self._cleanings[tx]
         if cleaning.left:
             self._wrong(f"{tx.label} is cleaned up, and {[*cleaning.left]} has not confirmed it")
+
+    async def _send_outcome_on(
+        self,
+        local: LocalReplica,
+        tx: TxId,
+        commit_ts: Timestamp | None,
+        elsewhere: list[PartitionId],
+        cleaning: list[Future[None]],
+    ) -> None:
+        await super()._send_outcome_on(local, tx, commit_ts, elsewhere, cleaning)
+        if self._noted.pop(tx, self) is self:
+            self._wrong(f"{tx.label} is cleaned up everywhere, and its commit partition keeps it")
+
+    def _mark_cleaned(self, local: LocalReplica, tx: TxId) -> None:
+        self._noted[tx] = None
+        super()._mark_cleaned(local, tx)
 
     def _cleanup_sent(self, _asked: Asked, sent: Sent) -> None:
         request: Cleanup = sent.message

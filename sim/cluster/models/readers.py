@@ -102,6 +102,7 @@ class ModelledReaders(Readers):
         self._divergence = self.models.divergence("readers", node.name)
         self._resolving = Resolving(replica.participant)
         self._submitted = self._begun = self._submitted_us = 0
+        self._due: dict[int, dict[Key, None]] = {}  # keys of a scan that were not looked at yet
         proxy = Proxy(replica, participant=self._resolving)
         manager = Proxy(replicas, submit=self._submit, result_of=self._result_of)
         self._manager = replicas
@@ -125,6 +126,9 @@ class ModelledReaders(Readers):
         if self._begun < self._submitted and self.node.watch.now_us > self._submitted_us:
             self._divergence.found("a command for a read was made and not sent")
         answered: Operated | None = await super().read(sender, request)
+        left = self._due.pop(id(request), None)
+        if left and answered is not None and answered.reason is None:
+            self._divergence.found(f"{request.op} scanned without looking at {[*left]}")
         if answered is not None and answered.op_ts != request.read_ts:
             self._divergence.found(
                 f"{request.op} was to read as of {request.read_ts}: {answered!r}"
@@ -132,6 +136,12 @@ class ModelledReaders(Readers):
         return answered
 
     async def _complete(self, local: LocalReplica, request: Read) -> None:
+        await self._completed(local, request)
+        if request.action == "scan":
+            keys = dict.fromkeys((*local.machine.rows, *local.machine.intents))
+            self._due[id(request)] = {} if id(request) in self._due else keys  # {}: a copy of it
+
+    async def _completed(self, local: LocalReplica, request: Read) -> None:
         read_ts, group, before = request.read_ts, local.group, self._submitted
         is_complete = local.machine.safe_ts >= read_ts
         await super()._complete(local, request)
@@ -147,6 +157,7 @@ class ModelledReaders(Readers):
     async def _seen(self, local: LocalReplica, request: Read, key: Key) -> Found:
         read_ts, machine = request.read_ts, local.machine
         intent = machine.intents.get(key)
+        self._due.get(id(request), {}).pop(key, None)
         found: Found = await super()._seen(local, request, key)
         versions = [
             (one.commit_ts, (one.writer, one.version, one.row))

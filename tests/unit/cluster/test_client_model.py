@@ -8,6 +8,7 @@ import pytest
 from ddlsim.model.hlc import LIMIT_STEP, HybridClock
 from ddlsim.protocol.transaction import client
 from ddlsim.protocol.transaction.commit import TransactionCompletion
+from ddlsim.units import timestamp
 from tests.unit.cluster.test_models import first_part, nothing
 
 
@@ -46,6 +47,21 @@ def behind_the_last_operation(method: Any) -> Callable[..., Any]:
     return planted
 
 
+def from_the_start(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, op: str, begin: Any) -> Any:
+        found = method(self, op, begin)
+        return None if found is None else timestamp(begin.as_of_ms)
+
+    return planted
+
+
+def without_patience(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, *given: Any) -> Any:
+        return await method(self, *given[:-1], 0)
+
+    return planted
+
+
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "writes a limit that is reached": (HybridClock, "_raise_limit", limit_at_last, "clock"),
     "sets the columns of another schema": (client, "set_places", first_places, "client"),
@@ -57,6 +73,8 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
         "coordinator",
     ),
     "keeps no token": (client.Client, "_keep_token", nothing, "client"),
+    "reads in another past": (client.Client, "chosen_ts", from_the_start, "client"),
+    "waits for no roll-back": (client.Client, "_given_up", without_patience, "client"),
 }
 
 

@@ -13,12 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
-from ddlsim.cluster.models.divergence import Divergence, Models
-from ddlsim.cluster.models.parts import modelled
+from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
 from ddlsim.history.world_events import PartDiverged
-from ddlsim.kernel.engine import Loop, SimulationCrashed
+from ddlsim.kernel.engine import SimulationCrashed
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.plan import swarm
@@ -44,9 +43,9 @@ from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.transaction import replica
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.coordinator import Coordinator
-from ddlsim.protocol.transaction.execution import Executor
+from ddlsim.protocol.transaction.execution import NOTHING, Executor
 from ddlsim.protocol.transaction.lock_waits import LockWaits
-from ddlsim.protocol.transaction.locks import LockTable, X
+from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.units import Timestamp
@@ -372,6 +371,35 @@ def nowhere(_method: Any) -> Callable[..., Any]:
     return planted
 
 
+def cleans_only(_method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, _local: Any, tx: Any, ts: Any, places: Any, cleaning: Any) -> None:
+        await self._end_cleaning(tx, cleaning)
+        if places:
+            await self.clean_up_at(places, tx, ts)
+
+    return planted
+
+
+def rows_alone(method: Any) -> Callable[..., Any]:
+    """The keys of intents that have no committed row are left out of a scan."""
+
+    async def planted(self: Any, sender: str, request: Any) -> Any:
+        machine = self.replicas.at((request.table_id, request.partition)).machine
+        seen = self._seen
+
+        async def looked(local: Any, asked: Any, key: Any) -> Any:
+            known = key in machine.rows or asked.action != "scan"
+            return await seen(local, asked, key) if known else NOTHING
+
+        self._seen = looked
+        try:
+            return await method(self, sender, request)
+        finally:
+            del self._seen
+
+    return planted
+
+
 def never(_method: Any) -> Callable[..., bool]:
     return lambda *_given: False
 
@@ -427,6 +455,8 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "cleans up nothing": (TransactionCompletion, "abort", forget_partitions, "coordinator"),
     "commits at its begin": (TransactionCompletion, "_fix_commit_ts", fix_early, "coordinator"),
     "confirms and ends nothing": (Participant, "_begin_cleaning", only_release, "participant"),
+    "keeps outcomes for ever": (Participant, "_send_outcome_on", cleans_only, "participant"),
+    "scans rows alone": (Readers, "read", rows_alone, "readers"),
     "sends no outcome": (Participant, "_send_outcome", send_nothing, "participant"),
     "refuses every recovery": (Participant, "recover", refuse_all, "participant"),
     "reads what is committed": (Executor, "seen", as_another, "operations"),
@@ -451,31 +481,3 @@ def test_a_difference_is_a_violation_of_i12(monkeypatch: pytest.MonkeyPatch) -> 
     history = next(one for one in map(ran, SEEDS) if differences(one))
     kinds = [one.kind for one in judge(history).violations if one.invariant == "I12"]
     assert "clock-diverged" in kinds
-
-
-def release_tables(method: Any) -> Callable[..., None]:
-    def planted(self: Any, _table_id: int, partition: int) -> None:
-        for other in {place[0] for place in self._holders}:
-            method(self, other, partition)
-
-    return planted
-
-
-@pytest.mark.parametrize("faulty", [False, True])
-def test_the_end_of_a_lease_takes_the_locks_of_its_partition(
-    faulty: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if faulty:
-        fault = release_tables(LockTable.release_place)
-        monkeypatch.setattr(LockTable, "release_place", fault)
-    recorded: list[PartDiverged] = []
-    loop = Loop()
-    locks = modelled(Models(recorded.append, loop)).locks(loop.future)
-    older, younger = (TxId(Timestamp(begin), 0, f"T{begin}") for begin in (1, 2))
-    assert locks.acquire(younger, (1, 0, "a"), X) is True
-    assert locks.acquire(younger, (2, 0, "a"), X) is True
-    waits = locks.acquire(older, (1, 0, "a"), X)
-    locks.release_place(1, 0)
-    assert not isinstance(waits, bool)
-    assert waits.value is False
-    assert len(recorded) == faulty
