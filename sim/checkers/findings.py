@@ -33,7 +33,7 @@ from ddlsim.model.records import Record
 Signature = tuple[str, ...]
 Pair = tuple[str, str]
 Place = tuple[int, str]
-"""An edge that leads back, or a late use: on which link, and its name there."""
+"""An edge that leads back by its name there, or `LATE` for a late use: on which link."""
 ANY_WAY: Final = "**"
 """Any edges past any nodes: a signature leaves open how one gets from here to the next node."""
 BACK: Final = "!"
@@ -177,7 +177,7 @@ def explained_by(
         return next((one.id for one in known if _are_ones(one.signature, words)), None)
     links = _links(anomaly)
     left = {(at, edge) for at, one in enumerate(links) for edge in one.back}
-    left |= {(at, one.edge) for at, one in enumerate(links) if LATE in one.edge}
+    left |= {(at, LATE) for at, one in enumerate(links) if LATE in one.edge}
     any_does = not left
     first: str | None = None
     for finding in known:
@@ -231,7 +231,7 @@ def _one_edge(known: str, link: Link) -> set[str] | None:
         return None
     if not _is_one(known.replace(BACK, ""), link.edge):
         return None
-    return named | ({link.edge} if LATE in link.edge else set())
+    return named | ({LATE} if LATE in link.edge else set())
 
 
 def _names_back(known: str, edge: str) -> bool:

@@ -52,7 +52,7 @@ class ModelledLockWaits(LockWaits):
         self._divergence = self.models.divergence("lock waits", node.name)
         self._ports = Ports(node)
         assert isinstance(locks, ModelledLocks), f"{locks} has no model"
-        self._answers = locks.answers
+        self._modelled, self._answers = locks, locks.answers
         self._probed: list[TxId] = []
         self._waiting: dict[tuple[TxId, Resource, int], int] = {}
         self._crowded: dict[tuple[TxId, Resource, int], None] = {}
@@ -67,13 +67,18 @@ class ModelledLockWaits(LockWaits):
         expected = wanted_by(request)
         if wanted != expected and not all(isinstance(one[2], IndexKey) for one, _ in wanted):
             self._divergence.compare(f"what {request.op} locks", wanted, expected)
-        began_us = self.models.loop.now_us
+        before = self._releases_of(request)
         reason: Reason | None = await super().locked(request, wanted)
-        if reason is None and self.models.loop.now_us == began_us:  # else its lease may be over
+        if reason is None and self._releases_of(request) == before:
             for resource, mode in wanted:
                 if not LockTable.holds(self.locks, request.tx, resource) & (mode | X):
                     self._divergence.found(f"{request.op} goes on without {mode} of {resource!r}")
         return reason
+
+    def _releases_of(self, request: Operate) -> tuple[int, int]:
+        """How often the locks of its transaction and of its lease have been taken away."""
+        releases = self._modelled.releases
+        return releases[request.tx], releases[request.table_id, request.partition]
 
     async def _wait_for(
         self, request: Operate, resource: Resource, mode: int, *, answer: bool | Future[bool]

@@ -7,13 +7,14 @@ all of those, and is refused otherwise. What waits is granted in the order of ar
 first; the end of a transaction or of a lease refuses what waits for it.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.kernel.engine import Future as KernelFuture
 from ddlsim.model.ports import Future
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.transaction.locks import IX, LockTable, Resource, S, X
 
 COMPATIBLE: Final = {S: (S,), X: (), IX: (IX,)}
@@ -120,7 +121,8 @@ class LockModel:
 class ModelledLocks(LockTable):
     """A lock table that compares its answers, and those to the waits that it ends.
 
-    `answers` are (when, answer) to each request that an operation waits for (`lock_waits`).
+    `answers` are (when, answer) to each request that an operation waits for (`lock_waits`);
+    `releases` is how often all locks of a transaction, or of a partition, were released.
     """
 
     models: ClassVar[Models]
@@ -130,6 +132,7 @@ class ModelledLocks(LockTable):
         self._model = LockModel()
         self._divergence = self.models.divergence("locks")
         self.answers: dict[tuple[TxId, Resource, int], list[tuple[int, object]]] = {}
+        self.releases: Counter[TxId | PartitionId] = Counter()
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
         expected = self._model.acquire(tx, resource, mode)
@@ -149,12 +152,14 @@ class ModelledLocks(LockTable):
         return answer
 
     def release_all(self, tx: TxId) -> None:
+        self.releases[tx] += 1
         self._model.release_all(tx)
         super().release_all(tx)
         if self._model.answered:
             self._compare_answers()
 
     def release_place(self, table_id: int, partition: int) -> None:
+        self.releases[table_id, partition] += 1
         self._model.release_place(table_id, partition)
         super().release_place(table_id, partition)
         left = {one for one, resources in self._model.of.items() if resources}

@@ -107,6 +107,14 @@ def test_a_finding_excuses_a_late_use_only_if_it_says_late() -> None:
     assert explained_by("I3", cycle(*F1), [Finding("F-3", "I3", said)]) is None
 
 
+def test_what_names_a_late_use_does_not_name_it_as_leading_back() -> None:
+    late = replace(cycle(*F1[:2], ("T", "rw-schema[metadata, late]")), back_ms=(None, None, 3))
+    for mark, found in (("", None), ("!", "F-14")):
+        known = [Finding("F-14", "I3", ("D(*)", "**", "T", f"rw-schema[metadata, late]{mark}"))]
+        assert explained_by("I3", late, known) == found
+        assert explained_by("I3", replace(late, back_ms=()), known) == "F-14"
+
+
 def led_back(*back_ms: int | None) -> Anomaly:
     """The cycle of F-1, with those edges that lead back in the order of timestamps."""
     return replace(cycle(*F1), back_ms=back_ms)

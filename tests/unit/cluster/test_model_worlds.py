@@ -2,7 +2,7 @@
 
 A node was paused in the instant in which it owed something; a transaction that wrote nothing had
 committed by its coordinator, and had ended as an abort in a partition; an implicit read in the past
-was answered in its second attempt.
+was answered in its second attempt; an operation waited for a lock for no time, and its lease ended.
 """
 
 from collections.abc import Callable
@@ -21,6 +21,7 @@ TRACED: Final = (
     ("iep_closed", 20244),  # paused as it becomes primary and owes an outcome
     ("iep_literal", 30024),  # a read in the past is refused by one replica, and tried again
     ("ignite3", 20040),  # recovered as aborted, and unlocked by its coordinator
+    ("ignite3", 30201),  # a node that hears of its leases' ends in the instant of its locks
     ("ignite3", 20057),  # its coordinator does not know it any more, and it is cleaned up later
 )
 
