@@ -92,6 +92,11 @@ def _whole(knobs: Knobs) -> Table:
     nodes = tuple(f"n{number}" for number in range(1, cluster["nodes"] + 1))
     protocol = swarm_knobs.protocol(knobs, nodes)
     delay_ms = protocol["delay_duration_ms"]
+    if swarm_faults.has_slow_catalog(knobs):
+        cluster["replicas"], protocol["snapshot_entries"] = (
+            3,
+            min(swarm_knobs.COUNTS["snapshot_entries"]),
+        )
     load_ms = max(delay_ms * knobs.die("load_ms").pick(LOADS), LEAST_LOAD_MS)
     knobs.tell("load_ms", load_ms)
     clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
@@ -123,7 +128,11 @@ def _whole(knobs: Knobs) -> Table:
         "schema": {"sql": sql},
         "migration": migrations + late,
         "workload": workloads,
-        "faults": swarm_faults.faults(knobs, around) + swarm_moments.faults(knobs, around),
+        "faults": [
+            *swarm_faults.faults(knobs, around),
+            *swarm_moments.faults(knobs, around),
+            *swarm_faults.slow_catalog(knobs, nodes, around),
+        ],
     }
     return {key: value for key, value in data.items() if value != []}
 

@@ -166,6 +166,39 @@ KINDS: Final[dict[str, Kind]] = {
     "setting_change": Kind(0.1, 0.5, _setting),
 }
 
+SLOW_CATALOG: Final = 0.08
+"""The share of worlds in which snapshots of partitions meet a catalog that is behind."""
+
+
+def has_slow_catalog(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    if "slow catalog" not in knobs.drawn:
+        on = knobs.die("slow catalog").chance(SLOW_CATALOG) and not is_calm(knobs)
+        knobs.tell("slow catalog", "on" if on else OFF)
+    return bool(knobs.drawn["slow catalog"] == "on")
+
+
+def slow_catalog(knobs: Knobs, nodes: tuple[str, ...], around: Surroundings) -> list[Table]:
+    """A node applies the meta storage late for the whole load, and is cut off or down for a while.
+
+    Its groups have gone on by then, to behind what a snapshot holds.
+    """
+    if not has_slow_catalog(knobs):
+        return []
+    die = knobs.die("faults of a slow catalog")
+    node, load_ms = die.pick(nodes[1:]), around.load_ms
+    slow: Table = {"name": "slow_listener", "node": node, "stage": die.pick(("log", "catalog"))}
+    slow |= {"delay_ms": around.delays_ms(die, 1, 6), "from_ms": 1, "for_ms": load_ms - 1}
+    shape: Table = (
+        {"name": "partition", "shape": "one_node"} if die.chance(0.5) else {"name": "crash"}
+    )
+    away = [
+        {**shape, "node": node, "from_ms": load_ms * tenths // 10, "for_ms": max(load_ms // 10, 1)}
+        for tenths in (2, 5)
+    ]
+    return [slow, *away]
+
+
 LEAST_SPARE_MS: Final = 0.1
 """With less than that to spare no fault moves a clock."""
 

@@ -55,7 +55,7 @@ def cluster(knobs: Knobs) -> Table:
         "nodes": nodes,
         "voters": knobs.pick("voters", (3, 5) if nodes >= 5 else (3,)),
         "partitions": knobs.pick("partitions", (1, 1, 2, 3)),
-        "replicas": knobs.pick("replicas", (1, 1, 1, 1, 3)),
+        "replicas": knobs.pick("replicas", (1, 1, 1, 3)),
     }
 
 
@@ -83,6 +83,9 @@ def _times(knobs: Knobs, knob: str, of_ms: int, factors: Sequence[float], least:
 
 
 LEAST_COMMIT_WAIT_MS: Final = 20
+SHORT_LEASES: Final = 0.08
+"""The share of worlds whose leases pass on within a few messages."""
+LEAST_LEASE_MS: Final = 10
 
 
 def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
@@ -108,6 +111,9 @@ def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
             table[key] = _times(knobs, key, delay_ms, factors)
         else:
             knobs.tell(key, OFF)
+    factor = knobs.perhaps("short leases", SHORT_LEASES, (1, 1.5, 2))
+    if factor is not None:
+        table["lease_duration_ms"] = max(round(factor * delay_ms), LEAST_LEASE_MS)
     own = knobs.perhaps("a node's own DD", 0.2, (delay_ms // 2, delay_ms // 4))
     if own:
         node = knobs.die("whose own DD").pick(nodes)

@@ -13,7 +13,16 @@ TABLES: Final = {
     "d": "CREATE TABLE d (id UUID PRIMARY KEY, f BOOLEAN, x REAL, e DECIMAL(5, 2) NOT NULL,"
     " h TIME, p TIMESTAMP(3), g DATE, y VARBINARY(8))",
 }
-CONSTRAINTS: Final = "CONSTRAINT positive CHECK (v > 0), CONSTRAINT single UNIQUE (v)"
+CONSTRAINTS: Final = {
+    "a": "CONSTRAINT positive CHECK (v > 0), CONSTRAINT single UNIQUE (v)",
+    "b": "CONSTRAINT pair UNIQUE (v, s), CONSTRAINT apart UNIQUE (s),"
+    " CONSTRAINT either CHECK (v > 1 OR s < 'k5')",
+    "c": "CONSTRAINT some CHECK (v <> 1 AND v IS NOT NULL), CONSTRAINT numbered UNIQUE (n, v)",
+    "d": "CONSTRAINT exact UNIQUE (e), CONSTRAINT bound CHECK (e < 900.5 OR f = FALSE)",
+}
+"""The constraints that a table may have from the start."""
+CONSTRAINED: Final = 0.3
+"""The share of tables that have them."""
 CHANGES: Final = {
     "a": (
         ("ADD COLUMN m1 INT", "ALTER COLUMN v SET DATA TYPE BIGINT", "DROP COLUMN v"),
@@ -34,6 +43,11 @@ CHANGES: Final = {
     ),
     "d": (
         ("ALTER COLUMN e SET DATA TYPE DECIMAL(7, 2)", "ALTER COLUMN e DROP NOT NULL"),
+        ("ALTER COLUMN e SET DATA TYPE DECIMAL(6, 2)", "ALTER COLUMN e SET DATA TYPE VARCHAR(8)"),
+        (
+            "ALTER COLUMN e SET DATA TYPE DECIMAL(6, 3)",
+            "ALTER COLUMN e SET DATA TYPE DECIMAL(6, 2)",
+        ),
         ("ALTER COLUMN g SET DATA TYPE VARCHAR(10)", "DROP COLUMN p", "ADD COLUMN p TIMESTAMP"),
         ("ALTER COLUMN h SET DATA TYPE TIME(3)", "ALTER COLUMN f SET DATA TYPE VARCHAR(5)"),
     ),
@@ -63,8 +77,9 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
     if _on(knobs, "table of many types", 0.25):
         names[-1] = "d"
     statements = [TABLES[name] for name in names]
-    if names[0] == "a" and _on(knobs, "constraints at the start", 0.3):
-        statements[0] = statements[0][:-1] + ", " + CONSTRAINTS + ")"
+    for place, name in enumerate(names):
+        if _on(knobs, f"constraints of {name} at the start", CONSTRAINED):
+            statements[place] = f"{statements[place][:-1]}, {CONSTRAINTS[name]})"
     die = knobs.die("zone")
     if die.chance(0.3):
         replicas, partitions = die.pick((1, min(3, nodes))), die.pick((1, 2, 4))
@@ -212,6 +227,7 @@ SHARES: Final = {
     "named": (0.0, 0.1, 0.4),
     "by_name": (0.0, 0.2, 0.6),
     "bad": (0.0, 0.0, 0.03),
+    "edges": (0.0, 0.1, 0.3),
     "misses": (0.0, 0.05, 0.3),
     "views": (0.0, 0.2, 0.6),
     "read_only": (0.0, 0.1, 0.4),
@@ -259,6 +275,7 @@ MIXES: Final = {
         "create": 4,
     },
     "in use": {"drop_table": 0, "rename_table": 0, "drop": 1, "index": 4, "constraint": 4},
+    "types": {"add": 8, "widen": 8, "narrow": 6, "create": 0, "drop_table": 0, "drop": 1},
     "strict": {"constraint": 6, "unique": 4, "require": 4, "narrow": 4},
     "objects": {"view": 6, "rename_view": 4, "zone": 4, "alter_zone": 4, "rename_zone": 3},
     "tables": {"create": 8, "drop_table": 5, "rename_table": 5, "mandatory": 5},

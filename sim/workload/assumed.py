@@ -12,7 +12,7 @@ LADDERS: Final = (
     ("INT", "VARCHAR(20)"),
     ("VARCHAR(10)", "VARCHAR(20)", "VARCHAR(40)"),
     ("REAL", "DOUBLE"),
-    ("DECIMAL(5, 2)", "DECIMAL(7, 2)"),
+    ("DECIMAL(4, 2)", "DECIMAL(5, 2)", "DECIMAL(7, 2)"),
     ("TIMESTAMP(3)", "TIMESTAMP(6)", "VARCHAR(26)"),
     ("VARBINARY(8)", "VARBINARY(16)", "VARCHAR(32)"),
     ("TIME(0)", "TIME(3)", "VARCHAR(12)"),
@@ -22,16 +22,40 @@ LADDERS: Final = (
     ("SMALLINT", "VARCHAR(6)"),
     ("DOUBLE", "VARCHAR(24)"),
     ("DECIMAL(7, 2)", "VARCHAR(9)"),
+    ("DECIMAL(2, 2)", "VARCHAR(5)"),
+    ("DECIMAL(5, 1)", "DECIMAL(6, 1)"),
+    ("TINYINT", "VARCHAR(4)"),
+    ("BIGINT", "VARCHAR(20)"),
     ("INT", "VARCHAR(5)"),
     ("INT", "DECIMAL(7, 2)"),
     ("DATE", "TIMESTAMP(3)"),
 )
 """Types in the order in which they widen; the last three conversions are not exact."""
+ALMOST: Final = (
+    ("DECIMAL(4, 2)", "VARCHAR(5)"),
+    ("DECIMAL(2, 2)", "VARCHAR(4)"),
+    ("DECIMAL(5, 1)", "DECIMAL(6, 2)"),
+    ("DECIMAL(5, 2)", "DECIMAL(7, 1)"),
+    ("DECIMAL(5, 2)", "DECIMAL(4, 2)"),
+    ("TINYINT", "VARCHAR(3)"),
+    ("SMALLINT", "VARCHAR(5)"),
+    ("BIGINT", "VARCHAR(19)"),
+    ("DOUBLE", "VARCHAR(23)"),
+    ("BOOLEAN", "VARCHAR(4)"),
+    ("DATE", "VARCHAR(9)"),
+    ("UUID", "VARCHAR(35)"),
+    ("TIME(3)", "VARCHAR(11)"),
+    ("TIMESTAMP(6)", "VARCHAR(25)"),
+    ("VARBINARY(8)", "VARCHAR(15)"),
+    ("VARCHAR(20)", "VARCHAR(19)"),
+)
+"""Types, and others that miss some of their values by a digit."""
 TYPES: Final = ("INT", "INT", "SMALLINT", *(ladder[0] for ladder in LADDERS[2:]))
 """What new columns are."""
 CONSTANTS: Final = {
     "VARCHAR": ("'1'", "'2'"),
     "VARBINARY": ("X'01'",),
+    "DECIMAL": ("0.5", "0.5", "1"),
     "TIMESTAMP": ("TIMESTAMP '2000-01-01 00:00:00'",),
     "TIME": ("TIME '01:02:03'",),
     "BOOLEAN": ("TRUE", "FALSE"),
@@ -58,7 +82,7 @@ class Column:
             ladder[ladder.index(self.type) + step]
             for ladder in LADDERS
             if self.type in ladder and 0 <= ladder.index(self.type) + step < len(ladder)
-        ]
+        ] + [other for one, other in ALMOST if step < 0 and one == self.type]
 
     def default(self, die: Die) -> str:
         """A constant of the column's type."""

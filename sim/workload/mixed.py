@@ -41,7 +41,8 @@ class Mixed(Workload):
     the writes give values by column name, `bad` of the writes have rows that do not fit, or write
     in a read-only transaction. With `values` n each column that a put fills, or that a write names,
     gets one of n values, which collide in a unique index; 0: what a put fills in is unique to the
-    operation.
+    operation. `edges` of the values by column name lie at the edge of a type that the column may
+    have by then, or just beyond it.
     """
 
     name: ClassVar[str] = "mixed"
@@ -85,6 +86,7 @@ class Mixed(Workload):
     by_name: float = 0.0
     bad: float = 0.0
     values: int = 0
+    edges: float = 0.0
     retries: int = 3
 
     def verify(self) -> None:
@@ -125,7 +127,7 @@ class Mixed(Workload):
         shape = Die(dice.stream(client, "transactions"))
         past = Die(dice.stream(client, "read only"))
         kinds = Die(dice.stream(client, "kinds of transactions"))
-        shares = Shares(self.misses, self.views, self.by_name, self.bad, self.named, self.values)
+        shares = Shares(*(getattr(self, field) for field in Shares._fields))
         maker = OperationMaker(
             self._weights,
             (self.keys, chooser),
@@ -206,6 +208,7 @@ SHARES: Final = (
     "views",
     "by_name",
     "bad",
+    "edges",
 )
 """The fields that are probabilities."""
 

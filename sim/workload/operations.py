@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ddlsim.model.ddl import ColumnSpec, CreateTable, CreateView
 from ddlsim.model.ops import Delete, Get, Insert, Key, Operation, Put, Replace, Scan, Update
-from ddlsim.model.schema import Value
+from ddlsim.model.schema import INTEGER_TYPES, Value
 from ddlsim.workload.assumed import NEW_COLUMNS
 from ddlsim.workload.base import Die
 from ddlsim.workload.keys import KeyChooser, key_of, value_of, weighted
@@ -26,6 +26,17 @@ NUMBERS: Final = 100
 LONG: Final = "long" * 20
 """A text that is too long for every column but a VARCHAR without a length."""
 
+EDGES: Final[dict[str, tuple[Value, ...]]] = {
+    "DECIMAL": (
+        *("0.99", "0.999", "1.5", "1.50", "9.9", "99.9", "9.99", "99.99", "999.99", "999.999"),
+        *("-9999.9", "99999.99", "100000"),
+    ),
+    "VARCHAR": tuple(("edges" * 9)[:size] for size in (5, 6, 7, 9, 10, 11, 12, 20, 21, 30, 31, 40)),
+    "VARBINARY": ("ff" * 8, "ff" * 9, "ff" * 16, "ff" * 17),
+    "INTEGER": (127, 128, -128, -129, 32767, 32768, -32769, 2147483647, 2147483648, -2147483649),
+}
+"""Values at the edges of the types that columns get, and just beyond, by the type at the start."""
+
 
 class Shares(NamedTuple):
     """The shares of a mixed workload that concern single operations."""
@@ -36,6 +47,7 @@ class Shares(NamedTuple):
     bad: float = 0.0
     named: float = 0.0
     values: int = 0
+    edges: float = 0.0
 
 
 class OperationMaker:
@@ -122,7 +134,15 @@ class OperationMaker:
             values[name] = number if spec is None else value_of(spec, number)
             if more.chance(NULLS):
                 values[name] = None
+            elif self._on(self._shares.edges):
+                values[name] = self._at_the_edge(spec)
         return values
+
+    def _at_the_edge(self, spec: ColumnSpec | None) -> Value:
+        """A value at the edge of a type that the column may have; of a new column, of any type."""
+        name = self._more.pick(list(EDGES)) if spec is None else spec.type.name
+        edges = EDGES.get("INTEGER" if name in INTEGER_TYPES else name, (None,))
+        return self._more.pick(edges)
 
     # --- rows that do not fit ---------------------------------------------------------------------
 

@@ -174,11 +174,18 @@ def altered(action: Action, schema: Schema, die: Die) -> str:
 
 
 def _compound(schema: Schema, die: Die) -> str:
-    """An ALTER TABLE with two or three actions, in order [110.compat.compound]."""
+    """An ALTER TABLE with two to four actions, in order [110.compat.compound]."""
     table = die.pick(schema.tables)
-    kinds = die.some([_add, _drop, _rename, _widen, _relax, _default], die.between(2, 3))
+    kinds = die.some(SEVERAL, die.between(2, 4))
     texts = [text for kind in kinds if (text := kind(table, schema, die))]
     return f"ALTER TABLE {quoted(table.name)} {', '.join(texts)}" if texts else ""
+
+
+SEVERAL: Final = (
+    *(_add, _add, _drop, _rename, _widen, _narrow, _relax, _default),
+    *(_constraint, _constraint, _drop_constraint),
+)
+"""What a compound ALTER TABLE is made of, each at most once."""
 
 
 # --- tables --------------------------------------------------------------------------------------

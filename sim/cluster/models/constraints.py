@@ -247,6 +247,8 @@ class ModelledConstraints(RowConstraints):
             is_here = resource[:2] == (request.table_id, request.partition)
             if is_here and type(key) is IndexKey and self.locks.holds(request.tx, resource) & X:
                 held |= dict.fromkeys(_entries((key,), seen.table), key)
+                if None in key.values:
+                    self._divergence.found(f"{request.op} locks {key}, which nothing equals")
         for one in dict.fromkeys((*before, *new)):
             if one not in held:
                 self._divergence.found(f"{request.op} writes without its lock on {one}")
@@ -293,7 +295,8 @@ class ModelledConstraints(RowConstraints):
         if found or (partitions > 1 and unique_of(table)):
             seen = self._visible(request, local, table)
             due = seen.entries(seen.row(request.key)) if partitions > 1 else ()
-            if due is not None and set(_entries(found, table)) != set(due):
+            named = set(_entries(found, table))
+            if due is not None and (named != set(due) or len(found) != len(named)):
                 self._divergence.found(f"{request.op} is to look up {found}, and entered {due}")
         return found
 

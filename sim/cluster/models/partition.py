@@ -233,6 +233,22 @@ class ModelledPartition(Partition):
         for name in FIELDS:
             self._divergence.compare(name, getattr(self, name), getattr(self._model, name))
 
+    def may_store(self, command: object) -> bool:
+        assert isinstance(command, StampedCommand), command
+        needed = getattr(command.command, "catalog_version", 0)
+        return self._compare_known("stored", needed, may=super().may_store(command))
+
+    def may_install(self, state: object) -> bool:
+        assert isinstance(state, PartitionState), state
+        may = super().may_install(state)
+        return self._compare_known("installed", state.catalog_version, may=may)
+
+    def _compare_known(self, what: str, needed: int, *, may: bool) -> bool:
+        """Rows are taken once the node's catalog knows their schema, and then at once."""
+        if may != (not needed or self._knows(needed)):
+            self._divergence.found(f"whether rows of catalog version {needed} are {what} is {may}")
+        return may
+
     def snapshot(self) -> PartitionState:
         state: PartitionState = super().snapshot()
         copy = PartitionModel(self._strategy, self.place, self.lease_start)

@@ -11,6 +11,7 @@ column), so that a later read shows which write they come from.
 
 import zlib
 from collections.abc import Awaitable
+from decimal import Decimal
 from typing import Final, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
@@ -260,8 +261,8 @@ def _other_value(seed: int, column: Column) -> Value:
     if name == "BOOLEAN":
         return bool(seed & 1)
     if name == "DECIMAL":
-        digits = (column.type.precision or 1) - (column.type.scale or 0)
-        return str(seed % 10**digits)
+        whole, scale = seed % 10 ** (column.type.precision or 1), column.type.scale or 0
+        return f"{Decimal(whole).scaleb(-scale):f}"
     if name == "VARBINARY":
         return f"{seed:08x}"[: 2 * (column.type.length or 1)]
     if name == "UUID":

@@ -44,12 +44,12 @@ class Readers:
         node.on(Read, self.read)
 
     async def read(self, _sender: str, request: Read) -> Operated | None:
-        """Wait until the replica is complete up to read_ts, then read as of read_ts."""
+        """Wait until the replica is complete up to read_ts, then read as of read_ts.
+
+        Before its metadata is complete, a node may not know that it holds the replica.
+        """
         node, read_ts = self.node, request.read_ts
         node.clock.update(request.sent_ts)
-        local = self.replicas.at((request.table_id, request.partition))
-        if local is None:
-            return Operated(node.clock.now(), read_ts, Reason.PRIMARY_MISSING)
         label = request.tx.label
         table_id = request.table_id
         try:
@@ -58,6 +58,9 @@ class Readers:
             return Operated(node.clock.now(), read_ts, Reason.METADATA_LATE)
         if not isinstance(found, Table) or found.version != request.version:
             return Operated(node.clock.now(), read_ts, Reason.SCHEMA_CHANGED)
+        local = self.replicas.at((request.table_id, request.partition))
+        if local is None:
+            return Operated(node.clock.now(), read_ts, Reason.PRIMARY_MISSING)
         await self._complete(local, request)
         node.probe("read-only-read")
         keys: list[Key] = [request.key]

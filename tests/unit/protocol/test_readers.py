@@ -8,7 +8,7 @@ from ddlsim.history.events import ReadExecuted
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import CleanUp, FullWrite, Outcome, SafeTimeSync
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.replica_messages import Fate, Read, TxState, TxStateRequest
+from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
 from ddlsim.units import Timestamp, timestamp
 from tests.support.primary import OLD, PLACE, YOUNG
 from tests.support.protocol import ADD, FIRST_LEASE
@@ -93,9 +93,15 @@ def test_the_schema_is_that_of_the_past_too() -> None:
 
 
 def test_read_without_replica_is_refused() -> None:
-    """With PRIMARY_MISSING."""
-    asked = Read(Timestamp(0), READER, "o", "get", 9, 0, 1, 1, timestamp(1))
-    assert Trio().asked(asked, "n2").reason is Reason.PRIMARY_MISSING
+    """With PRIMARY_MISSING; not before the node's metadata is complete: it may hold one by then."""
+    trio = Trio(replicas=1)
+    trio["n2"].sync.safe_time = timestamp(0)
+    waiting = trio.read(READER, timestamp(1_000), to="n2")
+    trio.later(10)
+    assert not waiting.done
+    trio["n2"].sync.advance_safe_time(timestamp(1_000))
+    trio.later(0)
+    assert waiting.value.reason is Reason.PRIMARY_MISSING
 
 
 # --- waiting --------------------------------------------------------------------------------------
