@@ -340,9 +340,23 @@ def _refused(schema: Schema, die: Die) -> str:
 
 
 def _of_table(texts: Sequence[str], schema: Schema, die: Die) -> str:
-    """One of the statements, about a table `{t}` and its key's first column `{k}`."""
-    table = die.pick(schema.tables)
-    return die.pick(texts).format(t=quoted(table.name), k=quoted(table.key[0]))
+    """One of the statements, about a table `{t}`, its key's first column `{k}` and a zone `{z}`.
+
+    `{o}` and `{y}` are the names of another table and zone, or the same where there is one only.
+    """
+    number, zones = die.below(len(schema.tables)), [DEFAULT_ZONE, *map(quoted, schema.zones)]
+    table, other = schema.tables[number], schema.tables[number - 1]
+    return die.pick(texts).format(
+        t=quoted(table.name),
+        k=quoted(table.key[0]),
+        o=quoted(other.name),
+        z=zones[-1],
+        y=zones[-2] if len(zones) > 1 else zones[0],
+    )
+
+
+DEFAULT_ZONE: Final = '"default"'
+"""The zone that nothing creates [110.zone]."""
 
 
 NOOPS: Final = (
@@ -383,6 +397,19 @@ REFUSED: Final = (
     "ALTER ZONE never RENAME TO other",
     "ALTER ZONE never SET DEFAULT",
     "DROP ZONE never",
+    "CREATE TABLE never (id INT, PRIMARY KEY (id, id))",
+    "CREATE VIEW {t} AS SELECT * FROM {t}",
+    "CREATE INDEX never ON {t} ({k}, {k})",
+    "CREATE ZONE {z}",
+    "ALTER TABLE {t} ADD CONSTRAINT never UNIQUE ({k}, {k})",
+    "ALTER TABLE {t} ADD COLUMN never INT DEFAULT 'x'",
+    "ALTER TABLE {t} ADD COLUMN never INT, ADD COLUMN never INT",
+    "ALTER TABLE {t} ADD COLUMN never INT, DROP COLUMN other",
+    "ALTER TABLE {t} ALTER COLUMN {k} DROP NOT NULL",
+    "ALTER TABLE {t} RENAME TO {o}",
+    "ALTER ZONE {z} RENAME TO {y}",
+    "ALTER VIEW {t} RENAME TO other",
+    "DROP VIEW {t}",
 )
 """Statements that the catalog refuses."""
 

@@ -439,6 +439,19 @@ class ModelledRules:
         compared.__name__ = rule.__name__
         return compared
 
+    def stamps(self, rule: Rule) -> Rule:
+        """A stamp is beyond the log and beyond what the clock showed, which then shows it."""
+
+        def compared(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
+            before = clock.current()
+            stamp: Timestamp = rule(clock, last_stamp)
+            if stamp <= last_stamp or stamp < before or clock.current() < stamp:
+                self._wrong(rule, f"gave {stamp} at {before}, behind {last_stamp}")
+            return stamp
+
+        compared.__name__ = rule.__name__
+        return compared
+
 
 def _version(sync: SchemaSyncPart, object_id: int, ts: Timestamp) -> int:
     assert isinstance(sync, DatedSync), sync
@@ -460,6 +473,7 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "leave_unmarked": ModelledRules.judge_steps,
     "ask_leader_again": ModelledRules.leader_is_late,
     "merge_last_stamp": ModelledRules.take_over,
+    "beyond_the_log": ModelledRules.stamps,
     "add_no_not_null": ModelledRules.refuses,
 }
 """By the name of a flow: how it is compared."""

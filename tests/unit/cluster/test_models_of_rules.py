@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design import failure_rules, flows, schema_rules
 from ddlsim.units import Timestamp
@@ -38,12 +39,18 @@ def one_version_later(row_version: int, initial: int) -> Reason | None:
     return None if row_version <= initial + 1 else Reason.NEWER_ROW_VERSION
 
 
+def by_the_clock(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
+    del last_stamp
+    return clock.current()
+
+
 RULES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tries thrice": (failure_rules.up_to_ten_times, in_three),
     "does not wait": (flows.wait_then_look_up, look_up_at_once),
     "takes later rows": (schema_rules.must_equal_enlisted, later_versions_too),
     "lets commit at the end of a lease": (failure_rules.while_the_lease_lasts, at_the_end_too),
     "activates two at once": (failure_rules.after_the_last_activation, with_the_last_activation),
+    "stamps twice alike": (failure_rules.beyond_the_log, by_the_clock),
     "reads newer rows": (schema_rules.not_newer_than_initial, one_version_later),
 }
 

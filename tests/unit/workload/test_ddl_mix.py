@@ -9,7 +9,7 @@ from ddlsim.model.ops import Ddl, Get, Put, Scan
 from ddlsim.model.programs import DdlItem, TransactionItem
 from ddlsim.sql import parse
 from ddlsim.workload.ddl_mix import KINDS
-from ddlsim.workload.statements import NOOPS, REFUSED
+from ddlsim.workload.statements import DEFAULT_ZONE, NOOPS, REFUSED
 from tests.support.workloads import TABLES, programs, world
 from tests.unit.workload.test_ddl_storm import outcomes
 
@@ -48,7 +48,7 @@ def test_noop_changes_nothing_and_refused_is_refused() -> None:
 
 @pytest.mark.parametrize("text", [*NOOPS, *REFUSED])
 def test_each_such_statement_does_nothing_or_is_refused(text: str) -> None:
-    (outcome,) = outcomes([text.format(t="t", k="id")])
+    (outcome,) = outcomes([text.format(t="t", k="id", o="t", z=DEFAULT_ZONE, y=DEFAULT_ZONE)])
     assert outcome.__name__ == ("NoOp" if text in NOOPS else "Refused")
 
 
