@@ -1,21 +1,28 @@
 """The rules of designs a second time, from the clauses, compared at each call.
 
-A pure rule has a form beside it, by name: from the same arguments the result that the clause asks
+A pure rule has a form beside it (`rule_forms`), by name: from the same arguments the result that the clause asks
 for. A run seldom meets the arguments at which a comparison turns, such as a commit_ts that is the
 end of the lease: the first calls are repeated with arguments that lie side by side. A flow is
 compared where it ends: with what the node knows then, and when it ended. A design may have rules
 that are not here; they are not compared.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import permutations
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from ddlsim.checkers.spec.spec import judged_step
 from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.rule_forms import (
+    EDGED,
+    FORMS,
+    Rule,
+    judgement,
+    later,
+    side_by_side,
+    whole,
+)
 from ddlsim.cluster.models.safe_time import ModelledSync
-from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange
+from ddlsim.model.ddl import ColumnAltered, SimpleChange
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
@@ -35,80 +42,6 @@ from ddlsim.protocol.transaction_record import ACTIVE, Enlistment, Transaction
 from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, US_PER_MS, Timestamp
 
 Tables = tuple[tuple[int, int, int], ...]
-Rule = Callable[..., Any]
-
-
-def _later(ts: int, by_ms: int) -> int:
-    return ts + by_ms * (1 << LOGICAL_BITS)
-
-
-def _whole(ts: int) -> int:
-    tick = 1 << LOGICAL_BITS
-    return -(-ts // tick) * tick
-
-
-def _judgement(strategy: Strategy) -> Callable[[tuple[ObjectChange, ...]], Reason | None]:
-    """The design's judgement of steps by its form, or by itself where it has none."""
-    rule = strategy.check_commit
-    return FORMS.get(getattr(rule, "__name__", ""), rule)
-
-
-def _breaks(steps: Iterable[ObjectChange]) -> Reason | None:
-    """The reason if some step is not forward-compatible [110.compat.steps]."""
-    if all(judged_step(step.changes, step.kind).compatible for step in steps):
-        return None
-    return Reason.SCHEMA_INCOMPATIBLE
-
-
-FORMS: Final[dict[str, Rule]] = {
-    "at_message_plus_delay": _later,
-    "activation_plus_skew_rounded": lambda ts, skew_ms: _whole(_later(ts, skew_ms)),
-    "activation_plus_skew": _later,
-    "largest_delay": lambda own, cluster: max(cluster, own),
-    "agreed_delay": lambda cluster: cluster,
-    "tick_of_its_term": lambda tick, log: tick == log,
-    "new_stamp": lambda _first, now: now,
-    "as_far_as_the_log": lambda ts: ts,
-    "after_the_last_activation": lambda ts, last: ts if ts > last else last + 1,
-    "expired_everywhere": _later,
-    "keep_the_laggard": lambda _behind, _laggard: True,
-    "same_token": lambda one, other: one == other,
-    "while_the_lease_lasts": lambda ts, end: Reason.PRIMARY_EXPIRED if ts >= end else None,
-    "same_decision": lambda decided, _now: decided,
-    "recovery_aborts": lambda _now: None,
-    "single_writes": lambda action, implicit: implicit and action in ("put", "delete"),
-    "up_to_ten_times": lambda attempts: attempts <= 9,
-    "safely_in_the_past": lambda session, now, lag, skew: max(
-        [_later(now, -lag - skew), *([] if session is None else [session])]
-    ),
-    "at_begin": lambda _now, begin, _created: begin,
-    "must_equal_enlisted": lambda client, enlisted: client == enlisted,
-    "must_be_same_schema": lambda one, other, _steps: (
-        Reason.SCHEMA_CHANGED if one != other else None
-    ),
-    "must_exist": lambda version: Reason.TABLE_DROPPED if version == 0 else None,
-    "each_step_forward_compatible": _breaks,
-    "judge_writes_and_queries": lambda *, wrote, queried: wrote or queried,
-    "judge_every_commit": lambda *, wrote, queried: wrote or queried or True,
-    "once_the_limit_has_come": lambda limit: limit,
-    "at_enlistment": lambda now, _begin, _created: now,
-    "not_newer_than_initial": lambda row, initial: (
-        Reason.NEWER_ROW_VERSION if row > initial else None
-    ),
-    "allow_every_conversion": lambda _change: None,
-}
-"""By the name of a rule: what the clause makes of its arguments."""
-
-EDGED: Final = 3
-"""How many calls of a rule are repeated with arguments that lie side by side."""
-
-
-def _side_by_side(given: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """The arguments with one number in the place of another, and a step below and above it."""
-    places = [place for place, value in enumerate(given) if type(value) is int]
-    for place, other in permutations(places, 2):
-        for step in (-1, 0, 1):
-            yield (*given[:place], given[other] + step, *given[place + 1 :])
 
 
 class ModelledRules:
@@ -137,7 +70,7 @@ class ModelledRules:
             nonlocal calls
             calls += 1
             if calls <= EDGED:
-                for edge in _side_by_side(given):
+                for edge in side_by_side(given):
                     compare(edge, named, rule(*edge, **named))
             return compare(given, named, rule(*given, **named) if named else rule(*given))
 
@@ -232,9 +165,7 @@ class ModelledRules:
         sync = coordinator.sync
         for object_id, initial, current in tables:
             if current != initial:
-                reason = _judgement(sync.strategy)(
-                    sync.catalog.steps(object_id, initial, commit_ts)
-                )
+                reason = judgement(sync.strategy)(sync.catalog.steps(object_id, initial, commit_ts))
                 if reason is not None:
                     return reason
         until = commit_ts if tx.wrote else tx.last_op_ts
@@ -271,7 +202,7 @@ class ModelledRules:
                 if current != initial:
                     steps = sync.catalog.steps(object_id, initial, stamp)
                     exact = rule.__name__ == "exact_at_the_stamp"
-                    reason = reason or _judgement(sync.strategy)(steps)
+                    reason = reason or judgement(sync.strategy)(steps)
                     reason = reason or (Reason.SCHEMA_INCOMPATIBLE if exact else None)
             if (verdict, tables) != (reason, due):
                 self._wrong(rule, f"judged {command.tx.label}: {verdict}, and should be {reason}")
@@ -344,7 +275,7 @@ class ModelledRules:
             node = coordinator.node
             began = node.watch.now_us
             stamp = tx.commit_ts if tx.read_ts is None else tx.read_ts
-            due = _whole(_later(stamp or 0, node.settings.max_clock_skew_ms))
+            due = whole(later(stamp or 0, node.settings.max_clock_skew_ms))
             shown = node.clock.current()
             await rule(coordinator, tx)
             if node.clock.current() < due:
@@ -370,7 +301,7 @@ class ModelledRules:
                     steps = coordinator.sync.catalog.steps(
                         one.object_id, one.version, applied.activation_ts
                     )
-                    if _judgement(coordinator.strategy)(steps):
+                    if judgement(coordinator.strategy)(steps):
                         self._wrong(rule, f"leaves {tx.id.label} open, which cannot commit")
 
         compared.__name__ = rule.__name__
@@ -445,6 +376,8 @@ class ModelledRules:
         def compared(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
             before = clock.current()
             stamp: Timestamp = rule(clock, last_stamp)
+            if type(clock) is not HybridClock:  # a design may have others
+                return stamp
             if stamp <= last_stamp or stamp < before or clock.current() < stamp:
                 self._wrong(rule, f"gave {stamp} at {before}, behind {last_stamp}")
             return stamp

@@ -1,0 +1,91 @@
+"""The forms of pure rules, from the clauses: the same arguments, the result that is asked for.
+
+`side_by_side` gives the arguments at which a comparison turns, which a run seldom meets.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import permutations
+from typing import Any, Final
+
+from ddlsim.checkers.spec.spec import judged_step
+from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.strategy import Strategy
+from ddlsim.units import LOGICAL_BITS
+
+Rule = Callable[..., Any]
+
+
+def later(ts: int, by_ms: int) -> int:
+    """A timestamp that is so many milliseconds later."""
+    return ts + by_ms * (1 << LOGICAL_BITS)
+
+
+def whole(ts: int) -> int:
+    """The next timestamp of a whole millisecond, or this one if it is one."""
+    tick = 1 << LOGICAL_BITS
+    return -(-ts // tick) * tick
+
+
+def judgement(strategy: Strategy) -> Callable[[tuple[ObjectChange, ...]], Reason | None]:
+    """The design's judgement of steps by its form, or by itself where it has none."""
+    rule = strategy.check_commit
+    return FORMS.get(getattr(rule, "__name__", ""), rule)
+
+
+def _breaks(steps: Iterable[ObjectChange]) -> Reason | None:
+    """The reason if some step is not forward-compatible [110.compat.steps]."""
+    if all(judged_step(step.changes, step.kind).compatible for step in steps):
+        return None
+    return Reason.SCHEMA_INCOMPATIBLE
+
+
+FORMS: Final[dict[str, Rule]] = {
+    "at_message_plus_delay": later,
+    "activation_plus_skew_rounded": lambda ts, skew_ms: whole(later(ts, skew_ms)),
+    "activation_plus_skew": later,
+    "largest_delay": lambda own, cluster: max(cluster, own),
+    "agreed_delay": lambda cluster: cluster,
+    "tick_of_its_term": lambda tick, log: tick == log,
+    "new_stamp": lambda _first, now: now,
+    "as_far_as_the_log": lambda ts: ts,
+    "after_the_last_activation": lambda ts, last: ts if ts > last else last + 1,
+    "expired_everywhere": later,
+    "keep_the_laggard": lambda _behind, _laggard: True,
+    "same_token": lambda one, other: one == other,
+    "while_the_lease_lasts": lambda ts, end: Reason.PRIMARY_EXPIRED if ts >= end else None,
+    "same_decision": lambda decided, _now: decided,
+    "recovery_aborts": lambda _now: None,
+    "single_writes": lambda action, implicit: implicit and action in ("put", "delete"),
+    "up_to_ten_times": lambda attempts: attempts <= 9,
+    "safely_in_the_past": lambda session, now, lag, skew: max(
+        [later(now, -lag - skew), *([] if session is None else [session])]
+    ),
+    "at_begin": lambda _now, begin, _created: begin,
+    "must_equal_enlisted": lambda client, enlisted: client == enlisted,
+    "must_be_same_schema": lambda one, other, _steps: (
+        Reason.SCHEMA_CHANGED if one != other else None
+    ),
+    "must_exist": lambda version: Reason.TABLE_DROPPED if version == 0 else None,
+    "each_step_forward_compatible": _breaks,
+    "judge_writes_and_queries": lambda *, wrote, queried: wrote or queried,
+    "judge_every_commit": lambda *, wrote, queried: wrote or queried or True,
+    "once_the_limit_has_come": lambda limit: limit,
+    "at_enlistment": lambda now, _begin, _created: now,
+    "not_newer_than_initial": lambda row, initial: (
+        Reason.NEWER_ROW_VERSION if row > initial else None
+    ),
+    "allow_every_conversion": lambda _change: None,
+}
+"""By the name of a rule: what the clause makes of its arguments."""
+
+EDGED: Final = 3
+"""How many calls of a rule are repeated with arguments that lie side by side."""
+
+
+def side_by_side(given: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The arguments with one number in the place of another, and a step below and above it."""
+    places = [place for place, value in enumerate(given) if type(value) is int]
+    for place, other in permutations(places, 2):
+        for step in (-1, 0, 1):
+            yield (*given[:place], given[other] + step, *given[place + 1 :])
