@@ -1,6 +1,6 @@
 """The rules of designs a second time, from the clauses, compared at each call.
 
-A pure rule has a form beside it (`rule_forms`), by name: from the same arguments the result that the
+A pure rule has a form beside it (`rule_forms`), by name: from its arguments the result that the
 clause asks for. A run seldom meets the arguments at which a comparison turns, such as a commit_ts
 that is the end of the lease: the first calls are repeated with arguments that lie side by side. A
 flow is compared where it ends: with what the node knows then, and when it ended. A design may have
