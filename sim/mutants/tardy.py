@@ -8,6 +8,7 @@ from ddlsim.mutants.base import mutates
 from ddlsim.protocol.commands import SafeTimeSync, StampedCommand
 from ddlsim.protocol.design.flows import replicate_wait_acknowledge
 from ddlsim.protocol.ids import PartitionId, TxId
+from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.replica_messages import Read
@@ -54,6 +55,18 @@ class TardyReaders(Readers):
     async def _complete(self, local: LocalReplica, request: Read) -> None:
         await super()._complete(local, request)
         await self.node.sleep(TARDY_US)
+
+
+@mutates("readers", "refuses_unknown_tables", "110.req.0", "precision")
+class HastyReaders(Readers):
+    """A read in the past of a table that its replica does not know yet is refused."""
+
+    async def read(self, sender: str, request: Read) -> Operated | None:
+        """Do not wait for the schema at read_ts."""
+        if self.replicas.at((request.table_id, request.partition)) is None:
+            self.node.clock.update(request.sent_ts)
+            return Operated(self.node.clock.now(), request.read_ts, Reason.PRIMARY_MISSING)
+        return await super().read(sender, request)
 
 
 @mutates("partition", "idles_in_vain", "98.own", "precision")
