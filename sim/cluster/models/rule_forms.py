@@ -8,8 +8,15 @@ from itertools import permutations
 from typing import Any, Final
 
 from ddlsim.checkers.spec.spec import judged_step
-from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.ddl import IndexCreated, IndexDropped, ObjectChange, ObjectRenamed
 from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import (
+    DEFAULT_DECIMAL_PRECISION,
+    DEFAULT_LENGTH,
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    ColumnType,
+)
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import LOGICAL_BITS
 
@@ -38,6 +45,27 @@ def _breaks(steps: Iterable[ObjectChange]) -> Reason | None:
     if all(judged_step(step.changes, step.kind).compatible for step in steps):
         return None
     return Reason.SCHEMA_INCOMPATIBLE
+
+
+def _is_table_version(step: ObjectChange) -> bool:
+    """Whether the shipped catalog counts up the table's version for a step (Apache Ignite 3)."""
+    kinds = {type(change) for change in step.changes}
+    return bool(kinds - {IndexCreated, IndexDropped, ObjectRenamed})
+
+
+def widens_as_shipped(before: ColumnType, after: ColumnType) -> bool:
+    """Whether the shipped code lets a column's type become another, or stay what it is."""
+    names = (before.name, after.name)
+    for family in (INTEGER_TYPES, FLOAT_TYPES):
+        if before.name in family and after.name in family:
+            return family.index(names[0]) <= family.index(names[1])
+    if names == ("DECIMAL", "DECIMAL"):
+        old, new = (one.precision or DEFAULT_DECIMAL_PRECISION for one in (before, after))
+        return old <= new and (before.scale or 0) == (after.scale or 0)
+    if names in {("VARCHAR", "VARCHAR"), ("VARBINARY", "VARBINARY")}:
+        sizes = [DEFAULT_LENGTH if one.length is None else one.length for one in (before, after)]
+        return sizes[0] <= sizes[1]
+    return before == after
 
 
 FORMS: Final[dict[str, Rule]] = {
@@ -74,6 +102,12 @@ FORMS: Final[dict[str, Rule]] = {
     "at_enlistment": lambda now, _begin, _created: now,
     "not_newer_than_initial": lambda row, initial: (
         Reason.NEWER_ROW_VERSION if row > initial else None
+    ),
+    "same_table_version": lambda _initial, _current, steps: (
+        Reason.SCHEMA_CHANGED if [step for step in steps if _is_table_version(step)] else None
+    ),
+    "is_of_same_table_version": lambda steps, _row: (
+        not [step for step in steps if _is_table_version(step)]
     ),
     "allow_every_conversion": lambda _change: None,
 }

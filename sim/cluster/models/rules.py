@@ -20,6 +20,7 @@ from ddlsim.cluster.models.rule_forms import (
     later,
     side_by_side,
     whole,
+    widens_as_shipped,
 )
 from ddlsim.cluster.models.safe_time import ModelledSync
 from ddlsim.model.ddl import ColumnAltered, SimpleChange
@@ -345,13 +346,19 @@ class ModelledRules:
         return compared
 
     def refuses(self, rule: Rule) -> Rule:
-        """F-15: no column becomes NOT NULL, and any other change is allowed."""
+        """F-15: no column becomes NOT NULL, and any other change is allowed but for what narrows.
+
+        Which changes of a type narrow it is said by the shipped code alone (Apache Ignite 3).
+        """
 
         def compared(change: SimpleChange) -> str | None:
             result: str | None = rule(change)
             bad = False
             if isinstance(change, ColumnAltered):
-                bad = (change.before.nullable, change.after.nullable) == (True, False)
+                before, after = change.before, change.after
+                bad = (before.nullable, after.nullable) == (True, False)
+                if rule.__name__ == "allow_what_widens":  # Apache Ignite 3
+                    bad = bad or not widens_as_shipped(before.type, after.type)
             if bad != (result is not None):
                 self._wrong(rule, f"gave {result!r} for {change!r}")
             return result
@@ -408,6 +415,7 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "merge_last_stamp": ModelledRules.take_over,
     "beyond_the_log": ModelledRules.stamps,
     "add_no_not_null": ModelledRules.refuses,
+    "allow_what_widens": ModelledRules.refuses,
 }
 """By the name of a flow: how it is compared."""
 

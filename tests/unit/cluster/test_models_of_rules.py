@@ -10,9 +10,10 @@ import pytest
 
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.design import failure_rules, flows, schema_rules
+from ddlsim.protocol.design import as_shipped, failure_rules, flows, schema_rules
 from ddlsim.units import Timestamp
-from tests.unit.cluster.test_models import first_part
+from tests.unit.cluster import test_models
+from tests.unit.cluster.test_models import drawn, first_part
 
 
 def in_three(attempts: int) -> bool:
@@ -61,3 +62,33 @@ def test_a_planted_rule_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(rule, "__code__", fault.__code__)
     monkeypatch.setitem(rule.__globals__, "Reason", Reason)
     assert first_part(monkeypatch) == "rules"
+
+
+def every_change(change: Any) -> str | None:
+    del change
+    return None
+
+
+def any_version(initial: int, current: int, steps: Any) -> Reason | None:
+    del initial, current, steps
+    return None
+
+
+SHIPPED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "narrows": (as_shipped.allow_what_widens, every_change),
+    "operates on any version": (as_shipped.same_table_version, any_version),
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_planted_rule_of_the_shipped_code_is_seen(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule, fault = SHIPPED[name]
+    monkeypatch.setattr(test_models, "OVERRIDES", {"strategy.name": "ignite3"})
+    monkeypatch.setattr(rule, "__code__", fault.__code__)
+    drawn.cache_clear()
+    try:
+        assert first_part(monkeypatch) == "rules"
+    finally:
+        drawn.cache_clear()
