@@ -1,0 +1,191 @@
+"""What the models took for wrong once, in worlds that were drawn, and is right; and what is not.
+
+A node is paused in the instant in which it owes something; a transaction that wrote nothing has
+committed by its coordinator, and had ended as an abort in a partition; a lease ends in the instant
+in which an operation has its locks; an implicit read in the past is answered in a later attempt.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.exchange import Exchange
+from ddlsim.cluster.models.parts import modelled
+from ddlsim.cluster.run import run
+from ddlsim.history.events import LockWaited, TxAborted
+from ddlsim.history.history import History
+from ddlsim.history.world_events import PartDiverged
+from ddlsim.plan.plan import plan
+from ddlsim.protocol.transaction.lock_waits import LockWaits
+from ddlsim.protocol.transaction.participant import Participant
+from tests.support.engine import Note, Small
+from tests.support.primary import OLD, YOUNG
+from tests.support.protocol import FakeNode, Loop, Wire, run_until
+from tests.support.small_scenario import scenario
+from tests.unit.cluster.test_models import SEEDS, differences, ran
+from tests.unit.protocol.test_lock_waits import PARTITION, operate
+
+MS = 1000
+
+
+class Port:
+    """The requests of a host, as the protocol has them."""
+
+    def __init__(self, host: Any) -> None:
+        self.send, self.request = host.send, host.request
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_what_a_node_owes_is_due_once_a_pause_that_cut_the_instant_is_over(paused: bool) -> None:
+    small = Small()
+    host, loop = small.a, small.loop
+    exchange = Exchange(host, cast("Any", Port(host)), None)
+    seen: list[int] = []
+    exchange.on_send[Note] = [lambda _to, _note: None]
+    exchange.owe(lambda: seen.append(loop.now_us))
+    if paused:
+        host.pause()
+        loop.call_at(10 * MS, host.resume)
+    for at_ms in (10, 11):
+        host.call_later(at_ms * MS, exchange.send, "b", Note(at_ms))
+    small.listen(small.b)
+    loop.run(until_us=20 * MS)
+    assert seen == [(11 if paused else 10) * MS]
+
+
+def test_locks_that_the_end_of_a_lease_has_taken_are_not_missed() -> None:
+    """In the instant in which the operation goes on; those that nothing has taken are."""
+    for taken in (True, False):
+        loop, recorded = Loop(), list[PartDiverged]()
+        parts = modelled(Models(recorded.append, cast("Any", loop)))
+        node = FakeNode("a", Wire(loop), orphan_check_ms=100)
+        locks = parts.locks(node.future)
+        waits = parts.lock_waits(cast("Any", node), locks, lambda _: False, lambda _: None)
+        gone: list[object] = []
+
+        async def ask(waits: LockWaits = waits, gone: list[object] = gone) -> None:
+            request = operate(OLD)
+            gone.append(await waits.locked(request, ((PARTITION, 4), ((1, 0, 7), 2))))
+
+        assert locks.acquire(YOUNG, (1, 0, 7), 2) is True
+        node.spawn(ask())
+        run_until(loop, 5)
+        locks.release_all(YOUNG)
+        if taken:
+            locks.release_place(1, 0)
+        else:
+            locks._holders[PARTITION].pop(OLD)
+        run_until(loop, 6)
+        assert gone == [None]
+        assert len(recorded) == (not taken)
+
+
+HELD_CLEANUP = """
+orphan_check_ms = 40
+[strategy]
+name = "ignite3"
+[cluster]
+nodes = 3
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[leader]]
+group = "t/0"
+node = "n2"
+[[hold]]
+from = "n1"
+to = "n2"
+kind = "cleanup"
+from_ms = 100
+until_ms = 400
+[[step]]
+id = "r"
+client = "c1"
+node = "n1"
+at_ms = 110
+do = ["get", "t", 1]
+[[step]]
+id = "w"
+client = "c2"
+tx = "T2"
+node = "n3"
+at_ms = 50
+do = ["get", "t", 2]
+[[step]]
+id = "w2"
+client = "c2"
+tx = "T2"
+at_ms = 130
+do = ["put", "t", 1]
+expect = "ok"
+[[step]]
+id = "c2"
+client = "c2"
+tx = "T2"
+after = "w2.ok"
+do = "commit"
+"""
+"""T2, older, waits for what blocks it: T1 has committed, and n2 learns that it is not open."""
+
+LATE_CATALOG = """
+delay_duration_ms = 5
+max_clock_skew_ms = 1
+partition_idle_ms = 10
+[strategy]
+name = "iep_literal"
+[cluster]
+nodes = 3
+voters = 1
+replicas = 3
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[apply]]
+node = "n3"
+stage = "catalog"
+delay_ms = 400
+[[step]]
+id = "d"
+client = "c"
+node = "n1"
+at_ms = 100
+ddl = "ALTER TABLE t ADD COLUMN w INT"
+"""
+"""A read at n3 is refused with SCHEMA_CHANGED, and tried again at another replica."""
+
+
+def reads(count: int) -> str:
+    return "".join(
+        f'[[step]]\nid = "r{number}"\nclient = "c{number}"\nnode = "n1"\nat_ms = 200\n'
+        'read_only = true\ndo = ["get", "t", 1]\nexpect = "ok"\n'
+        for number in range(count)
+    )
+
+
+def compared(text: str) -> History:
+    return run(plan(scenario(text), models=True))
+
+
+def test_what_wrote_nothing_may_have_ended_as_an_abort_where_its_commit_is_confirmed() -> None:
+    history = compared(HELD_CLEANUP)
+    assert differences(history) == []
+    assert [one.waited_us for one in history.of(LockWaited)] == [40 * MS]
+
+
+def test_an_implicit_read_is_not_answered_by_what_refused_an_earlier_attempt() -> None:
+    history = compared(LATE_CATALOG + reads(6))
+    assert "SCHEMA_CHANGED" in {one.reason for one in history.of(TxAborted)}
+    assert differences(history) == []
+
+
+def drops_what_it_confirms(method: Any) -> Callable[..., Any]:
+    return lambda self, tx, _commit_ts, places: method(self, tx, None, places)
+
+
+def test_an_intent_that_is_dropped_and_confirmed_as_committed_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fault = drops_what_it_confirms(Participant._begin_cleaning)
+    monkeypatch.setattr(Participant, "_begin_cleaning", fault)
+    found = (one.what for seed in SEEDS for one in differences(ran(seed)))
+    assert any("is confirmed as" in what and "and ended as None" in what for what in found)
