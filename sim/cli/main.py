@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Final
 
 import click
 from click.shell_completion import shell_complete
@@ -16,11 +17,16 @@ from ddlsim.files import FREE, is_full
 from ddlsim.garbage import collect_seldom
 from ddlsim.problems import BadInputError
 
+THREADS: Final = "OPENBLAS_NUM_THREADS"
+"""How many threads numpy begins as it is imported, else one for each core: each spins for a while,
+and no array here is large enough for them."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code of one command; without `argv` of the one that this process is for."""
     if argv is None:
         collect_seldom()
+        os.environ.setdefault(THREADS, "1")
     words = list(sys.argv[1:] if argv is None else argv)
     streams.opened()
     try:

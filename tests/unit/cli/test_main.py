@@ -134,15 +134,20 @@ def test_a_reader_that_goes_away_is_no_trouble() -> None:
     assert done.returncode in {0, 141}  # 0 where all was written before the reader went
 
 
-SELDOM = (
-    "import gc, sys; from ddlsim.cli import main\n"
-    "before = gc.get_threshold(); main(GIVEN); print(gc.get_threshold() == before)"
+OWN = (
+    "import gc, os, sys; from ddlsim.cli import main\n"
+    "os.environ.pop('OPENBLAS_NUM_THREADS', None)\n"
+    "own = lambda: (gc.get_threshold(), {**os.environ})\n"
+    "before = own(); main(GIVEN); both = zip(own(), before, strict=True)\n"
+    "print(*{now == then for now, then in both})"
 )
 
 
 @pytest.mark.parametrize(("given", "same"), [("", False), ("['--version']", True)])
-def test_only_a_process_of_the_program_collects_garbage_seldom(given: str, same: bool) -> None:
-    """A caller of `main` keeps its own thresholds."""
-    words = [sys.executable, "-c", SELDOM.replace("GIVEN", given), "--version"]
+def test_only_a_process_of_the_program_collects_garbage_seldom_and_has_one_thread(
+    given: str, same: bool
+) -> None:
+    """A caller of `main` keeps its own thresholds, and its own variables for numpy."""
+    words = [sys.executable, "-c", OWN.replace("GIVEN", given), "--version"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == str(same)
