@@ -61,7 +61,6 @@ gc.disable()  # until all is collected
 
 def pytest_collection_finish() -> None:
     """Exempt what collection made from garbage collection: it lives as long as the process."""
-    gc.collect()
     gc.freeze()
     collect_seldom()
     gc.enable()
