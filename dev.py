@@ -62,7 +62,7 @@ LINT = "from importlinter.cli import lint_imports_command as lint; lint()"
 CHECKS = {
     "format": ["-m", "ruff", "format", "--check", "."],
     "lint": ["-m", "ruff", "check", "."],
-    "types": ["-m", "mypy"],
+    "types": ["-m", "mypy", "--sqlite-cache"],
     "floors": ["-c", LINT, "--no-logo"],
 }
 

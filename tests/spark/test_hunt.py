@@ -10,8 +10,8 @@ from ddlsim.analysis.spark import session as sessions
 from tests.support.command import ddlsim
 
 WORDS = ("hunt", "--strategy", "iep_closed", "--mutant", "activates_with_message", "--worlds", "6",
-         "--batch", "3", "--set", "workload[0].operations=6", "--keep-going", "--no-shrink",
-         "--output", "json")  # fmt: skip
+         "--seed", "3", "--batch", "3", "--set", "workload[0].operations=6", "--keep-going",
+         "--no-shrink", "--output", "json")  # fmt: skip
 
 
 @pytest.fixture
