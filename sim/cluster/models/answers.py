@@ -5,13 +5,17 @@
   one says that it has not, or none was requested. Rows are those of the replicas, columns those of
   the version in use. An operation that got no answer took its time.
 * A transaction that has not committed is cleaned up in every partition that it used, at once.
-* An answer is stamped behind what its client's session has seen.
+* An answer is stamped behind what its client's session has seen, and behind the answers of the
+  replicas that it rests on.
 """
 
 import zlib
 from typing import Any
 
 from ddlsim.cluster.models.coordinator import CoordinatorModel, Open, Operation
+from ddlsim.cluster.models.exchange import Sent
+from ddlsim.kernel.deadlines import Asked
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import (
     Answer,
@@ -23,12 +27,14 @@ from ddlsim.protocol.messages import (
     Operate,
     Refusal,
 )
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
 class AnswersModel(CoordinatorModel):
     """What the clients of a coordinator must be answered."""
 
     def _listen(self) -> None:
+        self._heard_ts: dict[str, Timestamp] = {}
         super()._listen()
         reply = self._exchange.on_reply
         reply.setdefault(ClientOperation, []).append(self._answer)
@@ -45,8 +51,31 @@ class AnswersModel(CoordinatorModel):
         if request.session_ts is not None and value.token_ts <= request.session_ts:
             self._wrong(f"{request.op} was answered at {value.token_ts}, before its session")
 
+    def _operated(self, asked: Asked, sent: Sent, value: Any) -> None:
+        if sent.message.action != "lookup":  # that one is behind the answer's timestamp
+            self._hear(sent.message.op, value)
+        super()._operated(asked, sent, value)
+
+    def _was_read(self, asked: Asked, sent: Sent, value: Any) -> None:
+        self._hear(sent.message.op, value)
+        super()._was_read(asked, sent, value)
+
+    def _finished(self, asked: Asked, sent: Sent, value: Any) -> None:
+        self._hear(sent.message.tx.label, value)
+        super()._finished(asked, sent, value)
+
+    def _compare_heard(self, op: str, heard_ts: Timestamp, value: Any) -> None:
+        if value.token_ts <= heard_ts and type(self._clock) is HybridClock:
+            self._wrong(f"{op} was answered at {value.token_ts}, and had heard of {heard_ts}")
+
+    def _hear(self, what: str, value: Any) -> None:
+        """Keep the largest timestamp that an answer to an operation or a commit has brought."""
+        sent_ts = getattr(value, "sent_ts", MIN_TIMESTAMP)
+        self._heard_ts[what] = max(self._heard_ts.get(what, MIN_TIMESTAMP), sent_ts)
+
     def _answer(self, request: ClientOperation, value: Any) -> None:
         self._compare_token(request, value)
+        self._compare_heard(request.op, self._heard_ts.pop(request.op, MIN_TIMESTAMP), value)
         operation = self._operations.get(request.op)
         if operation is not None and isinstance(value, Mismatch):
             operation.mismatch = value
@@ -129,6 +158,7 @@ class AnswersModel(CoordinatorModel):
 
     def _answer_commit(self, request: ClientCommit, value: Any) -> None:
         self._compare_token(request, value)
+        self._compare_heard(request.op, self._heard_ts.pop(request.tx, MIN_TIMESTAMP), value)
         self._committing.pop(request.tx, None)
         tx = self._open.get(request.tx)
         if tx is None:

@@ -8,16 +8,19 @@
   is sent again at intervals, until it is.
 * The last stamp is the largest of the log, of the snapshot, and of what was before it.
 * A log is compacted when it holds twice the entries that are to be kept.
+* A member that starts again brings its machine to where the log was applied: the snapshot, and each
+  entry behind it up to there, in order.
 """
 
-from typing import Any, ClassVar
+from itertools import zip_longest
+from typing import Any, ClassVar, cast
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, RaftMessage, TimeoutNow
 from ddlsim.protocol.raft.messages import AppendReply
 from ddlsim.protocol.replication.group import Group
-from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied, Pending
+from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied, Pending, StateMachine
 from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
 
 
@@ -48,6 +51,37 @@ class GroupModel:
             self.last_stamp = max(self.last_stamp, stamp)
 
 
+class Restoring:
+    """A machine that is being restored; `done` is what is made of it, in order."""
+
+    def __init__(self, machine: StateMachine, done: list[tuple[object, ...]]) -> None:
+        self._machine = machine
+        self._done = done
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def restoring(self) -> None:
+        """It begins."""
+        self._done.append(("restoring",))
+        self._machine.restoring()
+
+    def restored(self) -> None:
+        """It ends."""
+        self._done.append(("restored",))
+        self._machine.restored()
+
+    def install(self, state: object) -> None:
+        """A snapshot."""
+        self._done.append((state,))
+        self._machine.install(state)
+
+    def restore(self, index: int, term: int, command: object) -> None:
+        """An entry of the log."""
+        self._done.append((index, term, command))
+        self._machine.restore(index, term, command)
+
+
 class ModelledGroup(Group):
     """A group that compares its timers, its stamps, and what is left to do."""
 
@@ -65,6 +99,24 @@ class ModelledGroup(Group):
         return self.models.loop.now_us
 
     # --- what each call leaves ----------------------------------------------------------------
+
+    def _restore(self) -> None:
+        machine, log = self.machine, self._log
+        done: list[tuple[object, ...]] = []
+        self.machine = cast("StateMachine", Restoring(machine, done))
+        super()._restore()
+        self.machine = machine
+        at = log.base_index
+        held = [(index, one.term, one.command) for index, one in enumerate(log.entries, at + 1)]
+        due: list[tuple[object, ...]] = [("restoring",)]
+        due += [] if log.snapshot_state is None else [(log.snapshot_state,)]
+        due += [one for one in held if log.snapshot_index < one[0] <= log.applied]
+        due.append(("restored",))
+        if done != due:
+            wrong = next((one for one, other in zip_longest(done, due) if one != other), None)
+            self._divergence.found(
+                f"at its start it restores {len(done) - 2} things, not {len(due) - 2}: {wrong!r}"
+            )
 
     def start(self) -> None:
         super().start()

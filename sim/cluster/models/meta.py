@@ -39,7 +39,7 @@ class MetaModel:
         self.joined: dict[str, Timestamp] = {}
         self.updates: list[AppliedUpdate] = []
         self.for_catalog: list[Applied] = []
-        self._last_activation_ts = catalog.latest().activation_ts
+        self.last_activation_ts = catalog.latest().activation_ts
 
     def apply(self, index: int, term: int, stamped: Stamped) -> None:
         """Take a command."""
@@ -75,14 +75,14 @@ class MetaModel:
         if not accepted:
             return None
         planned_ts = self._strategy.activation_ts(message_ts, update.delay_duration_ms)
-        activation_ts = self._strategy.activation_in_order(planned_ts, self._last_activation_ts)
+        activation_ts = self._strategy.activation_in_order(planned_ts, self.last_activation_ts)
         applied = AppliedUpdate(message_ts, activation_ts, self.version, update)
         self._take_update(applied)
         return applied
 
     def _take_update(self, applied: AppliedUpdate) -> None:
         self.updates.append(applied)
-        self._last_activation_ts = applied.activation_ts
+        self.last_activation_ts = applied.activation_ts
 
     def install(self, state: MetaState) -> None:
         """Take over a snapshot."""
@@ -149,6 +149,8 @@ class ModelledApplication(Application):
         here = (self.applied_index, self.applied_term, self._message_ts, self.lease_version)
         there = (*model.applied, model.message_ts, model.lease_version)
         self._divergence.compare(f"index, term, Tm and leases behind {what}", here, there)
+        last_ts = self._last_activation_ts
+        self._divergence.compare("the last activation", last_ts, model.last_activation_ts)
         if len(self._updates) != len(model.updates) or len(self.joined) != len(model.joined):
             self._divergence.found(f"updates, or nodes that joined, differ behind {what}")
 

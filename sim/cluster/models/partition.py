@@ -264,6 +264,12 @@ class ModelledPartition(Partition):
         super().install(state)
         self._model.take(state)
         self._compare_all()
+        self._divergence.compare("what is not cleaned up", self.uncleaned, self._model.uncleaned)
+        self._divergence.compare("the writes in a snapshot", self._ops, self._model.ops)
+        written: dict[TxId, dict[Key, None]] = {}
+        for key, intent in self._model.intents.items():
+            written.setdefault(intent.tx, {})[key] = None
+        self._divergence.compare("whose intents there are", self._written, written)
         if (self.applied_index, self.applied_term) != (state.index, state.term):
             self._divergence.found(f"a snapshot at index {state.index} was installed as another")
 

@@ -1,0 +1,84 @@
+"""The models of what is restored, and of the timestamps of answers: planted faults are seen."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from ddlsim.protocol.metastorage.application import Application
+from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.transaction.coordinator import Coordinator
+from tests.unit.cluster.test_models import first_part
+
+
+def without_the_snapshot(method: Any) -> Callable[..., None]:
+    def planted(self: Any) -> None:
+        install, self._install_in_machine = self._install_in_machine, lambda _state: None
+        method(self)
+        self._install_in_machine = install
+
+    return planted
+
+
+def one_entry_less(method: Any) -> Callable[..., None]:
+    def planted(self: Any) -> None:
+        applied, self._log.applied = self._log.applied, max(self._log.applied - 1, 0)
+        method(self)
+        self._log.applied = applied
+
+    return planted
+
+
+def without_writes(method: Any) -> Callable[..., None]:
+    def planted(self: Any, state: Any) -> None:
+        method(self, state)
+        self._ops = {}
+
+    return planted
+
+
+def with_the_old_activation(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, *given: Any) -> Any:
+        last_ts = self._last_activation_ts
+        result = method(self, *given)
+        self._last_activation_ts = last_ts
+        return result
+
+    return planted
+
+
+def stamped_at_the_operation(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, tx: Any, request: Any, enlistment: Any, answer: Any) -> Any:
+        reply = method(self, tx, request, enlistment, answer)
+        op_ts = getattr(answer, "op_ts", None)
+        return reply if op_ts is None else replace(reply, token_ts=op_ts)
+
+    return planted
+
+
+PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
+    "leaves a snapshot out": (Group, "_restore", without_the_snapshot, "group"),
+    "restores one entry less": (Group, "_restore", one_entry_less, "group"),
+    "forgets the writes of a snapshot": (Partition, "install", without_writes, "partition"),
+    "forgets the last activation": (
+        Application,
+        "_compare_and_set",
+        with_the_old_activation,
+        "meta storage",
+    ),
+    "answers at the operation": (
+        Coordinator,
+        "_answered",
+        stamped_at_the_operation,
+        "coordinator",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, method, fault, part = PLANTED[name]
+    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
+    assert first_part(monkeypatch) == part
