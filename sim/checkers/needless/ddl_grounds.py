@@ -8,7 +8,7 @@ Not judged are DDL_REFUSED, since what a schema has no meaning for is the catalo
 statements that name several things: the history does not say which of them is meant.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation
@@ -104,8 +104,10 @@ def _is_there(statement: Statement, relations: Mapping[str, SchemaObject]) -> st
 def _is_free(statement: Statement, relations: Mapping[str, SchemaObject]) -> str | None:
     """The name that a statement gives, if it gives one and nothing bears it."""
     match statement:
-        case CreateTable(columns=columns) if len({one.name for one in columns}) < len(columns):
+        case CreateTable(columns=columns) if _repeats([one.name for one in columns]):
             return None  # a column's name is taken by another one of the statement
+        case CreateTable(key=key) if _repeats(key):
+            return None  # so it is in the key
         case CreateTable(name=name, constraints=()) | CreateView(name=name):
             return None if name in relations else f"nothing is called {name!r}"
         case AlterTable(name=name, actions=(AddColumn(column=column),)):
@@ -113,3 +115,7 @@ def _is_free(statement: Statement, relations: Mapping[str, SchemaObject]) -> str
             if isinstance(found, Table) and all(one.name != column.name for one in found.columns):
                 return f"table {name!r} has no column {column.name!r}"
     return None
+
+
+def _repeats(names: Sequence[str]) -> bool:
+    return len(set(names)) < len(names)

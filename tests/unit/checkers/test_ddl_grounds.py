@@ -71,6 +71,7 @@ def test_object_not_found_needs_a_missing_object(statement: Statement, found: in
         (CreateTable("u", (), ()), 1),
         (CreateTable("u", (V, W), ("v",)), 1),
         (CreateTable("u", (V, V), ("v",)), 0),
+        (CreateTable("u", (V,), ("v", "v")), 0),
         (CreateView("u", "SELECT * FROM t", ("t",)), 1),
         (alter(AddColumn(V)), 0),
         (alter(AddColumn(W)), 1),
