@@ -112,7 +112,8 @@ def _attempts(grounds: Grounds) -> Iterator[Anomaly]:
     """Implicit transactions that ended too early or too late [110.flow.8].
 
     Their coordinator tries them again, up to `ATTEMPTS` times, where the client could as well, and
-    only there. What has taken as long as a transaction may is not tried again.
+    only there. What has taken as long as a transaction may is not tried again: that is judged when
+    its operation ends, which may be after the abort, by a mark, and is before the client's answer.
     """
     case, limit_us = grounds.case, grounds.limit_us("tx_timeout_ms")
     begun = {event.tx: event for _, event in case.of(TxBegan) if event.implicit}
@@ -128,7 +129,7 @@ def _attempts(grounds: Grounds) -> Iterator[Anomaly]:
         if aborted is None or aborted.reason != failed.reason or number >= ATTEMPTS:
             continue
         reason = Reason[failed.reason]
-        in_time = not limit_us or aborted.at_us - first.at_us < limit_us
+        in_time = not limit_us or failed.at_us - first.at_us < limit_us
         if in_time and reason.retriable:
             yield Anomaly(
                 "not-tried-again",

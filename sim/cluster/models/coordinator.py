@@ -415,14 +415,26 @@ class CoordinatorModel:
             return
         read_ts = request.read_ts
         if tx.committed and fate is not Fate.UNKNOWN:
-            if not (tx.one_phase or tx.finish is None or fate is Fate.DECIDING):
-                self._wrong(f"{label} has committed, and its state is {fate}")
+            due = self._fate(tx, read_ts)
+            if due is not None and fate is not due:
+                self._wrong(f"{label} has committed, and its state at {read_ts} is {fate}")
         elif fate is Fate.ABORTED and (tx.finish and not tx.failed):
             self._wrong(f"{label} waits for its outcome, and its state is {fate}")
         elif fate is Fate.PENDING and read_ts is not None:
-            finish_ts = None if tx.finish is None else tx.finish.message.commit_ts
+            finish_ts = self._finish_ts(tx)
             if finish_ts is not None and finish_ts <= read_ts:
                 self._wrong(f"{label} commits at {finish_ts}, and its state at {read_ts} is {fate}")
             tx.pending_ts = max(tx.pending_ts, read_ts)
         elif fate is Fate.UNKNOWN and not (tx.aborted or tx.failed or tx.committed):
             self._wrong(f"{label} is open, and its state is {fate}")
+
+    def _fate(self, tx: Open, read_ts: Timestamp | None) -> Fate | None:
+        """What one that has committed is for a reader: pending if it had not by its timestamp."""
+        finish_ts = self._finish_ts(tx)
+        if tx.one_phase or finish_ts is None:
+            return None
+        return Fate.PENDING if read_ts is not None and finish_ts > read_ts else Fate.DECIDING
+
+    def _finish_ts(self, tx: Open) -> Timestamp | None:
+        """The commit_ts that was sent to the commit partition; None before that or of an abort."""
+        return None if tx.finish is None else tx.finish.message.commit_ts

@@ -137,8 +137,14 @@ class ModelledReplicas(ReplicaManager):
         return found
 
     async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:
+        local = self.at(request.place)
+        leads = local is not None and local.group.is_leader
+        needed: int = getattr(request.command, "catalog_version", 0)
+        due = leads and self.sync.catalog.version >= needed
         reply: PartitionSubmitted = await super()._on_submit(sender, request)
-        local = self.members.get(request.place)
+        was_taken = reply.done or reply.result is not None
+        if was_taken is not due:
+            self._divergence.found(f"{request!r} was taken: {was_taken}, and {due} is due")
         refused = isinstance(reply.result, Reason)
         is_applied = reply.done and local is not None and not refused
         if is_applied and local and not 0 < reply.stamp <= local.group.last_stamp:

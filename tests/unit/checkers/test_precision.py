@@ -168,6 +168,18 @@ def test_an_implicit_transaction_is_tried_ten_times(reason: str) -> None:
     assert tried(*[reason] * 11) == ["tried-too-often"]
 
 
+@pytest.mark.parametrize(("answered", "found"), [(109, ["not-tried-again"]), (110, [])])
+def test_an_attempt_that_ends_behind_the_time_limit_is_the_last(
+    answered: int, found: list[str]
+) -> None:
+    """Its operation ends behind its abort, if that was by a mark."""
+    story = Story(settings={"n1": {"tx_timeout_ms": 100}})
+    story.add(10, TxBegan, "w", "n1", ts(10), True)
+    story.abort("w", 50, "ROLLBACK_ONLY")
+    story.add(answered, Failed, "c", "w", "ROLLBACK_ONLY")
+    assert [kind for kind in kinds(story) if "tried" in kind] == found
+
+
 @pytest.mark.parametrize("reason", ["TABLE_NOT_FOUND", "BAD_ROW", "CHECK_VIOLATED"])
 def test_a_final_reason_allows_no_other_attempt(reason: str) -> None:
     assert tried(reason) == []
