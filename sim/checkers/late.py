@@ -16,8 +16,9 @@ from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Item, Version, Writes
 from ddlsim.checkers.edges import SchemaUse
-from ddlsim.history.events import ReadExecuted, WriteExecuted
+from ddlsim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
 
+JUDGED_BY: Final = (*AT_THE_PRIMARY, "read-only")
 NOT_LATE: Final = ""
 LATE: Final = "late"
 READ_NEWER: Final = ", newer version read"
@@ -27,7 +28,7 @@ JUDGED_IN_TIME: Final = ", judged in time"
 NOTHING_FOUND: Final = ", nothing found"
 """Behind those: none found a row or left one: reads, and deletes of what is not there."""
 WRONG_LOOK_UP: Final = ", by a wrong look-up"
-"""Behind `LATE`: each late one's node had found the version in force at the late timestamp."""
+"""Behind `LATE`: its node looked the version up when that was in force no more, and found it."""
 IN_FORCE_AGAIN: Final = "late, in force again"
 """Each operation was so at a timestamp at which the version that it used was in force."""
 
@@ -49,9 +50,11 @@ def lateness(
         return IN_FORCE_AGAIN
     how = JUDGED_IN_TIME
     since = step.activation_ts
-    by_time = [event for event, _ in doings if not _judged_in_time(tx, use, event, since)]
-    if by_time:
-        how = WRONG_LOOK_UP if all(_looked_up(tx, use, one) for one in by_time) else NOT_LATE
+    stamped_late = [_looks(tx, use, event) for event, _ in doings if event.op_ts >= since]
+    if any(not _found_it(looks, use) for looks in stamped_late):
+        how = NOT_LATE
+    elif not all(_judged_in_time(looks, since) for looks in stamped_late):
+        how = WRONG_LOOK_UP
     elif any(_reads_newer(event, use) for event, _ in doings):
         how = READ_NEWER
     if how is WRONG_LOOK_UP or any(is_row for _, is_row in doings):
@@ -59,26 +62,25 @@ def lateness(
     return LATE + how + NOTHING_FOUND
 
 
-def _judged_in_time(
-    tx: Transaction, use: SchemaUse, event: ReadExecuted | WriteExecuted, since: int
-) -> bool:
-    """Whether it is stamped in time, or all that its node looked up for it was in time."""
+def _looks(
+    tx: Transaction, use: SchemaUse, event: ReadExecuted | WriteExecuted
+) -> list[SchemaResolved]:
+    """What an operation was judged by where it was executed."""
     asked = (event.op, event.node, use.object_id)
-    looks = [
+    return [
         one
         for _, one in tx.resolved
-        if (one.op, one.node, one.object_id) == asked and one.purpose in AT_THE_PRIMARY
+        if (one.op, one.node, one.object_id) == asked and one.purpose in JUDGED_BY
     ]
-    in_time = all(one.ts < since and one.version == use.version for one in looks)
-    return event.op_ts < since or (bool(looks) and in_time)
 
 
-def _looked_up(tx: Transaction, use: SchemaUse, event: ReadExecuted | WriteExecuted) -> bool:
-    """Whether the version that was used is what its node found in force at the timestamp."""
-    asked = (event.op, event.node, event.op_ts, use.object_id, use.version)
-    return any(
-        (one.op, one.node, one.ts, one.object_id, one.version) == asked for _, one in tx.resolved
-    )
+def _found_it(looks: list[SchemaResolved], use: SchemaUse) -> bool:
+    """Whether all of them gave the version that was used."""
+    return bool(looks) and all(one.version == use.version for one in looks)
+
+
+def _judged_in_time(looks: list[SchemaResolved], since: int) -> bool:
+    return all(one.ts < since for one in looks)
 
 
 def _reads_newer(event: ReadExecuted | WriteExecuted, use: SchemaUse) -> bool:

@@ -71,7 +71,12 @@ def test_a_write_that_was_looked_up_in_time_and_stamped_later_was_judged_in_time
 
 @pytest.mark.parametrize(
     ("top", "looked_up", "late"),
-    [(30, 1, "late, by a wrong look-up"), (19, 1, "late, newer version read"), (30, 2, "late")],
+    [
+        (30, 1, "late, by a wrong look-up"),
+        (29, 1, "late, by a wrong look-up"),  # and its op_ts is taken behind that
+        (19, 1, "late, newer version read"),
+        (30, 2, "late"),
+    ],
 )
 def test_a_use_that_its_node_had_looked_up_so_is_late_by_a_wrong_look_up(
     top: int, looked_up: int, late: str
