@@ -16,7 +16,7 @@ from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Item, Version, Writes
 from ddlsim.checkers.edges import SchemaUse
-from ddlsim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
+from ddlsim.history.events import Enlisted, ReadExecuted, SchemaResolved, WriteExecuted
 
 JUDGED_BY: Final = (*AT_THE_PRIMARY, "read-only")
 NOT_LATE: Final = ""
@@ -37,6 +37,8 @@ def lateness(
     case: Case, writes: Writes, tx: Transaction, use: SchemaUse, step: SchemaVersion
 ) -> str:
     """By the timestamp of an operation, or by rows that others committed since then."""
+    if isinstance(use.event, Enlisted):
+        return _lateness_of_a_way(case, tx, use, step.activation_ts)
     found = list(_late_doings(writes, tx, use, step.activation_ts))
     if not found:
         return NOT_LATE
@@ -60,6 +62,20 @@ def lateness(
     if how is WRONG_LOOK_UP or any(is_row for _, is_row in doings):
         return LATE + how
     return LATE + how + NOTHING_FOUND
+
+
+def _lateness_of_a_way(case: Case, tx: Transaction, use: SchemaUse, since: int) -> str:
+    """That of a view or alias, which holds no rows: whether it was looked up wrongly."""
+    wrong = [
+        one
+        for _, one in tx.resolved
+        if one.object_id == use.object_id
+        and one.purpose in AT_THE_PRIMARY
+        and one.ts >= since
+        and one.version == use.version
+        and case.schemas.effective(one.object_id, one.ts) != case.schemas.version(*use[:2])
+    ]
+    return LATE + WRONG_LOOK_UP if wrong else NOT_LATE
 
 
 def _looks(

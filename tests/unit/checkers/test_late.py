@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from ddlsim.history.events import Enlisted, Invoked, Ok, UpdateLogged
 from ddlsim.model import ddl
-from tests.support.history import Story, add_column
+from ddlsim.model.schema import View
+from tests.support.history import Story, add_column, ts
 from tests.support.judging import cycles, found
 
+VIEW = 2
 FIRST, SECOND = add_column(2, "w"), add_column(3, "x")
 
 
@@ -90,6 +93,27 @@ def test_a_use_that_its_node_had_looked_up_so_is_late_by_a_wrong_look_up(
     story.read("T", t, "z", 30, "T2", op="get")
     story.commit("T", 40)
     assert f"rw-schema[newer-row, {late}]" in edges(story)
+
+
+@pytest.mark.parametrize(
+    ("top", "looked_up", "late"), [(25, 1, ", late, by a wrong look-up"), (19, 1, ""), (25, 2, "")]
+)
+def test_a_view_that_was_looked_up_wrongly_is_used_late(
+    top: int, looked_up: int, late: str
+) -> None:
+    story = Story()
+    t, view = story.table(), View(VIEW, "av", 1, "SELECT * FROM t", (1,))
+    made = ddl.ObjectChange(VIEW, "view", "av", 1, view, (ddl.ObjectCreated(),))
+    gone = ddl.ObjectChange(VIEW, "view", "av", 2, None, (ddl.ObjectDropped(),))
+    story.add(0, UpdateLogged, "n1", None, 2, 2, ts(0), ts(0), 0, (made,))
+    story.add(5, Invoked, "ddl", "d", None, "n1", "ddl", sql="DROP VIEW av")
+    story.add(5, UpdateLogged, "n1", "d", 3, 3, ts(5), ts(20), 0, (gone,))
+    story.add(24, Ok, "ddl", "d")
+    story.add(25, Enlisted, "T", "n1", VIEW, "av", ts(25), 1)
+    story.resolve("T", VIEW, top, looked_up, op="get", at=25)
+    story.read("T", t, "x", 25, None, op="get")
+    story.commit("T", 40)
+    assert f"rw-schema[110.view{late}]" in edges(story)
 
 
 def in_reverse(*, again_from: int) -> Story:
