@@ -27,7 +27,7 @@ WORDS = {
     "tune": ("tune", "--delays", "{delays}", *NO_DD),
     "plot": ("plot", "run_latency", "{history}", "--out", "{folder}/figure.svg"),
     "report": ("report", "{folder}/swept"),
-    "hunt": ("hunt", "--worlds", "1", "--jobs", "1", "--out", "{folder}/hunted"),
+    "hunt": ("hunt", "--seed", "3", "--worlds", "1", "--jobs", "1", "--out", "{folder}/hunted"),
     "shrink": ("shrink", "strategies/B3-T1", "--runs", "20"),
     "list": ("list", "clauses"),
     "new": ("new", "scenario", "mine"),
