@@ -20,6 +20,7 @@ Where one message follows another, their number is counted generously: bounds ar
 comes, and not for what comes late.
 """
 
+from functools import cached_property
 from typing import Final
 
 from ddlsim.checkers.assumptions import Clocks
@@ -92,7 +93,7 @@ class Calm:
         alone = case.of_cluster.get("voters", 1) == 1 and not self.replicated
         return alone or beat_us + 2 * self.slowest_us < self.smallest_us("election_timeout_ms")
 
-    @property
+    @cached_property
     def replicated(self) -> dict[str, dict[str, None]]:
         """The partitions with several replicas, and the nodes that hold these."""
         found: dict[str, dict[str, None]] = {}
