@@ -50,7 +50,7 @@ from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.units import Timestamp
 
-SEEDS = (1, 4, 3, 5, 2, 0, 7, 13)
+SEEDS = (1, 4, 13, 3, 5, 7, 0, 2)
 """Those first whose worlds take least: most faults are seen there."""
 EVENTS_MAX = 40_000
 """A run with a fault may have no end."""
