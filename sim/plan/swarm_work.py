@@ -14,11 +14,11 @@ TABLES: Final = {
     " h TIME, p TIMESTAMP(3), g DATE, y VARBINARY(8))",
 }
 CONSTRAINTS: Final = {
-    "a": "CONSTRAINT positive CHECK (v > 0), CONSTRAINT single UNIQUE (v)",
+    "a": "CONSTRAINT positive CHECK (v >= 1), CONSTRAINT single UNIQUE (v)",
     "b": "CONSTRAINT pair UNIQUE (v, s), CONSTRAINT apart UNIQUE (s),"
-    " CONSTRAINT either CHECK (v > 1 OR s < 'k5')",
+    " CONSTRAINT either CHECK (v >= 2 OR s <= 'k5')",
     "c": "CONSTRAINT some CHECK (v <> 1 AND v IS NOT NULL), CONSTRAINT numbered UNIQUE (n, v)",
-    "d": "CONSTRAINT exact UNIQUE (e), CONSTRAINT bound CHECK (e < 900.5 OR f = FALSE)",
+    "d": "CONSTRAINT exact UNIQUE (e), CONSTRAINT bound CHECK (e <= 99.99 OR f = FALSE)",
 }
 """The constraints that a table may have from the start."""
 CONSTRAINED: Final = 0.3

@@ -98,6 +98,8 @@ def _is_there(statement: Statement, relations: Mapping[str, SchemaObject]) -> st
                 return f"there is a table {name!r}"
             if isinstance(action, DropColumn | AlterColumn) and action.name in columns:
                 return f"table {name!r} has a column {action.name!r}"
+        case CreateTable(columns=specs, key=key, constraints=(), zone=None):
+            return "its key is of its columns" if {*key} <= {one.name for one in specs} else None
     return None
 
 

@@ -57,6 +57,8 @@ def alter(*actions: Any, name: str = "t") -> AlterTable:
         (alter(DropColumn("w")), 0),
         (alter(AlterColumn("v", nullable=False)), 1),
         (alter(DropColumn("v"), DropColumn("w")), 0),
+        (CreateTable("u", (V, W), ("v", "w")), 1),
+        (CreateTable("u", (V,), ("v", "w")), 0),
     ],
 )
 def test_object_not_found_needs_a_missing_object(statement: Statement, found: int) -> None:
