@@ -2,7 +2,8 @@
 
 A node is paused in the instant in which it owes something; a transaction that wrote nothing has
 committed by its coordinator, and had ended as an abort in a partition; a lease ends in the instant
-in which an operation has its locks; an implicit read in the past is answered in a later attempt.
+in which an operation has its locks; an implicit read in the past is answered in a later attempt; a
+design whose commit does not wait for its operations lets one of them write below what was read.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.parts import modelled
 from ddlsim.cluster.run import run
-from ddlsim.history.events import LockWaited, TxAborted
+from ddlsim.history.events import LockWaited, ReadExecuted, TxAborted, TxCommitted, WriteExecuted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.plan.plan import plan
@@ -154,6 +155,62 @@ ddl = "ALTER TABLE t ADD COLUMN w INT"
 """A read at n3 is refused with SCHEMA_CHANGED, and tried again at another replica."""
 
 
+UNDER_WAY = """
+[strategy]
+name = "iep_literal"
+[cluster]
+nodes = 2
+[network]
+latency_ms = 5
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[leader]]
+group = "t/0"
+node = "n2"
+[[step]]
+id = "w0"
+client = "c0"
+tx = "T0"
+node = "n1"
+at_ms = 100
+do = ["put", "t", 9]
+[[step]]
+id = "w1"
+client = "c1"
+tx = "T1"
+node = "n1"
+at_ms = 130
+do = ["put", "t", 2]
+[[step]]
+id = "w2"
+client = "c1"
+tx = "T1"
+at_ms = 160
+do = ["put", "t", 1]
+[[step]]
+id = "e1"
+client = "c1"
+tx = "T1"
+at_ms = 160
+do = "commit"
+[[step]]
+id = "r"
+client = "c2"
+node = "n2"
+at_ms = 152
+read_only = true
+as_of_ms = 10
+do = ["scan", "t"]
+[[step]]
+id = "e0"
+client = "c0"
+tx = "T0"
+at_ms = 300
+do = "commit"
+"""
+"""T1 commits at 160, and its write at 165 is of then; a scan of 162 waits for T0's outcome."""
+
+
 def reads(count: int) -> str:
     return "".join(
         f'[[step]]\nid = "r{number}"\nclient = "c{number}"\nnode = "n1"\nat_ms = 200\n'
@@ -175,6 +232,15 @@ def test_what_wrote_nothing_may_have_ended_as_an_abort_where_its_commit_is_confi
 def test_an_implicit_read_is_not_answered_by_what_refused_an_earlier_attempt() -> None:
     history = compared(LATE_CATALOG + reads(6))
     assert "SCHEMA_CHANGED" in {one.reason for one in history.of(TxAborted)}
+    assert differences(history) == []
+
+
+def test_a_scan_of_the_past_is_not_compared_with_a_write_under_way_at_its_commit() -> None:
+    history = compared(UNDER_WAY)
+    [late] = [one for one in history.of(WriteExecuted) if one.op == "w2"]
+    [scan] = history.of(ReadExecuted)
+    [commit_ts] = [one.commit_ts for one in history.of(TxCommitted) if one.tx == "T1"]
+    assert commit_ts < scan.op_ts < late.op_ts
     assert differences(history) == []
 
 
