@@ -113,15 +113,18 @@ class _Requests:
             return clients_us
         if asked.kind == "commit":
             return clients_us + commit_us(calm)
-        return clients_us + self._data_us(operation, txs)
+        data_us = self._data_us(operation, txs)
+        return None if data_us is None else clients_us + data_us
 
-    def _data_us(self, operation: Operation, txs: list[Transaction]) -> int:
+    def _data_us(self, operation: Operation, txs: list[Transaction]) -> int | None:
         """A data operation: five times another schema, then its steps, its locks, its commit."""
         calm, asked = self._calm, operation.invoked
         implicit = asked is not None and asked.tx is None
         refreshed_us = 5 * (2 * calm.slowest_us + calm.completeness_us)
         once_us = data_us(calm) + (commit_us(calm) if implicit else 0)
         if any(tx.read_ts is not None for tx in txs):
+            if calm.smallest_us("read_resend_ms") < 2 * calm.slowest_us + TICKS_US:
+                return None  # each replica may answer when another one was asked already
             return refreshed_us + once_us + past_us(calm)
         if self._is_contended(operation, txs):
             held_us = calm.largest_us("tx_timeout_ms") + commit_us(calm)

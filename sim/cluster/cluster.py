@@ -63,6 +63,7 @@ class Cluster:
         self._settings = {node.name: Settings(**node.settings) for node in plan.nodes}
         self._strategy = strategy
         self._models = Models(recorder.record, self.loop)
+        self._models.hosts = self.hosts
         # A mutant that replaces a part is known by what follows from it.
         self._modelled = recorder.recording and plan.models and plan.mutant is None
         self._parts = modelled(self._models) if self._modelled else parts

@@ -13,6 +13,7 @@ settings change, nothing is judged, and where a node dies, no look-up: what they
 known.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
@@ -20,10 +21,20 @@ from typing import Final
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import DdlDecided, Failed, Ok, SafeTimeAdvanced, SchemaResolved, TxBegan
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Ok,
+    ReadTimeChosen,
+    SafeTimeAdvanced,
+    SchemaResolved,
+    TxBegan,
+)
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, SettingChanged
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, plus_ms, round_up, show
 
+ATTEMPT: Final = re.compile(r"r\d+\Z")
+"""What follows on the name of an implicit transaction that is tried again."""
 PAUSE: Final = "pause"
 """The fault that stops a node for a while."""
 TICK_US: Final = 2 * US_PER_MS
@@ -149,12 +160,14 @@ def _pauses(case: Case) -> dict[str, list[tuple[int, int]]]:
 
 
 def _past(case: Case) -> Iterator[Anomaly]:
+    chosen = {event.op: None for _, event in case.of(ReadTimeChosen)}
     for _, began in case.of(TxBegan):
         skew_ms = _setting(case, began.node, "max_clock_skew_ms")
         idle_ms = _setting(case, began.node, "partition_idle_ms")
         if began.read_ts is None or skew_ms is None or idle_ms is None:
             continue
-        if case.transactions[began.tx].chosen:
+        attempt_of = ATTEMPT.sub("", began.tx)  # an implicit one that did nothing has no other op
+        if case.transactions[began.tx].chosen or attempt_of in chosen:
             continue
         due_ts = plus_ms(Timestamp(began.begin_ts), -(idle_ms + skew_ms))
         if began.read_ts < due_ts:

@@ -6,11 +6,12 @@ result that the call must have. Behind the first difference the two have differe
 is compared until then. A run without differences has no event of this and is as without models.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ddlsim.cluster.models.disk import Disk
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
+from ddlsim.kernel.host import Host
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.raft.log import RaftLog
 
@@ -18,11 +19,11 @@ from ddlsim.protocol.raft.log import RaftLog
 class Divergence:
     """The differences of one part of a node from its model; `is_known` once there was one."""
 
-    __slots__ = ("_models", "_node", "is_known", "part")
+    __slots__ = ("_models", "is_known", "node", "part")
 
     def __init__(self, models: "Models", node: str, part: str) -> None:
         self._models = models
-        self._node = node
+        self.node = node
         self.part = part
         self.is_known = False
 
@@ -31,7 +32,12 @@ class Divergence:
         if not self.is_known:
             self.is_known = True
             models = self._models
-            models.record(PartDiverged(models.loop.now_us, self._node, self.part, what))
+            models.record(PartDiverged(models.loop.now_us, self.node, self.part, what))
+
+    def is_resumed(self, node: str) -> bool:
+        """Whether a pause of a node ends in this instant: what it held back is done in it."""
+        host = self._models.hosts.get(node)
+        return host is not None and host.incarnation.resumed_us == self._models.loop.now_us
 
     def compare(self, what: str, got: object, expected: object) -> None:
         """Record a difference if these are not equal."""
@@ -45,12 +51,13 @@ class Models:
     `at_end` compare whole states, when the run has ended; `disks` are the models of the disks of
     members, by log; `wrote` are the transactions that have left an intent at some replica;
     `values` have the name under which an entry of a unique index is locked, by the version of its
-    table.
+    table; `hosts` are the machines of the nodes.
     """
 
     def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
         self.record = record
         self.loop = loop
+        self.hosts: Mapping[str, Host] = {}
         self.starting = ""
         self.at_end: list[Callable[[], None]] = []
         self.disks: dict[RaftLog, Disk] = {}

@@ -158,6 +158,8 @@ class ModelledParticipant(Participant):
         def compare() -> None:
             if tx not in local.machine.uncleaned and not local.is_alone:
                 return
+            if slow or self.node.disk_delay_us:  # those here come first, and take their time
+                return
             sent = self.begun_cleaning.get(tx, {})
             for other in elsewhere:
                 if other not in sent:
@@ -167,7 +169,7 @@ class ModelledParticipant(Participant):
                     self._wrong(f"{tx.label} has ended, and {replica.place} here has not ended it")
 
         holders = {other: self.leases.of(other) for other in others}
-        me, members = self.node.name, self.replicas.members
+        me, members, slow = self.node.name, self.replicas.members, self.node.disk_delay_us > 0
         elsewhere = [one for one, lease in holders.items() if lease and lease.holder != me]
         here = [members[one] for one in others if one not in elsewhere and one in members]
         if others and all(replica.is_alone for replica in here):  # else those here come first

@@ -128,6 +128,8 @@ class ModelledRules:
         """The safe time at the end is enough, and neither the one at the begin nor any between."""
         if sync.safe_time < needed_ts:
             self._wrong(rule, f"ended at safe time {sync.safe_time}, which {needed_ts} is beyond")
+        if self._divergence.is_resumed(sync.node.name):
+            return
         if sync.node.watch.now_us > began_us and max(safe_ts, sync.before_ts) >= needed_ts:
             self._wrong(rule, f"waited beyond safe time {needed_ts}")
 

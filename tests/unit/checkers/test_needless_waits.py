@@ -6,7 +6,15 @@ import pytest
 
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import DdlDecided, Invoked, Ok, SafeTimeAdvanced, TxBegan, UpdateLogged
+from ddlsim.history.events import (
+    DdlDecided,
+    Invoked,
+    Ok,
+    ReadTimeChosen,
+    SafeTimeAdvanced,
+    TxBegan,
+    UpdateLogged,
+)
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, SettingChanged
 from ddlsim.units import US_PER_MS
 from tests.support.history import Story, add_column, ts
@@ -142,6 +150,15 @@ def test_a_reader_of_the_past_goes_no_further_than_replicas_need(
     story = world()
     story.add(200, TxBegan, "R", "n1", ts(200), implicit=False, read_ts=ts(read_at))
     assert kinds(story) == found
+
+
+@pytest.mark.parametrize("name", ["R", "Rr2", "S"])
+def test_a_reader_of_the_past_goes_as_far_as_its_client_chose(name: str) -> None:
+    """Also an attempt of an operation that no replica has answered."""
+    story = world()
+    story.add(199, ReadTimeChosen, "c", "R", ts(100))
+    story.add(200, TxBegan, name, "n1", ts(200), implicit=True, read_ts=ts(100))
+    assert kinds(story) == (["reads-too-far-back"] if name == "S" else [])
 
 
 def test_when_a_clock_has_shown_a_millisecond() -> None:

@@ -110,6 +110,20 @@ def test_a_request_is_answered_within_what_its_steps_take(kind: str, bound: int)
     assert asked(kind, bound + 1, cluster={"calm": 0}) == []
 
 
+@pytest.mark.parametrize(("resend_ms", "found"), [(5, ["never-answered"]), (4, [])])
+def test_a_read_of_the_past_is_due_where_an_answer_comes_before_the_next_replica_is_asked(
+    resend_ms: int, found: list[str]
+) -> None:
+    """There and back, and whole milliseconds."""
+    assert 2 * 1 + 3 == 5
+    story = quiet(9000, read_resend_ms=resend_ms)
+    story.add(10, TxBegan, "T", "n1", ts(10), False, ts(5))
+    story.add(10, Invoked, "c", "T.op", "T", "n1", "get", table="t", key=1)
+    story.add(8000, Unknown, "c", "T.op", "NODE_UNREACHABLE")
+    story.abort("T", 8010)
+    assert kinds(story) == found
+
+
 def test_an_operation_may_wait_for_the_locks_of_another_transaction() -> None:
     bound = CLIENT + REFRESHED + DATA + 300 + COMMIT
     assert asked("put", bound, contended=True) == []

@@ -14,6 +14,7 @@ import pytest
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.parts import modelled
+from ddlsim.cluster.models.waits import Waits
 from ddlsim.cluster.run import run
 from ddlsim.history.events import LockWaited, ReadExecuted, TxAborted, TxCommitted, WriteExecuted
 from ddlsim.history.history import History
@@ -54,6 +55,27 @@ def test_what_a_node_owes_is_due_once_a_pause_that_cut_the_instant_is_over(pause
     small.listen(small.b)
     loop.run(until_us=20 * MS)
     assert seen == [(11 if paused else 10) * MS]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_wait_that_a_pause_cut_off_from_what_it_waits_for_ends_with_the_pause(
+    paused: bool,
+) -> None:
+    """The value is there, and the node is paused in that instant, until it grows again."""
+    small = Small()
+    host, loop = small.a, small.loop
+    recorded: list[PartDiverged] = []
+    models = Models(recorded.append, loop)
+    models.hosts = {"a": host}
+    waits = Waits(models.divergence("safe time", "a"), loop, "safe time")
+    waits.begin(5)
+    waits.reached(5)
+    if paused:
+        host.pause()
+        loop.call_at(10 * MS, host.resume)
+    loop.call_at(10 * MS, waits.reached, 6)
+    loop.run(until_us=20 * MS)
+    assert len(recorded) == (not paused)
 
 
 def test_locks_that_the_end_of_a_lease_has_taken_are_not_missed() -> None:
