@@ -153,7 +153,7 @@ def test(args: list[str]) -> int:
         more += ["-s"]  # shows the figures, one process after the other
     elif all(a.startswith("-") for a in more) and ONE_PROCESS.isdisjoint(more):
         # more workers than cores: much of what tests of processes and of Spark take is waiting
-        workers = str((os.cpu_count() or 1) + 2)
+        workers = str((os.cpu_count() or 1) + 3)
         more += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
     return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
 
