@@ -19,11 +19,11 @@ from ddlsim.protocol.raft.log import RaftLog
 class Divergence:
     """The differences of one part of a node from its model; `is_known` once there was one."""
 
-    __slots__ = ("_models", "is_known", "node", "part")
+    __slots__ = ("_models", "_node", "is_known", "part")
 
     def __init__(self, models: "Models", node: str, part: str) -> None:
         self._models = models
-        self.node = node
+        self._node = node
         self.part = part
         self.is_known = False
 
@@ -32,11 +32,11 @@ class Divergence:
         if not self.is_known:
             self.is_known = True
             models = self._models
-            models.record(PartDiverged(models.loop.now_us, self.node, self.part, what))
+            models.record(PartDiverged(models.loop.now_us, self._node, self.part, what))
 
-    def is_resumed(self, node: str) -> bool:
-        """Whether a pause of a node ends in this instant: what it held back is done in it."""
-        host = self._models.hosts.get(node)
+    def is_resumed(self, node: str | None = None) -> bool:
+        """Whether a pause of this part's node, or another, ends now: what it held back is done."""
+        host = self._models.hosts.get(node or self._node)
         return host is not None and host.incarnation.resumed_us == self._models.loop.now_us
 
     def compare(self, what: str, got: object, expected: object) -> None:

@@ -41,7 +41,7 @@ class Waits:
         for wait in self._open:
             if wait.due_us is None:
                 wait.due_us = now_us if wait.goal <= value else None
-            elif wait.due_us < now_us and not self._divergence.is_resumed(self._divergence.node):
+            elif wait.due_us < now_us and not self._divergence.is_resumed():
                 self._divergence.found(
                     f"{self._what} {wait.goal} was reached at {wait.due_us} us, and a wait for it "
                     f"goes on at {now_us} us"
