@@ -19,6 +19,7 @@ from ddlsim.checkers.edges import SchemaUse
 from ddlsim.history.events import Enlisted, ReadExecuted, SchemaResolved, WriteExecuted
 
 JUDGED_BY: Final = (*AT_THE_PRIMARY, "read-only")
+BY_NAME: Final = ("enlist",)
 NOT_LATE: Final = ""
 LATE: Final = "late"
 READ_NEWER: Final = ", newer version read"
@@ -65,12 +66,16 @@ def lateness(
 
 
 def _lateness_of_a_way(case: Case, tx: Transaction, use: SchemaUse, since: int) -> str:
-    """That of a view or alias, which holds no rows: whether it was looked up wrongly."""
+    """That of a view or alias, which holds no rows: whether it was looked up wrongly.
+
+    In the past it is looked up once, where its name is resolved.
+    """
+    judged_by = AT_THE_PRIMARY if tx.read_ts is None else BY_NAME
     wrong = [
         one
         for _, one in tx.resolved
         if one.object_id == use.object_id
-        and one.purpose in AT_THE_PRIMARY
+        and one.purpose in judged_by
         and one.ts >= since
         and one.version == use.version
         and case.schemas.effective(one.object_id, one.ts) != case.schemas.version(*use[:2])

@@ -213,6 +213,19 @@ def test_f25_explains_rows_of_operations_under_way_at_their_commit_alone() -> No
     assert explained_by("I3", read, known) is None
 
 
+def test_f25_explains_what_real_time_says_of_an_operation_under_way_and_of_no_other() -> None:
+    known = [one for one in findings.known() if one.id == "F-25"]
+    way, back = ("T", "wr-row"), ("T", "rt")
+    for tag, found in (("[under way at commit]", "F-25"), ("", None)):
+        late = ("T", f"ww-row{tag}")
+        for ahead in ((late,), (way, late), (late, way), (way, late, way)):
+            nothing = [None] * len(ahead)
+            anomaly = replace(cycle(*ahead, back), back_ms=(*nothing, 7))
+            assert explained_by("I3", anomaly, known) == found
+            another = replace(cycle(*ahead, way, back), back_ms=(*nothing, 7, 7))
+            assert explained_by("I3", another, known) is None
+
+
 def design(**rules: str) -> DesignHeader:
     return DesignHeader("iep", "", "", "ignite", (), rules=rules)
 

@@ -95,12 +95,11 @@ def test_a_use_that_its_node_had_looked_up_so_is_late_by_a_wrong_look_up(
     assert f"rw-schema[newer-row, {late}]" in edges(story)
 
 
-@pytest.mark.parametrize(
-    ("top", "looked_up", "late"), [(25, 1, ", late, by a wrong look-up"), (19, 1, ""), (25, 2, "")]
-)
-def test_a_view_that_was_looked_up_wrongly_is_used_late(
-    top: int, looked_up: int, late: str
-) -> None:
+WRONG_LOOK_UP = ", late, by a wrong look-up"
+
+
+def uses_a_view(*, read_at: int | None = None) -> tuple[Story, int]:
+    """A view that is dropped from 20 on, answered at 24, and used by T after that."""
     story = Story()
     t, view = story.table(), View(VIEW, "av", 1, "SELECT * FROM t", (1,))
     made = ddl.ObjectChange(VIEW, "view", "av", 1, view, (ddl.ObjectCreated(),))
@@ -109,11 +108,53 @@ def test_a_view_that_was_looked_up_wrongly_is_used_late(
     story.add(5, Invoked, "ddl", "d", None, "n1", "ddl", sql="DROP VIEW av")
     story.add(5, UpdateLogged, "n1", "d", 3, 3, ts(5), ts(20), 0, (gone,))
     story.add(24, Ok, "ddl", "d")
-    story.add(25, Enlisted, "T", "n1", VIEW, "av", ts(25), 1)
-    story.resolve("T", VIEW, top, looked_up, op="get", at=25)
-    story.read("T", t, "x", 25, None, op="get")
+    if read_at is not None:
+        story.write("T2", t, "x", 25)
+        story.commit("T2", 26)
+        story.begin("T", 28, read_at=read_at)
+    story.add(29, Enlisted, "T", "n1", VIEW, "av", ts(29), 1)
+    return story, t
+
+
+@pytest.mark.parametrize(
+    ("top", "looked_up", "late"), [(25, 1, WRONG_LOOK_UP), (19, 1, ""), (25, 2, "")]
+)
+def test_a_view_that_was_looked_up_wrongly_is_used_late(
+    top: int, looked_up: int, late: str
+) -> None:
+    story, t = uses_a_view()
+    story.resolve("T", VIEW, top, looked_up, op="get", at=29)
+    story.read("T", t, "x", 29, None, op="get")
     story.commit("T", 40)
     assert f"rw-schema[110.view{late}]" in edges(story)
+
+
+@pytest.mark.parametrize(
+    ("purpose", "top", "looked_up", "late"),
+    [
+        ("enlist", 27, 1, WRONG_LOOK_UP),
+        ("enlist", 19, 1, ""),
+        ("enlist", 27, 2, ""),
+        ("commit", 27, 1, ""),
+    ],
+)
+def test_in_the_past_a_view_is_looked_up_by_its_name(
+    purpose: str, top: int, looked_up: int, late: str
+) -> None:
+    """A reader that saw what was written after the view was dropped has used it."""
+    story, t = uses_a_view(read_at=27)
+    story.resolve("T", VIEW, top, looked_up, op="get", at=29, purpose=purpose)
+    story.read("T", t, "x", 29, "T2", op="get")
+    story.commit("T", 40)
+    assert f"rw-schema[110.view{late}]" in edges(story)
+
+
+def test_in_the_present_the_primary_decides_and_not_where_the_name_was_looked_up() -> None:
+    story, t = uses_a_view()
+    story.resolve("T", VIEW, 27, 1, op="get", at=29, purpose="enlist")
+    story.read("T", t, "x", 29, None, op="get")
+    story.commit("T", 40)
+    assert "rw-schema[110.view]" in edges(story)
 
 
 def in_reverse(*, again_from: int) -> Story:
