@@ -167,7 +167,7 @@ class Settings:
         int,
         Setting(
             "pause before a request is retried that met no leader or primary, or a node that "
-            "is not it",
+            "is not it or has crashed",
             rule=_share("resend_ms", 4, "a quarter of"),
         ),
     ]

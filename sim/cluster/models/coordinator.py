@@ -8,7 +8,7 @@ From protocol.md, sections 3 and 4, by messages alone:
 * A commit is sent to the first partition that it used. It names all of them, and every version;
   every operation was answered without a refusal before, every write replicated, commit_ts is above
   each op_ts [110.x.2], not below what the clock showed when the client asked for the commit, and
-  below the end of each lease. It is sent again as it was, ever later.
+  below the end of each lease. It is sent again as it was, ever later, and not without a rest.
 * A state that is requested agrees with what the transaction does before and after.
 """
 
@@ -380,8 +380,8 @@ class CoordinatorModel:
             self._wrong(f"{label} is sent again with another commit_ts")
         if (old.participants, old.tables) != (new.participants, new.tables):
             self._wrong(f"{label} is sent again with other participants or versions")
-        if sent.at_us == before.at_us:
-            self._wrong(f"the outcome of {label} is sent twice at once")
+        if sent.at_us - before.at_us < min(before.wait_us, self._settings.retry_us):
+            self._wrong(f"the outcome of {label} is sent again without a rest")
         longest_us = max(self._settings.operation_timeout_us, self._settings.resend_us)
         if sent.wait_us != min(2 * before.wait_us, longest_us):
             self._wrong(f"the outcome of {label} waits {sent.wait_us} us behind {before.wait_us}")

@@ -2,7 +2,7 @@
 
 A command is sent to the leader that its node knows, or that the last answer named, or else to one
 voter after the other; each time the answer may take twice as long, up to the time limit of an
-operation, and a node that refused is not sent the command again without a rest. The leader answers
+operation, and no node is sent the command again without a rest. The leader answers
 with what the command has come to in the log, and another node with the leader that it follows. The
 DD of an update in the log is the one that the design makes of the statement's own [98.x.4].
 """
@@ -28,12 +28,13 @@ GroupOf = Callable[[PartitionId], Group]
 
 
 class Submission:
-    """A command that is submitted: how often, to which node last, and when."""
+    """A command that is submitted: how often, to which node last, when, and how long for."""
 
     def __init__(self) -> None:
         self.tries = 0
         self.to = ""
         self.at_us = 0
+        self.wait_us = 0
         self.reply: Any = None
 
     @property
@@ -51,16 +52,16 @@ class Submissions(Ports):
         self._divergence = divergence
         self._submissions: dict[object, Submission] = {}
 
-    def compare(self, key: object, to: str, expected: str) -> Submission:
+    def compare(self, key: object, to: str, expected: str, wait_us: int) -> Submission:
         """Compare where the command of a key is sent, and when; returns what is known of it."""
         one = self._submissions.setdefault(key, Submission())
         if to != expected:
             self._divergence.compare(f"where it submits {key!r}", to, expected)
         now_us = self.node.watch.now_us
-        refused = one.tries and not isinstance(one.answer, NoReplyType)
-        if refused and to == one.to and now_us - one.at_us < self.node.settings.retry_us:
+        rest_us = min(one.wait_us, self.node.settings.retry_us)
+        if one.tries and to == one.to and now_us - one.at_us < rest_us:
             self._divergence.found(f"it submits {key!r} to {to} again without a rest")
-        one.tries, one.to, one.at_us = one.tries + 1, to, now_us
+        one.tries, one.to, one.at_us, one.wait_us = one.tries + 1, to, now_us, wait_us
         return one
 
     def compare_patience(self, wait_us: int, tries: int, most: int) -> None:
@@ -91,7 +92,7 @@ class ToMetaStorage(Submissions):
         key = payload.update.command_id
         known = self.known(key)
         self.compare_patience(timeout_us, known.tries, known.tries)
-        self.compare(key, to, self._next(known)).reply = reply
+        self.compare(key, to, self._next(known), timeout_us).reply = reply
         return reply
 
     def _next(self, one: Submission) -> str:
@@ -115,7 +116,7 @@ class ToPartitions(Submissions):
         if to == self.node.name or group.is_leader:
             self._divergence.found(f"it submits {payload!r} to {to} and leads the group")
         self.compare_patience(timeout_us, self.known(key).tries + 1, MOST_DOUBLED)
-        self.compare(key, to, group.leader or to).reply = reply
+        self.compare(key, to, group.leader or to, timeout_us).reply = reply
         return reply
 
 

@@ -248,9 +248,10 @@ class ReplicaManager:
             if to == node.name:  # not yet, or no longer
                 continue
             request = PartitionSubmit(node.clock.now(), local.place, command, number)
-            reply = await node.request(to, request, resend_delay(node.settings, asked))
-            if isinstance(reply, NoReplyType):  # that has taken long enough
-                doubtful, refused = True, False
+            began, wait_us = node.watch.now_us, resend_delay(node.settings, asked)
+            reply = await node.request(to, request, wait_us)
+            if isinstance(reply, NoReplyType):
+                doubtful, refused = True, node.watch.now_us - began < wait_us
                 continue
             attempt = await self._result(local, reply)
 

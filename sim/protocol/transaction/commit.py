@@ -124,6 +124,7 @@ class TransactionCompletion:
             request = Finish(
                 node.clock.now(), tx.id, commit_ts, place, participants, tables, validate
             )
+            began = node.watch.now_us
             wait_us = resend_delay(node.settings, tries)
             reply = await node.request(self._holder(place), request, wait_us)
             if isinstance(reply, Finished):
@@ -132,6 +133,7 @@ class TransactionCompletion:
             tries += 1
             if isinstance(reply, NotPrimary):
                 node.clock.update(reply.sent_ts)
+            if node.watch.now_us - began < wait_us:  # refused, not lost
                 await node.sleep(node.settings.retry_us)
         node.clock.update(reply.sent_ts)
         if reply.commit_ts is None:
