@@ -173,11 +173,11 @@ def _order(value: Value, constant: Value) -> int | None:
 
 
 def _number(value: Value) -> Decimal | None:
-    """A number, or a decimal's text, as a number."""
+    """A number, or a decimal's text, as a number; a literal 99.99 is exactly that, as in SQL."""
     if value is None or isinstance(value, bool):
         return None
     try:
-        number = Decimal(value)
+        number = Decimal(str(value))
     except InvalidOperation:
         return None
     return None if number.is_nan() else number

@@ -104,6 +104,9 @@ def test_a_condition_that_is_unknown_is_kept() -> None:
     ("column", "condition", "kept", "broken"),
     [
         ("v DECIMAL(5, 2)", "v >= 10", "10.00", "9.99"),
+        ("v DECIMAL(5, 2)", "v <= 99.99", "99.99", "100.00"),
+        ("v DECIMAL(5, 2)", "v = 0.3", "0.30", "0.31"),
+        ("v DOUBLE", "v <= 0.1", 0.1, 0.2),
         ("v VARCHAR(5)", "v > 'b'", "ba", "b"),
         ("v BOOLEAN", "v = TRUE", True, False),
         ("v DOUBLE", "v < 1", 0.5, 1.5),
