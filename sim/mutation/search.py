@@ -30,6 +30,8 @@ from ddlsim.verify.campaign import BAD_INPUT
 
 TOO_MANY: Final = re.compile(r"\w+: more than \d+ events")
 """The text of the error of a run with too many events."""
+LENGTH: Final = 100
+"""How much is kept of why a world cannot be read."""
 
 
 class EndlessError(BaseException):
@@ -71,7 +73,8 @@ class Search:
     def conviction(self, world: World) -> Conviction | bool:
         """Run and judge a world: its conviction; or whether it ran as without a mutant.
 
-        A world that cannot be read is not convicted; one that ran as before is not judged again.
+        One that ran as before is not judged again. A world that cannot be read is not convicted,
+        unless it ran without a mutant: then its first schema is refused.
         """
         design, seed = world.design, world.seed
         try:
@@ -81,8 +84,8 @@ class Search:
                     return True
                 strict = design in STRICT
                 verdict = judge(history, strict=strict, findings=self._findings)
-        except BAD_INPUT:
-            return False
+        except BAD_INPUT as error:
+            return world.run != "" and _unread(design, seed, error)
         except EndlessError:
             return Conviction(design, seed, "endless", "too much CPU time", "")
         except Exception as error:
@@ -120,6 +123,10 @@ def conviction_of(design: str, seed: int, verdict: Verdict) -> Conviction | None
     if verdict.outcome is Outcome.STUCK:
         return Conviction(design, seed, "stuck", "stuck", verdict.stuck[0].waits_for)
     return None
+
+
+def _unread(design: str, seed: int, error: Exception) -> Conviction:
+    return Conviction(design, seed, "crash", "the world cannot be read", f"{error}"[:LENGTH])
 
 
 def _crash(design: str, seed: int, error: Exception) -> Conviction:

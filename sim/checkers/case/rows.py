@@ -10,7 +10,7 @@ from collections.abc import Container
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from ddlsim.checkers.spec.types import precision
+from ddlsim.checkers.spec.types import precision, read
 from ddlsim.history.event import Cells
 from ddlsim.model.schema import (
     DEFAULT_DECIMAL_PRECISION,
@@ -122,7 +122,8 @@ def is_value_of(value: Value, type_: ColumnType) -> bool:
         bound = 1 << (INTEGER_BITS[type_.name] - 1)
         return isinstance(value, int) and -bound <= value < bound
     if type_.name in FLOAT_TYPES:
-        return not isinstance(value, str)
+        datum = read(value, type_)
+        return datum is not None and datum.kind == "real"
     if type_.name == "DECIMAL":
         return _is_decimal(_decimal(str(value)), type_)
     if not isinstance(value, str):

@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from math import isfinite
 from typing import Final, NamedTuple
 
 from ddlsim.model.schema import (
@@ -253,7 +254,13 @@ def _meant(value: Value, type_: ColumnType) -> Datum:
 def _real(value: Value, *, single: bool) -> Datum:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Datum("unreadable", str(value))
-    return Datum("real", _single(value) if single else float(value))
+    try:
+        number = float(value)
+    except OverflowError:
+        return Datum("unreadable", str(value))
+    if not isfinite(number):
+        return Datum("unreadable", str(value))
+    return Datum("real", _single(number) if single else number)
 
 
 def _decimal(text: str, scale: int) -> Datum:

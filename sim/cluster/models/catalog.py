@@ -48,6 +48,7 @@ class ModelledCatalog(Catalog):
         compare, latest, expected = self._divergence.compare, self.latest(), self._folded()
         newest = self._log[-1][0]
         compare("the newest version", (self.version, latest.version), (newest, newest))
+        compare("Tu of the newest version", latest.activation_ts, self._log[-1][1])
         objects = tuple(expected[one] for one in sorted(expected))
         compare(f"version {newest}", latest.objects(), objects)
         ids: list[int] = [0]

@@ -7,20 +7,35 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import permutations
 from typing import Any, Final
 
-from ddlsim.checkers.spec.spec import judged_step
-from ddlsim.model.ddl import IndexCreated, IndexDropped, ObjectChange, ObjectRenamed
+from msgspec.structs import replace
+
+from ddlsim.checkers.spec.spec import judged, judged_step
+from ddlsim.model.ddl import (
+    ColumnAdded,
+    ColumnAltered,
+    ColumnDropped,
+    ColumnRenamed,
+    IndexCreated,
+    IndexDropped,
+    ObjectChange,
+    ObjectRenamed,
+)
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import (
     DEFAULT_DECIMAL_PRECISION,
     DEFAULT_LENGTH,
     FLOAT_TYPES,
     INTEGER_TYPES,
+    Column,
     ColumnType,
+    SchemaObject,
+    Table,
 )
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import LOGICAL_BITS
 
 Rule = Callable[..., Any]
+OF_COLUMNS: Final = (ColumnAdded, ColumnAltered, ColumnDropped, ColumnRenamed)
 
 
 def later(ts: int, by_ms: int) -> int:
@@ -66,6 +81,34 @@ def widens_as_shipped(before: ColumnType, after: ColumnType) -> bool:
         sizes = [DEFAULT_LENGTH if one.length is None else one.length for one in (before, after)]
         return sizes[0] <= sizes[1]
     return before == after
+
+
+def may_cross_as_shipped(step: ObjectChange, before: SchemaObject | None) -> bool:
+    """Whether the shipped code lets a transaction cross a step (Apache Ignite 3).
+
+    It compares the columns of a table before and after the statement by name: none is gone, each
+    has its type or one that it widens to, and the rest as IEP-110 has it.
+    """
+    after = step.definition
+    if not isinstance(before, Table) or not isinstance(after, Table):
+        return judged_step(step.changes, step.kind).compatible
+    others = [change for change in step.changes if not isinstance(change, OF_COLUMNS)]
+    new = {column.name: column for column in after.columns}
+    pairs = [(column, new.pop(column.name, None)) for column in before.columns]
+    return (
+        not (others and not judged_step(others, step.kind).compatible)
+        and all(one is not None and _fits_as_shipped(old, one) for old, one in pairs)
+        and all(judged(ColumnAdded(column)).compatible for column in new.values())
+    )
+
+
+def _fits_as_shipped(old: Column, new: Column) -> bool:
+    retyped = replace(old, type=new.type)
+    same = (old.nullable, old.default) == (new.nullable, new.default)
+    if old.type != new.type and not widens_as_shipped(old.type, new.type):
+        return False
+    same = same and type(old.default) is type(new.default)
+    return same or judged(ColumnAltered(retyped, replace(new, name=old.name))).compatible
 
 
 FORMS: Final[dict[str, Rule]] = {

@@ -18,20 +18,25 @@ from ddlsim.cluster.models.rule_forms import (
     Rule,
     judgement,
     later,
+    may_cross_as_shipped,
     side_by_side,
     whole,
     widens_as_shipped,
 )
 from ddlsim.cluster.models.safe_time import ModelledSync
-from ddlsim.model.ddl import ColumnAltered, SimpleChange
+from ddlsim.cluster.models.samples import beside, catalog
+from ddlsim.cluster.models.statements import difference
+from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange, Statement
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import SchemaObject
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.metastorage.schema_sync import NO_BOUND
-from ddlsim.protocol.schema.catalog import Catalog
+from ddlsim.protocol.schema.catalog import Catalog, Snapshot
+from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.strategy import (
     CoordinatorPart,
     OnePhasePart,
@@ -48,6 +53,8 @@ Tables = tuple[tuple[int, int, int], ...]
 class ModelledRules:
     """The rules of one node's design, and what they are compared with."""
 
+    _strategy: Strategy
+
     def __init__(self, divergence: Divergence) -> None:
         self._divergence = divergence
         self._judged_steps: dict[str, None] = {}
@@ -62,7 +69,8 @@ class ModelledRules:
                 rules[field] = self._compared(rule, FORMS[name])
             elif name in FLOWS:
                 rules[field] = FLOWS[name](self, rule)
-        return strategy.with_rules(rules)
+        self._strategy = strategy.with_rules(rules)
+        return self._strategy
 
     def _compared(self, rule: Rule, form: Rule) -> Rule:
         calls = 0
@@ -326,7 +334,8 @@ class ModelledRules:
             self._judged_steps[command_id] = None
             strategy = coordinator.strategy
             for step in applied.update.objects:
-                strategy.check_commit((step,))
+                before = coordinator.sync.catalog.definition(step.object_id, step.version - 1)
+                self._judge(step, before)
                 if any(strategy.refuses_change(change) is not None for change in step.changes):
                     self._wrong(strategy.refuses_change, f"refuses {step}, which is installed")
 
@@ -367,6 +376,42 @@ class ModelledRules:
 
         compared.__name__ = rule.__name__
         return compared
+
+    def builds(self, rule: Rule) -> Rule:
+        """What a statement makes of the newest catalog, or why it is refused (`statements`).
+
+        The first statements are each followed by a few others, on a catalog of their own, whose
+        changes the design judges as well (`samples`).
+        """
+        calls = 0
+
+        def compared(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Any:
+            nonlocal calls
+            calls += 1
+            for sample in beside(statement, snapshot.activation_ts, calls):
+                built = compare(sample, catalog(), rule(sample, catalog(), alias_ms))
+                for step in built.objects if isinstance(built, Built) else ():
+                    self._judge(step, catalog().by_id(step.object_id))
+            return compare(statement, snapshot, rule(statement, snapshot, alias_ms))
+
+        def compare(statement: Statement, snapshot: Snapshot, result: Any) -> Any:
+            why = difference(statement, snapshot, result)
+            if why is not None:
+                self._wrong(build, f"of {statement} {why}")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def _judge(self, step: ObjectChange, before: SchemaObject | None) -> None:
+        """Judge a step, as the design does, and its changes."""
+        rule = self._strategy.check_commit
+        reason = rule((step,))
+        shipped = getattr(rule, "__name__", "") == "each_step_as_shipped"
+        if shipped and may_cross_as_shipped(step, before) != (reason is None):
+            self._wrong(rule, f"gave {reason} for {step}")
+        for change in step.changes:
+            self._strategy.refuses_change(change)
 
     def take_over(self, rule: Rule) -> Rule:
         """[98.x.1] A new leader's clock is beyond every stamp in its log."""
@@ -418,6 +463,7 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "beyond_the_log": ModelledRules.stamps,
     "add_no_not_null": ModelledRules.refuses,
     "allow_what_widens": ModelledRules.refuses,
+    "incompatible": ModelledRules.builds,
 }
 """By the name of a flow: how it is compared."""
 

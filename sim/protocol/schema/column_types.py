@@ -26,7 +26,9 @@ modelled, because the rule that judges the narrowing does not look at values eit
 """
 
 import re
+import struct
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 from typing import Final, NamedTuple
 
 from ddlsim.model.schema import (
@@ -223,11 +225,13 @@ def meant(value: Value, column_type: ColumnType) -> Value:
 
 
 def _plain(value: Value, column_type: ColumnType) -> Value:
-    """A constant without what it may be spelled with or without."""
+    """A constant without what it may be spelled with or without, or is cut to the precision."""
     if not isinstance(value, str):
         return value
-    if column_type.name in TEMPORAL_TYPES and "." in value:
-        return value.removesuffix("Z").rstrip("0").removesuffix(".")
+    if column_type.name in TEMPORAL_TYPES:
+        seconds, point, fraction = value.removesuffix("Z").partition(".")
+        fraction = fraction[: precision_of(column_type)].rstrip("0")
+        return f"{seconds}{point}{fraction}" if fraction else seconds
     return value.lower() if column_type.name == "UUID" else value
 
 
@@ -236,9 +240,19 @@ def _number(value: Value, name: str, misfit: Misfit) -> Value | Misfit:
     if isinstance(value, (bool, str)) or value is None:
         return misfit
     if name in FLOAT_TYPES:
-        return float(value)
+        return _float(value, name, misfit)
     bound = 1 << (_INTEGER_BITS[name] - 1)
     return value if isinstance(value, int) and -bound <= value < bound else misfit
+
+
+def _float(value: float, name: str, misfit: Misfit) -> float | Misfit:
+    """A floating-point constant, unless it is beyond the largest number of its type."""
+    try:
+        number = float(value)
+        struct.pack("<f" if name == "REAL" else "<d", number)
+    except OverflowError:
+        return misfit
+    return number if isfinite(number) else misfit
 
 
 def _decimal(value: Value, column_type: ColumnType) -> str | None:

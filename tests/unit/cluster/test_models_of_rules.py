@@ -11,6 +11,7 @@ import pytest
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design import as_shipped, failure_rules, flows, schema_rules
+from ddlsim.protocol.schema import column_types
 from ddlsim.units import Timestamp
 from tests.unit.cluster import test_models
 from tests.unit.cluster.test_models import drawn, first_part
@@ -40,6 +41,11 @@ def one_version_later(row_version: int, initial: int) -> Reason | None:
     return None if row_version <= initial + 1 else Reason.NEWER_ROW_VERSION
 
 
+def to_anything(before: Any, after: Any) -> bool:
+    del before, after
+    return True
+
+
 def by_the_clock(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
     del last_stamp
     return clock.current()
@@ -52,6 +58,7 @@ RULES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "lets commit at the end of a lease": (failure_rules.while_the_lease_lasts, at_the_end_too),
     "activates two at once": (failure_rules.after_the_last_activation, with_the_last_activation),
     "stamps twice alike": (failure_rules.beyond_the_log, by_the_clock),
+    "converts any type": (column_types.convertible, to_anything),
     "reads newer rows": (schema_rules.not_newer_than_initial, one_version_later),
 }
 

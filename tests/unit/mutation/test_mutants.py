@@ -124,6 +124,7 @@ RULE = "protocol/design/closing.py:schema_at_commit_ts_at_one_instant"
         (f"{RULE}.inner", {"iep_closed": RULE, "iep": RULE}, ("iep_closed", "iep")),
         (RULE, {"ignite3": RULE}, ("ignite3",)),
         (RULE, {}, ()),
+        ("protocol/schema/by_name.py:difference", {}, ("ignite3",)),
     ],
 )
 def test_a_mutant_is_tried_under_the_baselines_that_have_its_function(

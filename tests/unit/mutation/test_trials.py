@@ -11,9 +11,10 @@ from msgspec import structs
 
 from ddlsim.checkers.judge import Verdict
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster.designs import BadDesignError
 from ddlsim.history.world_events import NeverCompleted
-from ddlsim.mutation.records import Conviction, Result
-from ddlsim.mutation.search import conviction_of
+from ddlsim.mutation.records import Conviction, Result, World
+from ddlsim.mutation.search import Search, conviction_of
 from ddlsim.mutation.source import ROOT
 from ddlsim.mutation.trial import Budget
 from ddlsim.units import Micros
@@ -93,6 +94,18 @@ def test_a_run_with_an_operation_that_never_ends_is_stuck() -> None:
     found = conviction_of("iep", 3, verdict)
     assert found == Conviction("iep", 3, "stuck", "stuck", "an answer")
     assert conviction_of("iep", 3, structs.replace(verdict, outcome=Outcome.UNKNOWN)) is None
+
+
+def test_a_world_that_cannot_be_read_any_more_is_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unread(_self: Search, _world: World) -> None:
+        raise BadDesignError("its first schema is refused")
+
+    monkeypatch.setattr(Search, "ran", unread)
+    search = Search(1.0, 1)
+    assert search.conviction(World("iep", 1)) is False
+    found = search.conviction(World("iep", 1, "the digest of its run"))
+    assert isinstance(found, Conviction)
+    assert (found.by, found.more) == ("crash", "its first schema is refused")
 
 
 def test_a_mutant_that_cannot_be_imported_is_no_kill(all_results: dict[str, Result]) -> None:
