@@ -147,6 +147,7 @@ class CoordinatorModel:
         exchange.on_answer.setdefault(Read, []).append(self._was_read)
         exchange.on_answer.setdefault(Finish, []).append(self._finished)
         exchange.on_reply.setdefault(TxStateRequest, []).append(self._state)
+        exchange.when_clock_is_set(self._clock_is_set)
 
     def _wrong(self, what: str) -> None:
         self._divergence.found(what)
@@ -321,6 +322,12 @@ class CoordinatorModel:
     def _commit(self, request: ClientCommit) -> None:
         monotone = type(self._clock) is HybridClock  # a design may have others
         self._committing[request.tx] = self._clock.current() if monotone else MIN_TIMESTAMP
+
+    def _clock_is_set(self) -> None:
+        """A clock that was set back shows less than before, and a commit may be stamped with it."""
+        shown = self._clock.current()
+        for label, ts in self._committing.items():
+            self._committing[label] = min(ts, shown)
 
     def _finish(self, _asked: Asked, sent: Sent) -> None:
         message: Finish = sent.message

@@ -170,8 +170,10 @@ class ModelledDriver(PlacementDriver):
         self._compare_looks("an election", [self._between_us()])
 
     def look_soon(self, applied: AppliedUpdate) -> None:
+        before, self._ports.armed = self._ports.armed, []  # a look that writes may apply an update
         super().look_soon(applied)
         self._compare_looks("an update", [AT_ONCE] if self._model.leads() else [])
+        self._ports.armed = before
 
     def _between_us(self) -> int:
         return self.node.settings.lease_check_ms * US_PER_MS

@@ -105,6 +105,10 @@ class Exchange:
             for each in self.on_answer.get(type(sent.message), ()):
                 each(asked, sent, value)
 
+    def when_clock_is_set(self, callback: Callable[[], None]) -> None:
+        """Call after each step of the node's physical clock, and after each change of its rate."""
+        self._host.clock.on_change(callback)
+
     # --- what it owes -----------------------------------------------------------------------------
 
     def owe(self, compare: Callable[[], None]) -> None:

@@ -124,12 +124,15 @@ class RaftLog:
         self._synced_term, self._synced_vote = self.term, self.voted_for
 
     def lose_unsynced(self, torn: int) -> None:
-        """The machine died: of what was not synced, only the first `torn` entries survive."""
+        """The machine died: of what was not synced, only the first `torn` entries survive.
+
+        What a snapshot holds stays applied, also where the entries before its end are gone.
+        """
         kept = max(self.synced_index - self.base_index, 0) + torn
         del self.entries[kept:]
         if not torn:
             self.term, self.voted_for = self._synced_term, self._synced_vote
-        self.applied = min(self.applied, self.last_index)
+        self.applied = max(min(self.applied, self.last_index), self.snapshot_index)
         self._marks = []
 
     # --- snapshots --------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 A node is paused in the instant in which it owes something; a transaction that wrote nothing has
 committed by its coordinator, and had ended as an abort in a partition; a lease ends in the instant
 in which an operation has its locks; an implicit read in the past is answered in a later attempt; a
-design whose commit does not wait for its operations lets one of them write below what was read.
+design whose commit does not wait for its operations lets one of them write below what was read; a
+look of the placement driver applies what had waited for a disk, and is followed by another one; a
+clock is set back in the instant in which a commit is asked for.
 """
 
 from collections.abc import Callable
@@ -16,13 +18,22 @@ from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.parts import modelled
 from ddlsim.cluster.models.waits import Waits
 from ddlsim.cluster.run import run
-from ddlsim.history.events import LockWaited, ReadExecuted, TxAborted, TxCommitted, WriteExecuted
+from ddlsim.history.events import (
+    LockWaited,
+    ReadExecuted,
+    TxAborted,
+    TxCommitted,
+    UpdateApplied,
+    WriteExecuted,
+)
 from ddlsim.history.history import History
-from ddlsim.history.world_events import PartDiverged
+from ddlsim.history.world_events import LeaseBegan, PartDiverged
 from ddlsim.plan.plan import plan
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.participant import Participant
 from tests.support.engine import Note, Small
+from tests.support.history import ts
 from tests.support.primary import OLD, YOUNG
 from tests.support.protocol import FakeNode, Loop, Wire, run_until
 from tests.support.small_scenario import scenario
@@ -233,6 +244,71 @@ do = "commit"
 """T1 commits at 160, and its write at 165 is of then; a scan of 162 waits for T0's outcome."""
 
 
+SLOW_UNTIL_A_LOOK = """
+lease_check_ms = 10
+lease_duration_ms = 100
+[strategy]
+name = "iep"
+[cluster]
+nodes = 1
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[faults]]
+name = "slow_disk"
+node = "n1"
+delay_ms = 200
+from_ms = 185
+for_ms = 45
+[[step]]
+id = "w"
+client = "c"
+node = "n1"
+at_ms = 100
+do = ["put", "t", 1]
+[[step]]
+id = "d"
+client = "c"
+node = "n1"
+at_ms = 190
+ddl = "ALTER TABLE t ADD COLUMN w INT"
+"""
+"""The update waits for the disk; at 240 that is fast again, and a lease is prolonged."""
+
+
+SET_BACK = """
+max_clock_skew_ms = 10
+[strategy]
+name = "iep"
+[cluster]
+nodes = 2
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[leader]]
+group = "t/0"
+node = "n1"
+[[faults]]
+name = "clock_step"
+node = "n1"
+by_ms = -5
+stays = true
+when = { moment = "before-commit-ts" }
+[[step]]
+id = "w"
+client = "c"
+tx = "T"
+node = "n1"
+at_ms = 100
+do = ["put", "t", 1]
+[[step]]
+id = "e"
+client = "c"
+tx = "T"
+at_ms = 102
+do = "commit"
+"""
+"""n1 is asked for the commit at 102, and is set back to 97 before it takes commit_ts."""
+
+
 def reads(count: int) -> str:
     return "".join(
         f'[[step]]\nid = "r{number}"\nclient = "c{number}"\nnode = "n1"\nat_ms = 200\n'
@@ -241,8 +317,8 @@ def reads(count: int) -> str:
     )
 
 
-def compared(text: str) -> History:
-    return run(plan(scenario(text), models=True))
+def compared(text: str, **overrides: Any) -> History:
+    return run(plan(scenario(text, overrides), models=True))
 
 
 def test_what_wrote_nothing_may_have_ended_as_an_abort_where_its_commit_is_confirmed() -> None:
@@ -264,6 +340,35 @@ def test_a_scan_of_the_past_is_not_compared_with_a_write_under_way_at_its_commit
     [commit_ts] = [one.commit_ts for one in history.of(TxCommitted) if one.tx == "T1"]
     assert commit_ts < scan.op_ts < late.op_ts
     assert differences(history) == []
+
+
+def test_a_look_that_applies_an_update_is_followed_by_another_one_at_once() -> None:
+    history = compared(SLOW_UNTIL_A_LOOK, idle_ticks=False)
+    assert 240 * MS in {one.at_us for one in history.of(UpdateApplied)}
+    assert 240 * MS in {one.at_us for one in history.of(LeaseBegan)}
+    assert differences(history) == []
+
+
+def stamps_at(commit_ts: int, method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, tx: Any) -> Any:
+        reason = await method(self, tx)
+        tx.commit_ts = commit_ts
+        return reason
+
+    return planted
+
+
+def test_a_clock_that_is_set_back_as_a_commit_is_asked_for_stamps_it_below_what_it_showed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    history = compared(SET_BACK)
+    [committed] = history.of(TxCommitted)
+    assert committed.commit_ts < ts(102)
+    assert differences(history) == []
+    planted = stamps_at(ts(100) + 1000, TransactionCompletion._fix_commit_ts)
+    monkeypatch.setattr(TransactionCompletion, "_fix_commit_ts", planted)
+    [found] = differences(compared(SET_BACK.replace("by_ms = -5", "by_ms = 5")))
+    assert "when the clock had shown more before" in found.what
 
 
 def drops_what_it_confirms(method: Any) -> Callable[..., Any]:

@@ -149,6 +149,19 @@ def test_a_torn_tail_keeps_the_first_of_what_was_being_written() -> None:
         assert ([entry.term for entry in member.log.entries], member.log.term) == (terms, term)
 
 
+def test_what_a_snapshot_holds_is_applied_also_where_its_entries_are_lost() -> None:
+    """A follower may apply what a majority has stored before its own disk has it."""
+    for keep, torn, last, applied in ((3, 0, 1, 4), (3, 2, 3, 4), (3, 4, 5, 4), (0, 0, 4, 4)):
+        log = RaftLog()
+        log.entries = [Entry(1, "v")]
+        log.sync_now()
+        log.entries += [Entry(1, word) for word in "wxyz"]
+        log.applied = 4
+        log.compact(4, "vwxy", keep)
+        log.lose_unsynced(torn)
+        assert (log.last_index, log.applied) == (last, applied)
+
+
 def test_a_leader_counts_its_own_copy_once_its_disk_has_it() -> None:
     """The others may have it earlier, and are then the majority."""
     leader = Member("a", ("a", "b", "c"), (), RaftLog(), leader="a")
