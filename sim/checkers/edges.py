@@ -25,6 +25,7 @@ from ddlsim.model.ddl import SimpleChange
 from ddlsim.units import show
 
 UNDER_WAY: Final = "[under way at commit]"
+IN_FORCE_EARLY: Final = "[in force early]"
 KIND_NAMES: Final = {**NAMES, REALTIME: "rt"}
 """What findings and arguments call the kinds of edges."""
 LONGEST_VALUE: Final = 60
@@ -226,11 +227,25 @@ class Words:
 
         Between two transactions of a client that keeps no session its own order is real time: no
         token says what came before. `UNDER_WAY` marks an edge by an operation whose answer had
-        not come when its client asked for the commit [110.x.2].
+        not come when its client asked for the commit [110.x.2], `IN_FORCE_EARLY` the use of a
+        version before its activation, in a later version of the whole catalog [98.past.2].
         """
         if edge.kind == PROCESS and self._is_without_token(edge):
             return KIND_NAMES[REALTIME]
+        if isinstance(edge.reason, InstalledThenUsed):
+            is_early = self._is_early(edge.reason.use, self._nodes[edge.target].tx)
+            return _name_of(edge) + (IN_FORCE_EARLY if is_early else "")
         return _name_of(edge) + (UNDER_WAY if self._is_under_way(edge) else "")
+
+    def _is_early(self, use: SchemaUse, tx: Transaction | None) -> bool:
+        schemas, event = self._case.schemas, use.event
+        version = schemas.version(use.object_id, use.version)
+        if tx is None or version is None:
+            return False
+        if isinstance(event, ReadExecuted | WriteExecuted):
+            return schemas.is_in_force_early(version, event.op_ts)
+        looked_up = [one.enlist_ts for _, one in tx.enlisted if one.object_id == use.object_id]
+        return any(schemas.is_in_force_early(version, ts) for ts in looked_up)
 
     def _is_under_way(self, edge: Edge) -> bool:
         match edge.reason:

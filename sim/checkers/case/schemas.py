@@ -96,6 +96,24 @@ class SchemaLog:
         is_in_force = self.effective(one.object_id, ts) == one
         return is_in_force and ended is not None and ended.activation_ts <= ts
 
+    def is_in_force_early(self, one: SchemaVersion, ts: int) -> bool:
+        """Whether a version is in force before its activation: a later update activated earlier.
+
+        Each version of the catalog is the whole of it: what comes later holds what came before.
+        """
+        if one.activation_ts <= ts:
+            return False
+        at = bisect_right(self._activations, (ts, max(self._catalog)))
+        in_force = self._activations[at - 1][1] if at else 0
+        ended = self.after(one.object_id, one.version)
+        is_ended = ended is not None and ended.catalog_version <= in_force
+        return one.catalog_version <= in_force and not is_ended
+
+    @cached_property
+    def _activations(self) -> list[tuple[int, int]]:
+        """When each version of the whole catalog activates."""
+        return sorted((one.activation_ts, one.catalog_version) for one in self._catalog.values())
+
     def version(self, object_id: int, version: int) -> SchemaVersion | None:
         """One version by its number."""
         return self._by_number.get((object_id, version))

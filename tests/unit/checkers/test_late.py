@@ -181,6 +181,33 @@ def test_a_version_that_a_later_one_activated_before_is_in_force_again(
     assert f"rw-schema[compatible, {late}]" in edges(in_reverse(again_from=again_from))
 
 
+@pytest.mark.parametrize(
+    ("other", "since", "early"),
+    [
+        (True, 25, "[in force early]"),
+        (True, 30, "[in force early]"),  # which is the timestamp of the use
+        (True, 31, ""),
+        (False, 25, ""),  # in which there is a newer one
+    ],
+)
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_version_is_in_force_early_in_a_later_version_of_the_whole_catalog(
+    other: bool, since: int, early: str, shown: bool
+) -> None:
+    """The update of version 2 activates at 50; the one behind it, of another table, at `since`."""
+    story = Story()
+    t, u = story.table("t"), story.table("u")
+    story.ddl("D", t, FIRST, tu=50, submit=1)
+    story.ddl("E", u if other else t, SECOND, tu=since, submit=2)
+    story.read("T", t, "z", 30, None, version=1 if shown else 2)
+    if shown:
+        story.metadata("T", t, 30, version=2)
+    story.commit("T", 32)
+    story.write("T2", t, "z", 35)
+    story.commit("T2", 36)
+    assert f"wr-schema{early}" in edges(story)
+
+
 def between(change: Any = SECOND) -> Story:
     """T ran before the first change and reads what T2 left after the second; L ran late between."""
     story = Story()
