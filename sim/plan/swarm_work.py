@@ -156,6 +156,8 @@ def workloads(
 ) -> list[Table]:
     """Clients with transactions of every shape, and with DDL."""
     made = [_mixed(knobs, load_ms, delay_ms)]
+    if len(names) > 1 and _on(knobs, "spanning transactions", SPANNING):
+        made.append(_spanning(knobs, delay_ms))
     if knobs.die("ddl mix").chance(0.8):
         made.append(_ddl_mix(knobs, delay_ms))
     else:
@@ -250,6 +252,42 @@ def _kinds(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
     table["as_of_ms"] = [-knobs.die("as_of_ms").pick((delay_ms, load_ms // 2)), delay_ms]
     table["long_gap_ms"] = [delay_ms / 2, 2 * delay_ms]
     return table
+
+
+SPANNING: Final = 0.5
+"""The share of worlds of several tables with clients whose transactions outlive schema changes."""
+
+
+def _spanning(knobs: Knobs, delay_ms: int) -> Table:
+    """Clients whose transactions use several tables, a change or two apart.
+
+    They have the keys of the other clients, which commit in between.
+    """
+    die = knobs.die("spanning")
+    shape = die.pick(list(SPANNING_SHAPES))
+    knobs.tell("spanning transactions", shape)
+    return {
+        "name": "mixed",
+        "clients": 6,
+        "operations": 12,
+        "implicit": 0.0,
+        "long": 1.0,
+        "long_operations": [2, 3],
+        "long_gap_ms": [delay_ms / 4, 2 * delay_ms],
+        "pause_ms": [0, delay_ms],
+        "keys": die.pick((5, 20)),
+        "named": die.pick((0.0, 0.4)),
+        "retries": 0,
+        **SPANNING_SHAPES[shape],
+    }
+
+
+SPANNING_SHAPES: Final = {
+    "shown": {"select": 40, "get": 30, "put": 20},
+    "reads": {"get": 60, "scan": 40, "put": 0, "delete": 0, "select": 0},
+    "writes": {"get": 20, "put": 70},
+}
+"""Weights of the operations of transactions that outlive changes."""
 
 
 KINDS: Final = {
