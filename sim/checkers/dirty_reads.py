@@ -82,8 +82,10 @@ def _of_another(
             what = f"{where}, which {ended}, and then wrote the row itself and committed"
             yield Anomaly("dirty-update", what, (*witness, built.event))
     elif len(earlier) < len(candidates) or _is_intermediate(writes, earlier, read, row):
-        where = _where(read, row)
-        yield Anomaly("G1b", f"{where}, but that was not the last it wrote there", (last, read))
+        said = f"{_where(read, row)}, but that was not the last it wrote there"
+        under_way = case.is_under_way(writer, candidates[-1].event.op)
+        clauses = ("110.x.2",) if under_way else ()
+        yield Anomaly("G1b", said, (last, read), clauses=clauses)
 
 
 def _where(read: ReadExecuted, row: RowRead) -> str:

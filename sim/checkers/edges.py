@@ -6,7 +6,7 @@ An edge holds references only; its sentence is made when a cycle is printed.
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.backward import Hold
-from ddlsim.checkers.case.case import Case, Operation, Transaction, Use
+from ddlsim.checkers.case.case import Case, Transaction, Use
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.statements import Answered, Name
 from ddlsim.checkers.case.writes import Item, Write
@@ -201,10 +201,6 @@ def _name_of(edge: Edge) -> str:
     return "rw-predicate" if edge.is_predicate else f"{kind}-row"
 
 
-def _asks_to_commit(operation: Operation) -> bool:
-    return operation.invoked is not None and operation.invoked.kind == "commit"
-
-
 def kind_of(changes: tuple[SimpleChange, ...]) -> str:
     """The kinds of a DDL's simple changes, as findings have them."""
     tags = sorted({str(change.__struct_config__.tag) for change in changes})
@@ -258,16 +254,7 @@ class Words:
             case _:
                 return False
         ends = (self._nodes[edge.source].tx, self._nodes[edge.target].tx)
-        return any(self._ended_late(tx, op) for tx, op in zip(ends, ops, strict=True))
-
-    def _ended_late(self, tx: Transaction | None, op: str) -> bool:
-        """Whether the client had asked for the commit before the operation was answered."""
-        if tx is None or tx.read_ts is not None:
-            return False
-        known = self._case.operations
-        ended_at = known[op].ended_at if op in known else None
-        asked = (known[one].invoked_at for one in tx.ops if _asks_to_commit(known[one]))
-        return any(at is not None and (ended_at is None or ended_at > at) for at in asked)
+        return any(self._case.is_under_way(tx, op) for tx, op in zip(ends, ops, strict=True))
 
     def _is_without_token(self, edge: Edge) -> bool:
         parties = [self._nodes[number].tx for number in (edge.source, edge.target)]

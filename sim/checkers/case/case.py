@@ -159,6 +159,15 @@ class Case:
         answers = [one.answered_at for op in tx.ops if (one := self.operations.get(op))]
         return None if None in answers else max(at for at in answers if at is not None)
 
+    def is_under_way(self, tx: Transaction | None, op: str) -> bool:
+        """Whether the client asked for the commit before the operation was answered [110.x.2]."""
+        if tx is None or tx.read_ts is not None:
+            return False
+        known = self.operations
+        ended_at = known[op].ended_at if op in known else None
+        asked = (known[one].invoked_at for one in tx.ops if _asks_to_commit(known[one]))
+        return any(at is not None and (ended_at is None or ended_at > at) for at in asked)
+
     @cached_property
     def deaths(self) -> dict[str, list[int]]:
         """Where each node died, in order."""
@@ -277,6 +286,10 @@ _EVENTS: tuple[tuple[type[Any], Callable[[Transaction], list[Any]]], ...] = (
     (Enlisted, attrgetter("enlisted")),
     (SchemaResolved, attrgetter("resolved")),
 )
+
+
+def _asks_to_commit(operation: Operation) -> bool:
+    return operation.invoked is not None and operation.invoked.kind == "commit"
 
 
 def _named(found: dict[str, Transaction], name: str) -> Transaction:

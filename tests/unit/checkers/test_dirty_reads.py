@@ -1,7 +1,12 @@
 """Reads that no order explains: aborted, intermediate, internal, unrepeatable, garbage."""
 
+import pytest
+
+from ddlsim.checkers.findings import explained_by
+from ddlsim.history.events import Ok
+from ddlsim.scenario import findings
 from tests.support.history import Story
-from tests.support.judging import kinds
+from tests.support.judging import found, kinds
 
 
 def test_a_read_from_an_aborted_transaction_is_g1a() -> None:
@@ -54,6 +59,26 @@ def test_an_intermediate_version_is_known_by_its_values_too() -> None:
     story.read("T2", t, "x", 17, "T1", row=first)
     story.commit("T2", 20)
     assert kinds(story) == ["G1b"]
+
+
+@pytest.mark.parametrize(("answered", "finding"), [(11, None), (14, "F-25")])
+def test_f25_explains_a_missed_write_that_was_under_way_at_its_commit_alone(
+    answered: int, finding: str | None
+) -> None:
+    """T1's second write is answered before or after its client asked for the commit at 12."""
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10, client="c1")
+    seen = story.found(t, "x", "T1", 1)
+    story.write("T1", t, "x", 10, client="c1", op="w2", ok=False)
+    story.add(answered, Ok, "c1", "w2")
+    story.commit("T1", 13, client="c1", invoked=12)
+    story.read("T2", t, "x", 17, "T1", row=seen)
+    story.commit("T2", 20)
+    [anomaly] = found(story)
+    assert anomaly.kind == "G1b"
+    known = [one for one in findings.known() if one.id == "F-25"]
+    assert explained_by("I3", anomaly, known) == finding
 
 
 def test_a_transaction_reads_its_own_writes() -> None:
