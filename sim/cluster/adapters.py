@@ -112,6 +112,11 @@ class ClockWaiters:
         self._look()
         return reached
 
+    @property
+    def first_ts(self) -> Timestamp | None:
+        """What the first of the waits is for; None where there is none."""
+        return self._waiting[0][0] if self._waiting else None
+
     def _look(self) -> None:
         """End the waits that are due, and set a timer for the next one."""
         waiting, now = self._waiting, self._clock.current()
@@ -192,8 +197,8 @@ class NodePort:
         self.probe: Callable[[str], None] = self._count
         if recorder.listeners is not None:
             self.probe = partial(recorder.probe, node=host.name)
-        self._waiters = ClockWaiters(host, self.clock)
-        self.clock_passes = self._waiters.passes
+        self.waiters = ClockWaiters(host, self.clock)
+        self.clock_passes = self.waiters.passes
 
     def _begun(self, clock: Callable[..., HybridClock]) -> HybridClock:
         """The clock of this incarnation; it starts at the limit that the disk has."""

@@ -113,7 +113,8 @@ class Cluster:
         host, port, clock = self.hosts[node], self.ports[node], self.ports[node].clock
         merges = None
         if type(clock) is HybridClock:  # a design may have others
-            merges = Merges(clock, port.disk, self.loop, self._models.divergence("clock"))
+            divergence = self._models.divergence("clock")
+            merges = Merges(clock, port.disk, self.loop, divergence, port.waiters)
         exchange = Exchange(host, port, merges)
         self._models.at_end.append(exchange.settle)
         return exchange

@@ -1,8 +1,9 @@
 """Which worlds a mutant is tried in, and in which order.
 
 A run that the mutant nowhere infects (`infection`) is as it was without it. So of the worlds of a
-survey only those with an infection are run, most infections per CPU time first, and only then fresh
-worlds. Where infections cannot be counted, executions of the changed statement are.
+survey only those with an infection are run, most infections per CPU time first, those of all of its
+designs in turn, and only then fresh worlds. Where infections cannot be counted, executions of the
+changed statement are.
 """
 
 import zlib
@@ -54,20 +55,39 @@ class Survey:
         self._fresh = max((one.world.seed + 1 for one in surveyed), default=0)
 
     def course(self, mutant: Mutant, designs: tuple[str, ...]) -> Course:
-        """The worlds of a mutant: of the first of its designs that executes its statement."""
+        """The worlds of a mutant: those of its designs that execute its statement, in turn.
+
+        The first of these designs has as many turns as all others, which may have other rules in
+        the place of one that makes up for the mutant.
+        """
         if not self._worlds:
             return Course((), designs, 0)
         number = number_of(mutant)
-        for design in designs:
-            found = [
-                (counts[number] / cpu_s, world)
-                for world, cpu_s, counts in self._worlds
-                if world.design == design and counts[number]
-            ]
-            if found:
-                found.sort(key=lambda each: (-each[0], each[1].seed))
-                return Course(tuple(world for _, world in found), (design,), self._fresh)
-        return Course((), designs, self._fresh)
+        found = {design: self._infected(design, number) for design in designs}
+        having = tuple(design for design in designs if found[design])
+        if not having:
+            return Course((), designs, self._fresh)
+        turns = in_turn(having)
+        left = {design: iter(worlds) for design, worlds in found.items()}
+        longest = len(turns) * max(map(len, found.values()))
+        listed = (next(left[turns[at % len(turns)]], None) for at in range(longest))
+        return Course(tuple(one for one in listed if one is not None), turns, self._fresh)
+
+    def _infected(self, design: str, number: int) -> list[World]:
+        """The worlds of a design with an infection, most infections per CPU time first."""
+        found = [
+            (counts[number] / cpu_s, world)
+            for world, cpu_s, counts in self._worlds
+            if world.design == design and counts[number]
+        ]
+        found.sort(key=lambda each: (-each[0], each[1].seed))
+        return [world for _, world in found]
+
+
+def in_turn(designs: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of these before each of the others; it alone where there are none."""
+    first, *others = designs
+    return tuple(one for other in others for one in (first, other)) or (first,)
 
 
 def packed(counts: Sequence[int]) -> bytes:

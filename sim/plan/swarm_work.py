@@ -16,7 +16,7 @@ TABLES: Final = {
 CONSTRAINTS: Final = {
     "a": "CONSTRAINT positive CHECK (v >= 1), CONSTRAINT single UNIQUE (v)",
     "b": "CONSTRAINT pair UNIQUE (v, s), CONSTRAINT apart UNIQUE (s),"
-    " CONSTRAINT either CHECK (v >= 2 OR s <= 'k5')",
+    " CONSTRAINT either CHECK (v >= 2 OR s <= 'k5'), CONSTRAINT other CHECK (s <> 'k1')",
     "c": "CONSTRAINT some CHECK (v <> 1 AND v IS NOT NULL), CONSTRAINT numbered UNIQUE (n, v)",
     "d": "CONSTRAINT exact UNIQUE (e), CONSTRAINT bound CHECK (e <= 99.99 OR f = FALSE)",
 }

@@ -120,14 +120,23 @@ def _mixed(table: Table, schema: Schema, die: Die) -> str:
 
 
 def _constraint(table: Table, schema: Schema, die: Die) -> str:
-    numbers = [column for column in table.columns if column.type in ("INT", "BIGINT")]
-    if not numbers:
+    able = [column for column in table.columns if _conditions(column)]
+    if not able:
         return ""
-    column, name = die.pick(numbers), schema.free_of_tables("k")
+    column, name = die.pick(able), schema.free_of_tables("k")
     table.constraints.append(name)
     if die.chance(0.4):
         return f"ADD CONSTRAINT {name} UNIQUE ({column.name})"
-    return f"ADD CONSTRAINT {name} CHECK ({die.pick(CONDITIONS).format(column.name)})"
+    return f"ADD CONSTRAINT {name} CHECK ({die.pick(_conditions(column)).format(column.name)})"
+
+
+def _conditions(column: Column) -> tuple[str, ...]:
+    """The conditions of a CHECK on a column; none where its type is compared with nothing here."""
+    if column.type.startswith("VARCHAR"):
+        return TEXT_CONDITIONS
+    return {"INT": CONDITIONS, "BIGINT": CONDITIONS, "BOOLEAN": TRUTH_CONDITIONS}.get(
+        column.type, ()
+    )
 
 
 CONDITIONS: Final = (
@@ -139,6 +148,16 @@ CONDITIONS: Final = (
     "({0} = 1 OR {0} > 2) AND {0} <= 4000000000",
 )
 """Conditions of a CHECK on a column of numbers."""
+TEXT_CONDITIONS: Final = (
+    "{0} <> 'k1'",
+    "{0} > 'k1'",
+    "'k2' <= {0}",
+    "{0} < 'k2' OR {0} > 'k2'",
+    "{0} IS NULL OR {0} <= 'k4'",
+)
+"""Conditions of a CHECK on a column of texts."""
+TRUTH_CONDITIONS: Final = ("{0} <= TRUE", "{0} <> TRUE OR {0} = TRUE", "{0} >= FALSE")
+"""Conditions of a CHECK on a column of truth values."""
 
 
 def _drop_constraint(table: Table, schema: Schema, die: Die) -> str:

@@ -231,13 +231,17 @@ def read(value: Value, type_: ColumnType) -> Datum | None:
     if value is None:
         return None
     datum = _meant(value, type_)
-    return datum if holds(type_, datum) else Datum("unreadable", str(value))
+    return datum if holds(type_, datum) else Datum("unreadable", _text(value))
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _meant(value: Value, type_: ColumnType) -> Datum:
     """The same, whether or not the type has such a value."""
     kind = domain(type_).kind
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = _text(value)
     if kind == "real":
         return _real(value, single=type_.name == "REAL")
     if kind == "integer":

@@ -6,24 +6,42 @@ its first wait, and once the task that awaited a reply has gone on, within the s
 for `Operated`, of which a coordinator takes several together (the judge compares their timestamps
 with those of the transaction), nor for a `TxState` of a node that has no such transaction.
 
+A wait for a timestamp ends in the instant in which the clock shows it, or its next millisecond:
+none is left at the messages of later instants.
+
 A clock that keeps a limit on its node's disk issues nothing above it [98.x.7]: no request holds a
 larger `sent_ts`.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.rule_forms import whole
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.replica_messages import Fate, TxState
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+
+class Waiters(Protocol):
+    """The waits of a node for its clock."""
+
+    @property
+    def first_ts(self) -> Timestamp | None:
+        """What the first of them is for."""
 
 
 class Merges:
     """The messages that one start of a node takes."""
 
     def __init__(
-        self, clock: HybridClock, disk: dict[str, Any], loop: Loop, divergence: Divergence
+        self,
+        clock: HybridClock,
+        disk: dict[str, Any],
+        loop: Loop,
+        divergence: Divergence,
+        waiters: Waiters,
     ) -> None:
         self._clock = clock
         self._disk = disk
@@ -32,6 +50,9 @@ class Merges:
         self._is_stamped: dict[type, bool] = {Operated: False}
         self._replies: list[Any] = []
         self._replied_us = 0
+        self._waiters = waiters
+        self._shown_ts = MIN_TIMESTAMP
+        self._shown_us = 0
 
     def send(self, payload: Any) -> None:
         """A request, or a message without a reply, that the node sends."""
@@ -46,6 +67,7 @@ class Merges:
         """A message that a handler has taken."""
         if self._replies:
             self._compare_replies()
+        self._compare_waits()
         is_stamped = self._is_stamped.get(type(payload))
         if is_stamped or (is_stamped is None and self._has_stamp(payload)):
             self._compare(payload)
@@ -57,6 +79,23 @@ class Merges:
         if self._has_stamp(payload):
             self._replied_us = self._loop.now_us
             self._replies.append(payload)
+
+    def _compare_waits(self) -> None:
+        """No wait is left that was over at a message of an earlier instant.
+
+        Ticks within a millisecond end none. A clock that has been set back since then may wait for
+        what it has shown.
+        """
+        now, awaited_ts = self._loop.now_us, self._waiters.first_ts
+        if now > self._shown_us:
+            is_late = awaited_ts is not None and whole(awaited_ts) <= self._shown_ts
+            is_late = is_late and self._clock.current() >= self._shown_ts
+            if is_late and not self._divergence.is_resumed():
+                shown = f"has shown {self._shown_ts} at {self._shown_us} us"
+                self._divergence.found(f"a wait for {awaited_ts} is left; the clock {shown}")
+            self._shown_us, self._shown_ts = now, MIN_TIMESTAMP
+        if awaited_ts is not None:
+            self._shown_ts = max(self._shown_ts, self._clock.current())
 
     def _has_stamp(self, payload: Any) -> bool:
         kind = type(payload)

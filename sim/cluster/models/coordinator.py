@@ -420,7 +420,12 @@ class CoordinatorModel:
             if fate is Fate.ABORTED:
                 self._wrong(f"{label} was never here, and its state is {fate}")
             return
-        read_ts = request.read_ts
+        if tx.aborted and not tx.committed and fate in (Fate.PENDING, Fate.DECIDING):
+            self._wrong(f"{label} has aborted, and its state is {fate}")
+        self._compare_state(tx, label, request.read_ts, fate)
+
+    def _compare_state(self, tx: Open, label: str, read_ts: Timestamp | None, fate: Fate) -> None:
+        """The state of a transaction that has begun here, for a reader at a timestamp or anyone."""
         if tx.committed and fate is not Fate.UNKNOWN:
             due = self._fate(tx, read_ts)
             if due is not None and fate is not due:

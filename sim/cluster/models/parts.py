@@ -17,8 +17,7 @@ from ddlsim.cluster.models.participant import ModelledParticipant
 from ddlsim.cluster.models.partition import ModelledPartition
 from ddlsim.cluster.models.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.replicas import ModelledReplicas
-from ddlsim.cluster.models.rules import DatedSync
-from ddlsim.cluster.models.safe_time import ModelledTicker
+from ddlsim.cluster.models.safe_time import DatedSync, ModelledTicker
 from ddlsim.cluster.models.submissions import ModelledMetaStorage, joins
 from ddlsim.protocol.server import Parts, Server
 

@@ -10,7 +10,7 @@ rules that are not here; they are not compared.
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from ddlsim.cluster.models.catalog import ModelledCatalog
+from ddlsim.cluster.models import clock_rules
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.rule_forms import (
     EDGED,
@@ -23,19 +23,17 @@ from ddlsim.cluster.models.rule_forms import (
     whole,
     widens_as_shipped,
 )
-from ddlsim.cluster.models.safe_time import ModelledSync
+from ddlsim.cluster.models.safe_time import DatedSync
 from ddlsim.cluster.models.samples import beside, catalog
 from ddlsim.cluster.models.statements import difference
 from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange, Statement
-from ddlsim.model.hlc import HybridClock
-from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import SchemaObject
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Finish
 from ddlsim.protocol.meta_commands import AppliedUpdate
-from ddlsim.protocol.metastorage.schema_sync import NO_BOUND
-from ddlsim.protocol.schema.catalog import Catalog, Snapshot
+from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.strategy import (
     CoordinatorPart,
@@ -45,7 +43,7 @@ from ddlsim.protocol.strategy import (
     Strategy,
 )
 from ddlsim.protocol.transaction_record import ACTIVE, Enlistment, Transaction
-from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, US_PER_MS, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
 
 Tables = tuple[tuple[int, int, int], ...]
 
@@ -155,6 +153,29 @@ class ModelledRules:
                 if (verdict, tables) != (reason, due):
                     what = f"judged {tx.id.label} at {commit_ts}: {verdict} by {tables}"
                     self._wrong(rule, f"{what}, and should be {reason} by {due}")
+            return result
+
+        compared.__name__ = rule.__name__
+        return compared
+
+    def at_finish(self, rule: Rule) -> Rule:
+        """The same at the primary of the commit partition, of what a coordinator sends."""
+
+        async def compared(sync: SchemaSyncPart, request: Finish) -> Any:
+            verdict, tables = result = await rule(sync, request)
+            commit_ts = request.commit_ts
+            if verdict is not Reason.METADATA_LATE and commit_ts is not None:
+                due = self._tables(
+                    sync, [(one, first) for one, first, _ in request.tables], commit_ts
+                )
+                changed = [(one, first) for one, first, current in due if current != first]
+                judged = (
+                    judgement(sync.strategy)(sync.catalog.steps(one, first, commit_ts))
+                    for one, first in changed
+                )
+                reason = next((one for one in judged if one is not None), None)
+                if (verdict, tables) != (reason, due):
+                    self._wrong(rule, f"judged {request.tx.label}: {verdict}, by {tables}")
             return result
 
         compared.__name__ = rule.__name__
@@ -414,30 +435,10 @@ class ModelledRules:
             self._strategy.refuses_change(change)
 
     def take_over(self, rule: Rule) -> Rule:
-        """[98.x.1] A new leader's clock is beyond every stamp in its log."""
-
-        def compared(clock: HybridClock, last_stamp: Timestamp) -> None:
-            rule(clock, last_stamp)
-            if clock.current() < last_stamp:
-                self._wrong(rule, f"leaves the clock at {clock.current()}, behind {last_stamp}")
-
-        compared.__name__ = rule.__name__
-        return compared
+        return clock_rules.take_over(rule, self._divergence)
 
     def stamps(self, rule: Rule) -> Rule:
-        """A stamp is beyond the log and beyond what the clock showed, which then shows it."""
-
-        def compared(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
-            before = clock.current()
-            stamp: Timestamp = rule(clock, last_stamp)
-            if type(clock) is not HybridClock:  # a design may have others
-                return stamp
-            if stamp <= last_stamp or stamp < before or clock.current() < stamp:
-                self._wrong(rule, f"gave {stamp} at {before}, behind {last_stamp}")
-            return stamp
-
-        compared.__name__ = rule.__name__
-        return compared
+        return clock_rules.stamps(rule, self._divergence)
 
 
 def _version(sync: SchemaSyncPart, object_id: int, ts: Timestamp) -> int:
@@ -451,6 +452,7 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "schema_at_commit_ts": ModelledRules.commit_schema,
     "schema_at_commit_ts_exact_if_written": ModelledRules.commit_schema,
     "schema_at_commit_ts_exact_if_shown": ModelledRules.commit_schema,
+    "schema_at_finish": ModelledRules.at_finish,
     "schema_at_the_stamp": ModelledRules.at_the_stamp,
     "exact_at_the_stamp": ModelledRules.at_the_stamp,
     "enlist_once": ModelledRules.enlist,
@@ -466,35 +468,3 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "incompatible": ModelledRules.builds,
 }
 """By the name of a flow: how it is compared."""
-
-
-class DatedSync(ModelledSync):
-    """Schema safe time, and what it was before this instant, in `before_ts`."""
-
-    catalog: ModelledCatalog
-    before_ts = MIN_TIMESTAMP
-    _moved_us = -1
-
-    def __init__(
-        self, node: Node, strategy: Strategy, catalog: Catalog, cluster_delay_ms: int = NO_BOUND
-    ) -> None:
-        super().__init__(node, strategy, catalog, cluster_delay_ms)
-        bounded = strategy.reader_delay_bound.__name__ == "agreed_delay"
-        self._bound_ms = cluster_delay_ms if bounded else NO_BOUND
-        self._is_known = strategy.completeness_ts.__name__ == "operation_less_delay"
-
-    def wait_for(self, ts: Timestamp) -> tuple[int, Timestamp, int] | None:
-        """The safe time that the clause asks for, the present one, and the instant.
-
-        None for a design that waits for another one.
-        """
-        if not self._is_known:
-            return None
-        delay_ms = min(self.node.settings.delay_duration_ms, self._bound_ms)
-        return ts - (delay_ms << LOGICAL_BITS), self.safe_time, self.node.watch.now_us
-
-    def advance_safe_time(self, ts: Timestamp) -> None:
-        now = self.node.watch.now_us
-        if now > self._moved_us and ts > self.safe_time:
-            self._moved_us, self.before_ts = now, self.safe_time
-        super().advance_safe_time(ts)

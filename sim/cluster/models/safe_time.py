@@ -9,6 +9,7 @@ the last command, under the term of its election, and none is once the term is o
 from collections.abc import Callable
 from typing import ClassVar, cast
 
+from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.ports import Ports
 from ddlsim.cluster.models.waits import Waits
@@ -17,7 +18,7 @@ from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
 from ddlsim.protocol.metastorage.schema_sync import NO_BOUND, SchemaSync
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import US_PER_MS, Timestamp
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, US_PER_MS, Timestamp
 
 
 class ModelledSync(SchemaSync):
@@ -117,3 +118,35 @@ class ModelledTicker(SafeTimeTicker):
         super()._idle()
         expected = [] if term is None else [term]
         self._divergence.compare("the terms of idle commands", self._ticked, expected)
+
+
+class DatedSync(ModelledSync):
+    """Schema safe time, and what it was before this instant, in `before_ts`."""
+
+    catalog: ModelledCatalog
+    before_ts = MIN_TIMESTAMP
+    _moved_us = -1
+
+    def __init__(
+        self, node: Node, strategy: Strategy, catalog: Catalog, cluster_delay_ms: int = NO_BOUND
+    ) -> None:
+        super().__init__(node, strategy, catalog, cluster_delay_ms)
+        bounded = strategy.reader_delay_bound.__name__ == "agreed_delay"
+        self._bound_ms = cluster_delay_ms if bounded else NO_BOUND
+        self._is_known = strategy.completeness_ts.__name__ == "operation_less_delay"
+
+    def wait_for(self, ts: Timestamp) -> tuple[int, Timestamp, int] | None:
+        """The safe time that the clause asks for, the present one, and the instant.
+
+        None for a design that waits for another one.
+        """
+        if not self._is_known:
+            return None
+        delay_ms = min(self.node.settings.delay_duration_ms, self._bound_ms)
+        return ts - (delay_ms << LOGICAL_BITS), self.safe_time, self.node.watch.now_us
+
+    def advance_safe_time(self, ts: Timestamp) -> None:
+        now = self.node.watch.now_us
+        if now > self._moved_us and ts > self.safe_time:
+            self._moved_us, self.before_ts = now, self.safe_time
+        super().advance_safe_time(ts)

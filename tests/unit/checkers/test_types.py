@@ -154,3 +154,8 @@ def test_the_largest_real_has_a_text_and_what_is_beyond_is_none() -> None:
     assert upgraded_datum(largest, ColumnType("REAL"), text(99)) == Datum("text", "3.4028235e+38")
     assert read(3.5e38, ColumnType("REAL")) == Datum("unreadable", "3.5e+38")
     assert read(3.5e38, ColumnType("DOUBLE")) == Datum("real", 3.5e38)
+
+
+def test_a_truth_value_is_written_alike_where_its_text_is_too_long() -> None:
+    short = ColumnType("VARCHAR", length=4)
+    assert read(False, short) == read("false", short) == Datum("unreadable", "false")

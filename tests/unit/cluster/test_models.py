@@ -412,7 +412,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "grants what it must refuse": (LockTable, "acquire", grant_all, "locks"),
     "stores another version": (Partition, "_put", commit_later, "partition"),
     "keeps intents": (Partition, "end", keep_all, "partition"),
-    "merges no timestamp": (HybridClock, "update", never_merge, "clock"),
+    "merges no timestamp": (HybridClock, "update", never_merge, "rules"),
     "answers no append": (Replication, "_take_append", without(AppendReply), "member"),
     "answers no vote": (Member, "_take_request", without(VoteReply), "member"),
     "sends no heartbeat": (Member, "heartbeat", without(AppendEntries), "member"),

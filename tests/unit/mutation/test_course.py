@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.mutation.course import Course, Survey, Surveyed, number_of, packed
+from ddlsim.mutation.course import Course, Survey, Surveyed, in_turn, number_of, packed
 from ddlsim.mutation.mutants import mutants
 from ddlsim.mutation.records import World
 from ddlsim.mutation.source import COUNTS, counted, number_at, number_of_statements
@@ -63,8 +63,13 @@ def test_worlds_that_do_not_execute_the_statement_are_left_out() -> None:
         surveyed("iep_closed", 2, 0.1, number, 1),
         surveyed("iep_closed", 3, 0.1, number, 255),
     ]).course(mutant, ("iep_closed", "iep"))  # fmt: skip
-    assert [world.seed for world in found.worlds] == [3, 2, 1]
-    assert (found.designs, found.fresh) == (("iep_closed",), 4)
+    assert [world.seed for world in found.worlds] == [3, 0, 2, 1]
+    assert (found.designs, found.fresh) == (("iep_closed", "iep"), 4)
+
+
+def test_the_first_design_has_as_many_turns_as_all_others() -> None:
+    assert in_turn(("a",)) == ("a",)
+    assert in_turn(("a", "b", "c")) == ("a", "b", "a", "c")
 
 
 def test_a_statement_that_only_the_second_design_executes_is_tried_under_that() -> None:

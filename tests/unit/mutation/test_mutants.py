@@ -119,7 +119,7 @@ RULE = "protocol/design/closing.py:schema_at_commit_ts_at_one_instant"
 @pytest.mark.parametrize(
     ("place", "used", "designs"),
     [
-        ("protocol/raft/log.py:RaftLog.sync", {}, ("iep_closed", "iep")),
+        ("protocol/raft/log.py:RaftLog.sync", {}, BASELINES),
         (RULE, {"iep_closed": RULE}, ("iep_closed",)),
         (f"{RULE}.inner", {"iep_closed": RULE, "iep": RULE}, ("iep_closed", "iep")),
         (RULE, {"ignite3": RULE}, ("ignite3",)),
