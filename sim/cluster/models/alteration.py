@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.constants import compares_with, converts, is_held, same
+from ddlsim.cluster.models.constants import compares_with, converts, is_held, kept, same
 from ddlsim.model.ddl import (
     Action,
     AddColumn,
@@ -121,6 +121,8 @@ def _altered(table: Table, column: Column, action: AlterColumn) -> Done | None:
         (not converts(column.type, new_type), REFUSED),
         (not is_held(default, new_type, constant=action.sets_default), REFUSED),
     )
+    if action.sets_default:
+        default = kept(default, new_type)
     if same(default, column.default, new_type):
         default = column.default
     after = replace(column, type=new_type, nullable=nullable, default=default)
@@ -149,7 +151,8 @@ def constrained(table: Table, spec: ConstraintSpec, number: int) -> tuple[Table,
 
 
 def column_of(spec: ColumnSpec, number: int, *, nullable: bool) -> Column:
-    return Column(number, spec.name, spec.type, nullable, spec.default, spec.default)
+    default = kept(spec.default, spec.type)
+    return Column(number, spec.name, spec.type, nullable, default, default)
 
 
 def _with(table: Table, column: Column) -> Table:

@@ -34,6 +34,16 @@ def is_held(value: Value, type_: ColumnType, *, constant: bool) -> bool:
     return not constant or type_.name == "VARBINARY" or _is_written(value, type_)
 
 
+def kept(value: Value, type_: ColumnType) -> Value:
+    """A constant that is held, in the form in which it is kept: so it stays if its type changes."""
+    datum = read(value, type_)
+    if datum is None or not isinstance(value, int | float | str):
+        return value
+    if datum.kind == "decimal":
+        return str(datum.content)
+    return float(value) if datum.kind == "real" else value
+
+
 def _is_unreadable(value: Value, type_: ColumnType) -> bool:
     datum = read(value, type_)
     return datum is not None and datum.kind == "unreadable"

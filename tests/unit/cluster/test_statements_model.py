@@ -11,7 +11,7 @@ from ddlsim.cluster.models.rule_forms import may_cross_as_shipped
 from ddlsim.cluster.models.samples import Sample, beside, catalog
 from ddlsim.cluster.models.statements import difference
 from ddlsim.model.ddl import AddColumn, AlterTable, ColumnSpec, DropTable, ObjectChange, Statement
-from ddlsim.model.schema import ColumnType
+from ddlsim.model.schema import ColumnType, Table
 from ddlsim.protocol.design import as_shipped
 from ddlsim.protocol.schema import alter_table, by_name, column_types, ddl, ddl_answers
 from ddlsim.protocol.schema.ddl import Built, build
@@ -108,6 +108,34 @@ def test_a_number_beyond_all_of_a_type_is_no_default() -> None:
     )
     assert not isinstance(refused, Built)
     assert isinstance(allowed, Built)
+
+
+@pytest.mark.parametrize(
+    ("type_", "default", "text"),
+    [
+        ("DECIMAL(7, 2)", "0.5", "0.50"),
+        ("DECIMAL(7, 2)", "5", "5.00"),
+        ("DOUBLE", "5", "5.0"),
+        ("REAL", "0.1", "0.1"),
+        ("INT", "5", "5"),
+        ("BOOLEAN", "TRUE", "true"),
+    ],
+)
+@pytest.mark.parametrize("way", ["DEFAULT {0}", ", ALTER COLUMN d SET DEFAULT {0}"])
+def test_a_default_keeps_its_form_in_a_statement_that_changes_the_type_behind_it(
+    type_: str, default: str, text: str, way: str
+) -> None:
+    """As it does where another statement changes the type [110.compat.compound]."""
+    actions = (
+        f"ADD COLUMN d {type_} {way.format(default)}, ALTER COLUMN d SET DATA TYPE VARCHAR(30)"
+    )
+    (parsed,) = sql.parse(f"ALTER TABLE t {actions}")
+    built = build(parsed.statement, catalog(), 99)
+    assert isinstance(built, Built)
+    table = built.objects[0].definition
+    assert isinstance(table, Table)
+    assert column_types.text_of(table.columns[-1].default) == text
+    assert differs(parsed.statement) is None
 
 
 def shipped(step: ObjectChange) -> bool:
