@@ -279,6 +279,8 @@ class ProgramRunner:
         return reply
 
     async def _commit(self, item: TransactionItem, label: str) -> Reason | None:
+        if item.rest_us:
+            await self._loop.sleep(item.rest_us)
         return _reason(await self.client.perform(f"{label}.c", label, item.node, Commit()))
 
 

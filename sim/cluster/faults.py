@@ -187,11 +187,21 @@ class ClusterFaults:
             found.transfer_to(to)
             self.cluster.recorder.probe("transfer")
 
-    def re_elect(self, group: str | PartitionId) -> None:
-        """Make the leader step down and stand for election at once, unless it is down."""
+    def re_elect(self, group: str | PartitionId, rival: int = 0) -> None:
+        """Make the leader step down and stand for election at once, unless it is down.
+
+        So does the other voter with the number `rival`, counted from 1 on and around, if it is up.
+        """
         found = self._led(group)
-        if found is not None:
-            found.re_elect()
+        if found is None:
+            return
+        found.re_elect()
+        others = [voter for voter in found.voters if voter != found.node.name]
+        if rival and others:
+            name = others[(rival - 1) % len(others)]
+            other = self.cluster.member_of(group, name)
+            if other is not None and self.cluster.hosts[name].alive:
+                other.re_elect()
 
     def _led(self, group: str | PartitionId) -> Group | None:
         """The group's member on the node that leads it; None if that is down or does not lead."""
@@ -425,8 +435,8 @@ class FaultInProgress(FaultActions):
     def transfer(self, group: str, to: str | None) -> None:
         self._faults.transfer(self._full_name(group), to)
 
-    def re_elect(self, group: str) -> None:
-        self._faults.re_elect(self._full_name(group))
+    def re_elect(self, group: str, rival: int) -> None:
+        self._faults.re_elect(self._full_name(group), rival)
 
     def expire_lease(self, place: str) -> None:
         self._undo.append(self._faults.expire_lease(self._full_name(place)))

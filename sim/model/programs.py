@@ -16,20 +16,21 @@ class TransactionItem(Record, frozen=True):
     """One transaction of a program.
 
     `implicit` runs its single operation without begin and commit. `pause_us` lies before the first
-    operation, `gap_us` between operations. A retriable failure is repeated as a new transaction, up
-    to `retries` times. `node` is the coordinator. `fresh` forgets the client's cached schemas
-    first, as a new connection does. `read_only` begins it as a read-only transaction, which reads
-    `as_of_ms` after the client's present where that is not None. `pipelined` sends the operations
-    after the first one, and the commit, without waiting for answers; `begun` begins the transaction
-    with a request of its own, not with its first operation. `abandoned` ends it with
-    neither commit nor rollback. A DDL statement among the operations is issued outside of the
-    transaction, while that is open.
+    operation, `gap_us` between operations, `rest_us` before the commit. A retriable failure is
+    repeated as a new transaction, up to `retries` times. `node` is the coordinator. `fresh` forgets
+    the client's cached schemas first, as a new connection does. `read_only` begins it as a
+    read-only transaction, which reads `as_of_ms` after the client's present where that is not None.
+    `pipelined` sends the operations after the first one, and the commit, without waiting for
+    answers; `begun` begins the transaction with a request of its own, not with its first operation.
+    `abandoned` ends it with neither commit nor rollback. A DDL statement among the operations is
+    issued outside of the transaction, while that is open.
     """
 
     node: str
     operations: tuple[Operation, ...]
     pause_us: Micros
     gap_us: Micros = Micros(0)
+    rest_us: Micros = Micros(0)
     implicit: bool = False
     retries: int = 3
     fresh: bool = False

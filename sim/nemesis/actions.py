@@ -112,8 +112,11 @@ class FaultActions(Protocol):
     def transfer(self, group: str, to: str | None) -> None:
         """Make the leader of a group hand over to node `to`, or to its next voter."""
 
-    def re_elect(self, group: str) -> None:
-        """Make the leader of a group step down and be elected again, in a new term."""
+    def re_elect(self, group: str, rival: int) -> None:
+        """Make the leader of a group step down and be elected again, in a new term.
+
+        Of its other voters the one with the number `rival` stands too; 0: none.
+        """
 
     def expire_lease(self, place: str) -> None:
         """Stop renewing the present lease of a partition (`t/0`)."""

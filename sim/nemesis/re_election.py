@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
-from ddlsim.nemesis.base import Fault, fault
+from ddlsim.nemesis.base import Fault, check, fault
 
 
 @fault
@@ -12,16 +12,22 @@ from ddlsim.nemesis.base import Fault, fault
 class ReElection(Fault):
     """The leader of `group` (`meta`, or a partition, `t/0`) is elected anew.
 
-    The same node leads again: what it began in its old term must not count in its new one.
+    The same node leads again: what it began in its old term must not count in its new one. With a
+    `rival` another voter stands for election at the same instant, the next one after the leader
+    (1), or a later one (2, 3, ...), as if its election timeout had ended; either may win.
     It happens at an instant; there is nothing to heal.
     """
 
     name: ClassVar[str] = "re_election"
-    summary: ClassVar[str] = "the same leader again, in a new term"
+    summary: ClassVar[str] = "the same leader again, in a new term, or a rival"
     groups: ClassVar[tuple[str, ...]] = ("group",)
     instant: ClassVar[bool] = True
 
     group: str = "meta"
+    rival: int = 0
+
+    def verify(self) -> None:
+        check(self.rival >= 0, "rival", "must not be negative")
 
     def begin(self, actions: FaultActions) -> None:
-        actions.re_elect(self.group)
+        actions.re_elect(self.group, self.rival)

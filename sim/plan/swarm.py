@@ -97,9 +97,11 @@ def _whole(knobs: Knobs) -> Table:
             3,
             min(swarm_knobs.COUNTS["snapshot_entries"]),
         )
+    if swarm_faults.has_late_commands(knobs):
+        cluster["replicas"] = 3
     load_ms = max(delay_ms * knobs.die("load_ms").pick(LOADS), LEAST_LOAD_MS)
     knobs.tell("load_ms", load_ms)
-    clocks = swarm_knobs.clocks(knobs, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
+    clocks = swarm_knobs.clocks(knobs, nodes, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
     network = swarm_knobs.network(knobs, nodes, delay_ms) | swarm_delays.schedule(knobs)
     if network.get("schedule", {}).get("name") == "pct" and protocol.pop("lease_grant_ms", None):
         knobs.tell("lease_grant_ms", OFF)  # delays stay as they are: no lease might ever be granted
@@ -116,6 +118,7 @@ def _whole(knobs: Knobs) -> Table:
         delay_duration_ms=delay_ms,
         max_clock_skew_ms=protocol["max_clock_skew_ms"],
         spare_skew_ms=swarm_knobs.spare_skew_ms(clocks, protocol["max_clock_skew_ms"]),
+        voters=nodes[: cluster["voters"]],
     )
     data: Table = {
         "title": TITLE,
@@ -130,8 +133,9 @@ def _whole(knobs: Knobs) -> Table:
         "workload": workloads,
         "faults": [
             *swarm_faults.faults(knobs, around),
-            *swarm_moments.faults(knobs, around),
             *swarm_faults.slow_catalog(knobs, nodes, around),
+            *swarm_faults.late_commands(knobs, around),
+            *swarm_moments.faults(knobs, around),
         ],
     }
     return {key: value for key, value in data.items() if value != []}
@@ -155,7 +159,7 @@ def _around(source: Source, knobs: Knobs) -> Table:
     if knobs.die("clocks").chance(0.6):
         load_ms = base.table.run.load_ms or LOAD_MS
         lasts_ms = round(load_ms + data.get("run", {}).get("drain_ms", DRAIN_MS))
-        data["clocks"] = swarm_knobs.clocks(knobs, skew_ms, lasts_ms)
+        data["clocks"] = swarm_knobs.clocks(knobs, base.nodes, skew_ms, lasts_ms)
         spare_ms = swarm_knobs.spare_skew_ms(data["clocks"], skew_ms)
     if not knobs.die("own faults").chance(0.5):
         data.pop("faults", None)

@@ -17,6 +17,8 @@ class Surroundings(NamedTuple):
     max_clock_skew_ms: int
     spare_skew_ms: float
     """How far all faults together may move clocks before the skew bound breaks."""
+    voters: tuple[str, ...] = ()
+    """The voters of the meta storage; empty where no fault may name them."""
 
     def delays_ms(self, die: Die, least: float, most: float) -> int:
         """A whole number of ms between these multiples of DD, at least 1."""
@@ -119,7 +121,7 @@ def _setting(die: Die, around: Surroundings) -> Table:
     """Another DD or H. Readers subtract no more than the largest DD at the start [98.x.4]."""
     node, delay_ms = _role(die, around), around.delay_duration_ms
     if die.chance(0.6):
-        to = max(round(delay_ms * die.pick((0.25, 0.5, 2, 4))), 1)
+        to = max(round(delay_ms * die.pick((0.25, 0.5, 2, 4, 8))), 1)
         return {"node": node, "key": "delay_duration_ms", "to": to}
     to = max(round(delay_ms * die.pick((0.2, 1, 4))), 1)
     return {"node": node, "key": "safe_time_interval_ms", "to": to}
@@ -161,9 +163,11 @@ KINDS: Final[dict[str, Kind]] = {
     "message_reordering": Kind(0.1, 0.5, _messages),
     "clog": Kind(0.15, 0.3, _clog),
     "leader_transfer": Kind(0.15, 0, lambda die, around: {"group": group(die, around)}),
-    "re_election": Kind(0.12, 0, lambda die, around: {"group": group(die, around)}),
+    "re_election": Kind(
+        0.12, 0, lambda die, around: {"group": group(die, around), "rival": die.pick((0, 1, 2))}
+    ),
     "lease_loss": Kind(0.12, 0.3, lambda die, around: {"place": f"{die.pick(around.tables)}/0"}),
-    "setting_change": Kind(0.1, 0.5, _setting),
+    "setting_change": Kind(0.18, 0.5, _setting),
 }
 
 SLOW_CATALOG: Final = 0.08
@@ -197,6 +201,42 @@ def slow_catalog(knobs: Knobs, nodes: tuple[str, ...], around: Surroundings) -> 
         for tenths in (2, 5)
     ]
     return [slow, *away]
+
+
+LATE_COMMANDS: Final = 0.1
+"""The share of worlds in which what a primary sends to its group's leader is late."""
+
+
+def has_late_commands(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    if "late commands" not in knobs.drawn:
+        on = knobs.die("late commands").chance(LATE_COMMANDS) and not is_calm(knobs)
+        knobs.tell("late commands", "on" if on else OFF)
+    return bool(knobs.drawn["late commands"] == "on")
+
+
+def late_commands(knobs: Knobs, around: Surroundings) -> list[Table]:
+    """A group is led by another node than its primary, and some commands take long to the leader.
+
+    By then a change may be active, or the lease that they name over.
+    """
+    if not has_late_commands(knobs):
+        return []
+    die = knobs.die("faults of late commands")
+    group, load_ms = f"{die.pick(around.tables)}/0", around.load_ms
+    made: list[Table] = [
+        {"name": "leader_transfer", "group": group, "from_ms": die.between(1, load_ms // 3)}
+    ]
+    for _ in range(die.between(1, 3)):
+        late: Table = {"name": "late_message", "count": die.between(1, 4)}
+        late["kind"] = die.pick(("partition-submit", "partition-submit", "cleanup"))
+        late["delay_ms"] = around.delays_ms(die, 0.5, die.pick((2, 8, 16)))
+        made.append({**late, "from_ms": die.between(load_ms // 10, load_ms * 7 // 10)})
+    if die.chance(0.4):
+        from_ms = die.between(load_ms // 10, load_ms // 2)
+        for_ms = die.between(load_ms // 10, load_ms // 3)
+        made.append({"name": "lease_loss", "place": group, "from_ms": from_ms, "for_ms": for_ms})
+    return made
 
 
 LEAST_SPARE_MS: Final = 0.1

@@ -195,19 +195,34 @@ DRIFTS: Final = 0.2
 """The share of the spare skew that the drift of all clocks may use up."""
 
 
-def clocks(knobs: Knobs, max_clock_skew_ms: int, lasts_ms: int) -> Table:
+APART: Final = 0.25
+"""The share of worlds in which each clock is at one end or the other of what CSmax allows."""
+
+
+def clocks(knobs: Knobs, nodes: Sequence[str], max_clock_skew_ms: int, lasts_ms: int) -> Table:
     """The table `[clocks]`: within CSmax for a whole run, now and then beyond; some drift.
 
     Every clock stays in one band around true time, so that no clock is more than CSmax behind what
-    any other has shown before.
+    any other has shown before. In some worlds each clock is at an end of that band.
     """
     die = knobs.die("skew")
     beyond = die.chance(0.08)
     permille = die.between(1_000, 3_000) if beyond else die.between(0, 900)
+    ends = knobs.die("clocks at the ends")
+    apart = ends.chance(APART) and not beyond
+    if apart:
+        permille = ends.pick((600, 900, 1_000, 1_000))
+    knobs.tell("clocks at the ends", "on" if apart else OFF)
     skew_ms = max_clock_skew_ms * permille / 1_000
     knobs.tell("skew_ms", skew_ms)
     knobs.tell("skew beyond CSmax", "on" if beyond else OFF)
     table: Table = {"max_skew_ms": skew_ms}
+    if apart:
+        signs = ends.some((-1, 1), 2) + [ends.pick((-1, 1)) for _ in nodes[2:]]
+        table["nodes"] = {
+            node: {"offset_ms": sign * skew_ms / 2}
+            for node, sign in zip(nodes, signs, strict=False)
+        }
     ppm = knobs.perhaps("drift_ppm", 0.3, (20, 100, 200))
     if ppm is not None and not beyond:
         spare_ms = DRIFTS * (max_clock_skew_ms - skew_ms)

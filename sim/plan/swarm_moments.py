@@ -152,6 +152,38 @@ def _leader_dies(die: Die, around: Surroundings) -> list[Table]:
     return [{**_stop(die, around, node), **_when(die, around, moment)}]
 
 
+def _unsynced(die: Die, around: Surroundings) -> list[Table]:
+    """The disks of all voters are slow, and all of them stop soon after something is logged."""
+    if not around.voters:
+        return []
+    from_ms = die.between(1, around.load_ms // 2)
+    slow: Table = {"name": "slow_disk", "delay_ms": around.delays_ms(die, 0.5, 4)}
+    slow |= {"from_ms": from_ms, "for_ms": around.load_ms // 4}
+    crash: Table = {"name": "crash_majority", "nodes": list(around.voters), "lose_unsynced": True}
+    crash |= {"torn": die.pick((0, 0, 1)), "for_ms": around.delays_ms(die, 0.1, 2)}
+    moment = die.pick(("update-logged", "ddl-installed", "submitted sent"))
+    crash["when"] = {"moment": moment, "plus_ms": die.pick((0, 0.2, 1, 4))}
+    disks = [{**slow, "node": node} for node in around.voters]
+    return [*disks, {**crash, "from_ms": from_ms}]
+
+
+def _rivals(die: Die, around: Surroundings) -> list[Table]:
+    """Two voters stand at once, before the news of a command, or its stamp, has reached both."""
+    rivals: Table = {"name": "re_election", "rival": die.pick((1, 2))}
+    plus_ms = die.pick((0, 0, 0.1, 1))
+    if die.chance(0.5):
+        moment = die.pick(("update-logged", "submit delivered", "append-entries sent"))
+        rivals["group"] = "meta"
+    else:
+        moment = die.pick(("write-executed", "partition-raft sent", "finish delivered"))
+        rivals["group"] = "its group"
+    lag = {"name": "learner_lag", "node": "any voter", "for_ms": around.delays_ms(die, 0.5, 4)}
+    made = [{**rivals, **_when(die, around, moment, plus_ms=plus_ms)}]
+    if die.chance(0.5):
+        made.append({**lag, **_when(die, around, "submit sent")})
+    return made
+
+
 def _leader_at_a_lease(die: Die, around: Surroundings) -> list[Table]:
     """The meta storage's leader changes while leases are being written; applying may be slow."""
     change: Table = {"name": die.pick(("re_election", "leader_transfer")), "group": "meta"}
@@ -195,6 +227,17 @@ def _cut_until_activation(die: Die, around: Surroundings) -> list[Table]:
     if die.chance(0.3):
         cut = {"name": "partition", "shape": die.pick(("one_node", "one_way")), "node": node}
     return [{**cut, **_when(die, around, "update-logged"), "until": until}]
+
+
+def _raised_delay(die: Die, around: Surroundings) -> list[Table]:
+    """One node has a larger DD for a while: a statement there activates behind a later one."""
+    load_ms = around.load_ms
+    to = around.delay_duration_ms * die.pick((2, 4, 8))
+    from_ms = die.between(1, load_ms // 3)
+    for_ms = die.between(load_ms // 4, load_ms // 2)
+    node = die.pick(("any node", "any node", f"primary of {die.pick(around.tables)}"))
+    raised: Table = {"name": "setting_change", "node": node, "key": "delay_duration_ms", "to": to}
+    return [{**raised, "from_ms": from_ms, "for_ms": for_ms}]
 
 
 def _pause_at_activation(die: Die, around: Surroundings) -> list[Table]:
@@ -285,8 +328,11 @@ AIMED: Final[dict[str, Aimed]] = {
     "leader again": Aimed(0.1, _leader_again),
     "leader under a command": Aimed(0.12, _leader_under_a_command),
     "leader dies": Aimed(0.08, _leader_dies),
+    "unsynced entries lost": Aimed(0.05, _unsynced),
+    "rivals": Aimed(0.1, _rivals),
     "DDL message struck": Aimed(0.1, _ddl_messages),
     "cut until activation": Aimed(0.12, _cut_until_activation),
+    "DD raised on a node": Aimed(0.1, _raised_delay),
     "pause at activation": Aimed(0.1, _pause_at_activation),
     "stop in a look-up": Aimed(0.08, _lookup),
     "stop in catch-up": Aimed(0.08, _catch_up),

@@ -237,6 +237,7 @@ SHARES: Final = {
     "pipelined": (0.0, 0.3, 0.6),
     "abandoned": (0.0, 0.0, 0.01),
     "long": (0.0, 0.02, 0.04),
+    "rested": (0.0, 0.2, 0.5),
     "begun": (0.0, 0.0, 0.3),
     "rollback": (0.0, 0.02, 0.05),
 }
@@ -251,6 +252,7 @@ def _kinds(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
     table["update"] = knobs.pick("updates", (0, 4, 16))
     table["as_of_ms"] = [-knobs.die("as_of_ms").pick((delay_ms, load_ms // 2)), delay_ms]
     table["long_gap_ms"] = [delay_ms / 2, 2 * delay_ms]
+    table["rest_ms"] = [0, 2 * delay_ms]
     return table
 
 
@@ -303,7 +305,15 @@ KINDS: Final = {
 
 MIXES: Final = {
     "every kind": {},
-    "columns": {"create": 0, "drop_table": 0, "rename_table": 0, "compound": 8},
+    "columns": {"create": 0, "drop_table": 0, "rename_table": 0, "compound": 8, "again": 6},
+    "at once": {
+        "mixed": 8,
+        "require": 5,
+        "compound": 6,
+        "again": 4,
+        "drop_table": 0,
+        "rename_table": 0,
+    },
     "compatible": {
         **dict.fromkeys(ddl_mix.KINDS, 0),
         "add": 6,
@@ -327,8 +337,9 @@ def _ddl_mix(knobs: Knobs, delay_ms: int) -> Table:
     kinds = die.pick(list(MIXES))
     kinds = "compatible" if only_compatible(knobs) else kinds
     knobs.tell("ddl mix", f"{clients} x {statements}, {kinds}")
-    mix: Table = {"name": "ddl_mix", "clients": clients, "operations": statements}
-    mix["inside"] = die.pick((0.4, 0.8) if only_compatible(knobs) else (0.0, 0.1, 0.3))
+    mix: Table = {"name": "ddl_mix", "clients": clients, "operations": statements, "again": 2}
+    mix["inside"] = die.pick((0.4, 0.8) if only_compatible(knobs) else (0.1, 0.3, 0.6))
+    mix["reads"] = die.pick((0.0, 0.3, 0.6))
     mix["inside_gap_ms"] = [0, delay_ms * die.pick((0, 0.1, 0.3))]
     return {**mix, "pause_ms": [0, delay_ms], **MIXES[kinds]}
 

@@ -174,7 +174,7 @@ def _program_instants(program: Program) -> Iterator[Micros]:
     for item in program.items:
         pauses_us += item.pause_us
         if isinstance(item, TransactionItem):
-            pauses_us += item.gap_us * (len(item.operations) - 1)
+            pauses_us += item.gap_us * (len(item.operations) - 1) + item.rest_us
         elif item.at_us is not None:
             yield item.at_us
     yield Micros(SLOWNESS * pauses_us)

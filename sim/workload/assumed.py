@@ -63,6 +63,8 @@ CONSTANTS: Final = {
     "UUID": ("'00000000-0000-0000-0000-00000000000a'",),
 }
 """Constants by the name of their type; of other types numbers."""
+USED: Final = 0.7
+"""How often a statement is about a table that an open transaction has used, if there is one."""
 NEW_COLUMNS: Final = ("m1", "m2", "m3")
 """The names that new columns get first."""
 
@@ -112,7 +114,7 @@ class Schema:
 
     `first_views` are the views of the start with the first names of their tables. New names end
     with `suffix`, so that two clients never give the same. `changed` is the table that was altered
-    or created last.
+    or created last, `used` are those that an open transaction has used.
     """
 
     tables: list[Table]
@@ -123,6 +125,12 @@ class Schema:
     zones: list[str] = field(default_factory=list)
     default_zone: str = "Default"
     changed: Table | None = None
+    used: list[Table] = field(default_factory=list)
+
+    def target(self, tables: list[Table], die: Die) -> Table:
+        """One of these tables for a statement, mostly one in use if there is any."""
+        used = [table for table in tables if table in self.used]
+        return die.pick(used if used and die.chance(USED) else tables)
 
     def away(self) -> list[Table]:
         """The tables of the clients that have another name, while no table has their first one."""

@@ -57,10 +57,12 @@ class DdlMix(Workload):
     New names are each client's own; what another client renames or drops meanwhile is refused. The
     other fields are weights: actions of an ALTER TABLE alone, `compound` ones, and statements about
     tables, indexes, views and zones; `require` is SET NOT NULL, `mixed` changes type, nullability
-    and default at once, `mandatory` adds a column that is NOT NULL without a default. `noop` has
-    IF [NOT] EXISTS, `refused` is refused. `inside` is the probability that the next few statements
-    are issued while a transaction of the same client is open, which has used a table before the
-    first and mostly uses another after each, `inside_gap_ms` apart.
+    and default at once, `mandatory` adds a column that is NOT NULL without a default, `again`
+    drops a column and adds one of its name. `noop` has IF [NOT] EXISTS, `refused` is refused.
+    `inside` is the probability that the next few statements are issued while a transaction of the
+    same client is open, which has used a table before the first and mostly uses another after each,
+    `inside_gap_ms` apart; the statements are mostly about tables that it has used. `reads` is the
+    probability that after another statement a read-only transaction reads the table changed last.
     """
 
     name: ClassVar[str] = "ddl_mix"
@@ -82,6 +84,7 @@ class DdlMix(Workload):
     constraint: int = 3
     drop_constraint: int = 2
     mandatory: int = 1
+    again: int = 0
     compound: int = 4
     create: int = 3
     drop_table: int = 1
@@ -100,12 +103,13 @@ class DdlMix(Workload):
     refused: int = 1
     inside: float = 0.0
     inside_gap_ms: Span = 0
+    reads: float = 0.0
 
     def verify(self) -> None:
         check(self.operations >= 1, "operations", "must be at least 1")
         check_span(self.pause_ms, "pause_ms")
         check_span(self.inside_gap_ms, "inside_gap_ms")
-        check_shares({"inside": self.inside})
+        check_shares({"inside": self.inside, "reads": self.reads})
         for name in KINDS:
             check(getattr(self, name) >= 0, name, "must not be negative")
         check(sum(self._weights) > 0, ", ".join(KINDS), "must not all be 0")
@@ -123,6 +127,7 @@ class DdlMix(Workload):
     def _program(self, client: str, number: int, world: WorkloadWorld, dice: Dice) -> Program:
         die = Die(dice.stream(client, "statements"))
         own = Die(dice.stream(client, "transactions"))
+        past = Die(dice.stream(client, "read only"))
         suffix = "" if number == 1 else f"_{number}"
         schema = at_start(world.chosen(self.tables), world.views, suffix)
         cumulated = list(accumulate(self._weights))
@@ -142,24 +147,33 @@ class DdlMix(Workload):
             else:
                 sql = _statement(cumulated, schema, die)
                 items.append(DdlItem(node, sql, die.duration_us(self.pause_ms)))
+                if self.reads and schema.changed is not None and past.chance(self.reads):
+                    items.append(self._read(schema.changed, world, past))
         return Program(client, tuple(items))
+
+    def _read(self, table: Table, world: WorkloadWorld, die: Die) -> TransactionItem:
+        """A read-only transaction on any node."""
+        node, pause_us = die.pick(world.nodes), die.duration_us(self.pause_ms)
+        scan = Scan(table.name, metadata=True)
+        return TransactionItem(node, (scan,), pause_us, retries=0, read_only=True)
 
 
 def _across(
     count: int, schema: Schema, die: Die, statement: Callable[[], str]
 ) -> Iterator[Operation]:
     """The operations of a transaction that is open while its client issues `count` statements."""
-    used: list[str] = []
-    yield from (_use(schema, used, die) for _ in range(die.between(1, 2)))
+    schema.used.clear()
+    yield from (_use(schema, die) for _ in range(die.between(1, 2)))
     for _ in range(count):
         yield Ddl(statement())
-        yield from (_use(schema, used, die) for _ in range(die.below(3)))
+        yield from (_use(schema, die) for _ in range(die.below(3)))
+    schema.used.clear()
 
 
-def _use(schema: Schema, used: list[str], die: Die) -> Operation:
+def _use(schema: Schema, die: Die) -> Operation:
     """An operation, mostly on a table that changed last or that the transaction has not used."""
-    table = _table(schema, used, die)
-    used.append(table.name)
+    table = _table(schema, die)
+    schema.used.append(table)
     number = die.below(KEYS)
     key = number if table.spec is None else key_of(table.spec, number)
     kinds: tuple[Operation, ...] = (
@@ -170,11 +184,11 @@ def _use(schema: Schema, used: list[str], die: Die) -> Operation:
     return die.pick(kinds)
 
 
-def _table(schema: Schema, used: list[str], die: Die) -> Table:
+def _table(schema: Schema, die: Die) -> Table:
     changed = schema.changed
-    if used and changed is not None and changed in schema.tables and die.chance(CHANGED):
+    if schema.used and changed is not None and changed in schema.tables and die.chance(CHANGED):
         return changed
-    others = [table for table in schema.tables if table.name not in used]
+    others = [table for table in schema.tables if table not in schema.used]
     tables = others if others and die.chance(OTHERS) else schema.tables
     own = [table for table in tables if table.spec is None]
     return die.pick(own if own and die.chance(OWN) else tables)

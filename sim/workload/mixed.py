@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from ddlsim.model.ddl import CreateTable
 from ddlsim.model.ops import Rollback
 from ddlsim.model.programs import Program, TransactionItem
-from ddlsim.units import FOREVER_MS
+from ddlsim.units import FOREVER_MS, Micros
 from ddlsim.workload.base import (
     Dice,
     Die,
@@ -33,16 +33,16 @@ class Mixed(Workload):
     `implicit` without begin and commit, `fresh` on a new connection, `rollback` rolled back at the
     end, `read_only` read the past, and where the others write, read; `as_of` of these at a
     timestamp within `as_of_ms` of the present; `long` have `long_operations` on all tables,
-    `long_gap_ms` apart; `pipelined` send operations without awaiting answers; `begun` begin with a
-    request of their own; `abandoned` end with neither commit nor rollback. `session` is the share
-    of clients with a causal token, `partition_aware` of those that begin each transaction at the
-    primary of its first key. Shares of the operations: `misses` use keys that are never
-    written, `views` go through a view of the table, `named` of the gets name columns, `by_name` of
-    the writes give values by column name, `bad` of the writes have rows that do not fit, or write
-    in a read-only transaction. With `values` n each column that a put fills, or that a write names,
-    gets one of n values, which collide in a unique index; 0: what a put fills in is unique to the
-    operation. `edges` of the values by column name lie at the edge of a type that the column may
-    have by then, or just beyond it.
+    `long_gap_ms` apart; `rested` commit after `rest_ms` more; `pipelined` send operations without
+    awaiting answers; `begun` begin with a request of their own; `abandoned` end with neither commit
+    nor rollback. `session` is the share of clients with a causal token, `partition_aware` of those
+    that begin each transaction at the primary of its first key. Shares of the operations: `misses`
+    use keys that are never written, `views` go through a view of the table, `named` of the gets
+    name columns, `by_name` of the writes give values by column name, `bad` of the writes have rows
+    that do not fit, or write in a read-only transaction. With `values` n each column that a put
+    fills, or that a write names, gets one of n values, which collide in a unique index; 0: what a
+    put fills in is unique to the operation. `edges` of the values by column name lie at the edge of
+    a type that the column may have by then, or just beyond it.
     """
 
     name: ClassVar[str] = "mixed"
@@ -78,6 +78,8 @@ class Mixed(Workload):
     long: float = 0.0
     long_operations: Span = (3, 6)
     long_gap_ms: Span = (50, 200)
+    rested: float = 0.0
+    rest_ms: Span = (0, 200)
     pipelined: float = 0.0
     begun: float = 0.0
     abandoned: float = 0.0
@@ -96,7 +98,7 @@ class Mixed(Workload):
         check(0 <= self.zipf <= 5, "zipf", "must lie between 0 and 5")
         check(self.retries >= 0, "retries", "must not be negative")
         check(self.values >= 0, "values", "must not be negative")
-        for field in ("pause_ms", "gap_ms", "long_gap_ms"):
+        for field in ("pause_ms", "gap_ms", "long_gap_ms", "rest_ms"):
             check_span(getattr(self, field), field)
         check_span(self.as_of_ms, "as_of_ms", least=-FOREVER_MS)
         for field in ("transaction_operations", "transaction_tables", "long_operations"):
@@ -127,6 +129,7 @@ class Mixed(Workload):
         shape = Die(dice.stream(client, "transactions"))
         past = Die(dice.stream(client, "read only"))
         kinds = Die(dice.stream(client, "kinds of transactions"))
+        rests = Die(dice.stream(client, "rests"))
         shares = Shares(*(getattr(self, field) for field in Shares._fields))
         maker = OperationMaker(
             self._weights,
@@ -142,7 +145,7 @@ class Mixed(Workload):
         items: list[TransactionItem] = []
         left = self.operations
         while left > 0:
-            item = self._transaction(world, tables, (shape, past, kinds), maker, left)
+            item = self._transaction(world, tables, (shape, past, kinds, rests), maker, left)
             left -= sum(not isinstance(do, Rollback) for do in item.operations)
             items.append(item)
         return Program(client, tuple(items), session, aware)
@@ -151,16 +154,16 @@ class Mixed(Workload):
         self,
         world: WorkloadWorld,
         tables: Sequence[CreateTable],
-        dice: tuple[Die, Die, Die],
+        dice: tuple[Die, Die, Die, Die],
         maker: OperationMaker,
         left: int,
     ) -> TransactionItem:
         """A transaction of at most `left` operations.
 
         `shape` draws what every mixed workload has, `past` which of them read the past,
-        `kinds` the rest.
+        `rests` how long they wait before their commit, `kinds` what else they are.
         """
-        shape, past, kinds = dice
+        shape, past, kinds, rests = dice
         implicit = shape.chance(self.implicit)
         count = 1 if implicit else min(left, shape.count(self.transaction_operations))
         few = shape.some(tables, shape.count(self.transaction_tables))
@@ -174,11 +177,13 @@ class Mixed(Workload):
         as_of = read_only and _on(self.as_of, kinds)
         node = shape.pick(world.nodes)
         pause_us, gap_us = shape.duration_us(self.pause_ms), shape.duration_us(self.gap_ms)
+        rested = not implicit and _on(self.rested, rests)
         return TransactionItem(
             node=node,
             operations=tuple(operations),
             pause_us=pause_us,
             gap_us=kinds.duration_us(self.long_gap_ms) if long else gap_us,
+            rest_us=rests.duration_us(self.rest_ms) if rested else Micros(0),
             implicit=implicit,
             retries=self.retries,
             fresh=shape.chance(self.fresh),
@@ -201,6 +206,7 @@ SHARES: Final = (
     "named",
     "as_of",
     "long",
+    "rested",
     "pipelined",
     "begun",
     "abandoned",

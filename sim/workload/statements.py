@@ -11,6 +11,9 @@ from typing import Final
 from ddlsim.workload.assumed import TYPES, Column, Schema, Table, definition, first
 from ddlsim.workload.base import Die, quoted
 
+STRICT: Final = 0.7
+"""How often a change of type, nullability and default is of a column that is NOT NULL, if any."""
+
 Action = Callable[[Table, Schema, Die], str]
 Maker = Callable[[Schema, Die], str]
 
@@ -39,6 +42,17 @@ def _drop(table: Table, schema: Schema, die: Die) -> str:
     if len(table.columns) < 2:
         return ""
     return f"DROP COLUMN {table.columns.pop(die.below(len(table.columns))).name}"
+
+
+def _again(table: Table, schema: Schema, die: Die) -> str:
+    """Drop a column and add one of the same name: another column [110.compat.id]."""
+    del schema
+    if not table.columns:
+        return ""
+    old = table.columns.pop(die.below(len(table.columns)))
+    new = Column(old.name, old.type if die.chance(0.5) else die.pick(TYPES))
+    table.columns.append(new)
+    return f"DROP COLUMN {old.name}, ADD COLUMN {new.name} {new.type}"
 
 
 def _rename(table: Table, schema: Schema, die: Die) -> str:
@@ -109,11 +123,15 @@ def _computed(table: Table, schema: Schema, die: Die) -> str:
 
 
 def _mixed(table: Table, schema: Schema, die: Die) -> str:
-    """Type, nullability and default at once [110.mixed]."""
-    text = _widen(table, schema, die)
-    if not text:
+    """Type, nullability and default at once [110.mixed], mostly of a column that is NOT NULL."""
+    del schema
+    able = [one for one in table.columns if one.neighbours(1)]
+    strict = [one for one in able if not one.nullable]
+    if not able:
         return ""
-    column = next(column for column in table.columns if f" {column.name} " in text)
+    column = die.pick(strict if strict and die.chance(STRICT) else able)
+    column.type = die.pick(column.neighbours(1))
+    text = f"ALTER COLUMN {column.name} SET DATA TYPE {column.type}"
     column.nullable, column.defaulted = die.chance(0.7), True
     null = "DROP NOT NULL" if column.nullable else "SET NOT NULL"
     return f"{text} {null} SET DEFAULT {column.default(die)}"
@@ -181,20 +199,21 @@ ACTIONS: Final[dict[str, Action]] = {
     "constraint": _constraint,
     "drop_constraint": _drop_constraint,
     "mandatory": _mandatory,
+    "again": _again,
 }
 """The actions of an ALTER TABLE by the names of their weights."""
 
 
 def altered(action: Action, schema: Schema, die: Die) -> str:
     """An ALTER TABLE with one action."""
-    schema.changed = table = die.pick(schema.tables)
+    schema.changed = table = schema.target(schema.tables, die)
     text = action(table, schema, die)
     return f"ALTER TABLE {quoted(table.name)} {text}" if text else ""
 
 
 def _compound(schema: Schema, die: Die) -> str:
     """An ALTER TABLE with two to four actions, in order [110.compat.compound]."""
-    table = die.pick(schema.tables)
+    table = schema.target(schema.tables, die)
     kinds = die.some(SEVERAL, die.between(2, 4))
     texts = [text for kind in kinds if (text := kind(table, schema, die))]
     return f"ALTER TABLE {quoted(table.name)} {', '.join(texts)}" if texts else ""
@@ -228,7 +247,7 @@ def _drop_table(schema: Schema, die: Die) -> str:
     able = [table for table in schema.tables if table.name not in schema.views.values()]
     if len(schema.tables) < 2 or not able:
         return ""
-    table = die.pick(able)
+    table = schema.target(able, die)
     schema.tables.remove(table)
     if table.spec is not None:
         schema.gone.append(table.spec)
@@ -245,7 +264,7 @@ def restored(schema: Schema, die: Die) -> str:
 
 def _rename_table(schema: Schema, die: Die) -> str:
     """Rename a table, a table of the clients back to its first name where it has another."""
-    table = die.pick(schema.tables)
+    table = schema.target(schema.tables, die)
     names = [one.name for one in schema.tables]
     back = table.home and table.home not in names
     return _renamed(schema, table, table.home if back else schema.free_table())
@@ -265,7 +284,7 @@ def _indexed(schema: Schema, die: Die, *, unique: bool) -> str:
     able = [table for table in schema.tables if table.columns]
     if not able:
         return ""
-    table, name = die.pick(able), schema.free_of_tables("i")
+    table, name = schema.target(able, die), schema.free_of_tables("i")
     columns = die.some([column.name for column in table.columns], die.between(1, 2))
     table.indexes.append(name)
     kind = "UNIQUE INDEX" if unique else "INDEX"

@@ -81,8 +81,8 @@ class NotedActions:
     def transfer(self, group: str, to: str | None) -> None:
         self.calls.append(("transfer", group, to))
 
-    def re_elect(self, group: str) -> None:
-        self.calls.append(("re-elect", group))
+    def re_elect(self, group: str, rival: int) -> None:
+        self.calls.append(("re-elect", group, rival))
 
     def expire_lease(self, place: str) -> None:
         self.calls.append(("expire", place))

@@ -194,7 +194,7 @@ class Group:
         self._after()
 
     def re_elect(self) -> None:
-        """Step down and stand for election at once, in a new term."""
+        """Stand for election at once, in a new term; a leader steps down for it."""
         self.member.step(self.node.name, TimeoutNow(self.member.term, None))
         self._after()
 

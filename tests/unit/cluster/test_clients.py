@@ -259,6 +259,14 @@ def test_pauses_lie_before_items_and_gaps_between_operations() -> None:
     assert asked == [10, 13, 16, 16, 26, 29, 32, 32]
 
 
+def test_a_rest_lies_between_the_last_operation_and_the_commit() -> None:
+    """A rollback comes at once."""
+    item = transaction(PUT, GET, rest_us=ms(7))
+    history = run(program(item, transaction(PUT, Rollback(), rest_us=ms(7))))
+    asked = [at_ms for _, at_ms, ended in said(history) if ended is None]
+    assert asked == [0, 0, 7, 7, 7]
+
+
 def test_a_statement_has_a_pause_or_an_instant() -> None:
     """One that is due already runs at once."""
     history = run(

@@ -6,7 +6,7 @@ import pytest
 
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
-from ddlsim.history.world_events import ClockSet, NodeCrashed, NodeRestarted
+from ddlsim.history.world_events import ClockSet, LeaderElected, NodeCrashed, NodeRestarted
 from ddlsim.model.hlc import CLOCK_LIMIT
 from ddlsim.nemesis.roles import VacantRoleError
 from ddlsim.protocol.raft import RaftLog
@@ -466,3 +466,29 @@ def test_set_setting_of_three_values_the_latest_that_lasts_counts() -> None:
     faults[0].set_setting("n1", "delay_duration_ms", 7)
     faults[0].undo()
     assert settings.delay_duration_ms == 100
+
+
+VOTERS = "[network]\nlatency_ms = 1\n[cluster]\nvoters = 3\n"
+
+
+def standing(struck: Struck) -> list[str]:
+    """The nodes whose members of the meta storage have entered a second term."""
+    groups = [(name, struck.cluster.member_of("meta", name)) for name in ("n1", "n2", "n3")]
+    return [name for name, group in groups if group is not None and group.term == 2]
+
+
+@pytest.mark.parametrize(("rival", "name"), [(1, "n2"), (2, "n3"), (3, "n2")])
+def test_re_elect_makes_the_leader_and_a_rival_stand_at_one_instant(rival: int, name: str) -> None:
+    """Rivals are counted around; one of them is elected in the end."""
+    struck = Struck(VOTERS)
+    struck.actions.re_elect("meta", rival)
+    assert standing(struck) == ["n1", name]
+    struck.later(2_000)
+    assert len(struck.events(LeaderElected)) >= 1
+
+
+def test_re_elect_leaves_a_rival_alone_that_is_down() -> None:
+    struck = Struck(VOTERS)
+    struck.actions.crash("n2", torn=None)
+    struck.actions.re_elect("meta", 1)
+    assert standing(struck) == ["n1"]

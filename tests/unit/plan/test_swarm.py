@@ -77,13 +77,14 @@ def _is_patient_pct(seed: int) -> bool:
 
 
 def test_a_knob_less_leaves_all_other_knobs_as_they_were() -> None:
-    fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in ("learner_lag", "pause")}
+    gone = ("learner_lag", "pause")
+    fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in gone}
     for seed in range(30):
         with patch.object(swarm_moments, "AIMED", {}):
             whole = tomllib.loads(swarm.draw(NOTHING, seed).text)
             with patch.object(swarm_faults, "KINDS", fewer):
                 world = tomllib.loads(swarm.draw(NOTHING, seed).text)
-        left = [fault for fault in whole.get("faults", []) if fault["name"] in fewer]
+        left = [fault for fault in whole.get("faults", []) if fault["name"] not in gone]
         assert world.get("faults", []) == left
         assert world["workload"] == data(seed)["workload"]
 
@@ -170,9 +171,31 @@ def test_clocks_stay_within_the_bound_unless_the_knob_says_otherwise() -> None:
     for seed in MANY:
         world, knobs = data(seed), drawn_of(seed).knobs
         limit_ms, skew_ms = world["protocol"]["max_clock_skew_ms"], world["clocks"]["max_skew_ms"]
-        assert (skew_ms < limit_ms) == (knobs["skew beyond CSmax"] == swarm_knobs.OFF)
-        if skew_ms < limit_ms:
+        beyond = knobs["skew beyond CSmax"] != swarm_knobs.OFF
+        assert skew_ms >= limit_ms if beyond else skew_ms <= limit_ms
+        if not beyond:
             assert band_ms(world) <= limit_ms
+
+
+def test_in_some_worlds_each_clock_is_at_an_end_of_what_the_bound_allows() -> None:
+    apart = [one for one in MANY if drawn_of(one).knobs["clocks at the ends"] == "on"]
+    assert len(MANY) / 6 < len(apart) < len(MANY) / 3
+    for seed in apart:
+        clocks = data(seed)["clocks"]
+        offsets = [node["offset_ms"] for node in clocks["nodes"].values()]
+        assert max(offsets) - min(offsets) == clocks["max_skew_ms"]
+        assert len(set(offsets)) == 2
+        assert list(clocks["nodes"]) == list(swarm.scenario(NOTHING, seed).nodes)
+
+
+def test_late_commands_meet_a_group_of_three_that_another_node_leads() -> None:
+    late = [one for one in MANY if drawn_of(one).knobs["late commands"] == "on"]
+    assert len(MANY) / 20 < len(late) < len(MANY) / 8
+    for seed in late:
+        assert data(seed)["cluster"]["replicas"] == 3
+        moved = [one["group"] for one in faults_of(seed) if one["name"] == "leader_transfer"]
+        assert moved
+        assert any(one.get("kind") in ("partition-submit", "cleanup") for one in faults_of(seed))
 
 
 def band_ms(world: dict[str, Any]) -> float:

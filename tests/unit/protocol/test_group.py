@@ -439,6 +439,15 @@ def test_a_leader_may_be_elected_anew() -> None:
     assert trio.news == [("a", "deposed", 1), ("a", "elected", 2)]
 
 
+def test_a_follower_may_stand_for_election_at_any_time() -> None:
+    """It wins where its log is as long as the others'; the leader steps down."""
+    trio = Replicas()
+    trio["b"].re_elect()
+    trio.later(20)
+    assert trio.leaders == ["b"]
+    assert ("a", "deposed", 1) in trio.news
+
+
 def test_a_message_from_a_term_that_is_over_changes_nothing() -> None:
     """It is not taken for a sign of life either."""
     trio = Replicas()

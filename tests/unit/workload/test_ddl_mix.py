@@ -22,7 +22,7 @@ def statements(seed: int = 1, operations: int = 200, **weights: int) -> list[str
 
 
 def test_every_statement_and_action_of_the_catalog_comes_up() -> None:
-    found = [parsed.statement for sql in statements(seed=2) for parsed in parse(sql)]
+    found = [parsed.statement for sql in statements(seed=1, operations=400) for parsed in parse(sql)]
     assert {type(one) for one in found} == set(Statement.__args__)
     altered = [one for one in found if isinstance(one, AlterTable)]
     assert {type(action) for one in altered for action in one.actions} == set(Action.__args__)
@@ -152,3 +152,57 @@ def test_names_that_need_quotes_get_them() -> None:
         for item in program.items:
             assert isinstance(item, DdlItem)
             assert len(parse(item.sql)) == 1
+
+
+def test_statements_inside_are_mostly_about_a_table_that_the_transaction_has_used() -> None:
+    """Of two tables; half would be chance."""
+    (program,) = programs("ddl_mix", operations=400, inside=1.0, **NONE | {"add": 1})
+    about = both = 0
+    for item in program.items:
+        assert isinstance(item, TransactionItem)
+        used: list[str] = []
+        for do in item.operations:
+            if isinstance(do, Ddl):
+                about += len(set(used)) == 1 and do.sql.split()[2] in used
+                both += len(set(used)) == 1
+            elif isinstance(do, Get | Put | Scan):
+                used.append(do.table)
+    assert both > 50
+    assert 0.7 < about / both < 1
+
+
+def test_again_drops_a_column_and_adds_one_of_its_name() -> None:
+    texts = statements(operations=40, **NONE | {"again": 1})
+    for sql in texts:
+        words = sql.replace(",", "").split()
+        assert (words[3:5], words[6:8]) == (["DROP", "COLUMN"], ["ADD", "COLUMN"])
+        assert words[5] == words[8]
+    assert {one.__name__ for one in outcomes(texts)} == {"Built"}
+
+
+def test_a_change_of_all_at_once_is_mostly_of_a_column_that_is_not_null() -> None:
+    """Of each of two kinds of columns some."""
+    (there,) = [world("CREATE TABLE t (id INT PRIMARY KEY, a SMALLINT NOT NULL, b SMALLINT)")]
+    firsts = [
+        next(item.sql for item in program.items if isinstance(item, DdlItem)).split()[5]
+        for seed in range(60)
+        for program in programs("ddl_mix", seed, there=there, operations=1, **NONE | {"mixed": 1})
+    ]
+    assert 35 < firsts.count("a") < 60
+
+
+def test_reads_follow_statements_and_read_the_table_that_changed_last() -> None:
+    weights = NONE | {"add": 1, "create": 1}
+    (program,) = programs("ddl_mix", operations=100, reads=0.5, **weights)
+    pairs = [
+        (before, item)
+        for before, item in pairwise(program.items)
+        if isinstance(item, TransactionItem)
+    ]
+    assert 30 < len(pairs) < 70
+    for before, item in pairs:
+        assert isinstance(before, DdlItem)
+        (do,) = item.operations
+        assert isinstance(do, Scan)
+        assert do.table == before.sql.split()[2]
+        assert item.read_only

@@ -4,9 +4,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from ddlsim.model.ops import Delete, Get, Insert, Operation, Put, Replace, Rollback, Scan, Update
 from ddlsim.model.programs import TransactionItem
+from ddlsim.units import Micros
 from ddlsim.workload.assumed import NEW_COLUMNS
 from tests.support.workloads import NODES, TABLES, programs, workload, world
 
@@ -217,3 +219,16 @@ def test_a_share_of_read_only_transactions_chooses_its_time() -> None:
 def test_shares_of_transactions_leave_kinds_and_keys_as_they_were() -> None:
     plain, varied = items(operations=400), items(operations=400, pipelined=0.5, abandoned=0.5)
     assert [item.operations for item in plain] == [item.operations for item in varied]
+
+
+def test_rested_transactions_wait_before_their_commit_and_others_do_not() -> None:
+    made = items(operations=2_000, rested=0.5, rest_ms=(5, 9), implicit=0.2)
+    rests = [item.rest_us for item in made]
+    assert all(not item.rest_us for item in made if item.implicit)
+    assert all(5_000 <= rest <= 9_000 for rest in rests if rest)
+    assert 0.25 < sum(map(bool, rests)) / len(made) < 0.6
+
+
+def test_rests_leave_the_rest_of_a_program_as_it_was() -> None:
+    rested = [structs.replace(one, rest_us=Micros(0)) for one in items(operations=200, rested=0.5)]
+    assert rested == items(operations=200)
