@@ -30,6 +30,8 @@ LOAD_MS: Final = 2_000
 DRAIN_MS: Final = 60_000
 PATIENCE_MS: Final = 1_000
 """Time limit for clients of a scenario without one of its own."""
+NEVER_WITH_PCT: Final = ("lease_grant_ms", "read_resend_ms")
+"""Limits of one request and its answer: with delays that stay as they are none might ever come."""
 TITLE: Final = "A random world under a random nemesis"
 
 
@@ -103,8 +105,10 @@ def _whole(knobs: Knobs) -> Table:
     knobs.tell("load_ms", load_ms)
     clocks = swarm_knobs.clocks(knobs, nodes, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
     network = swarm_knobs.network(knobs, nodes, delay_ms) | swarm_delays.schedule(knobs)
-    if network.get("schedule", {}).get("name") == "pct" and protocol.pop("lease_grant_ms", None):
-        knobs.tell("lease_grant_ms", OFF)  # delays stay as they are: no lease might ever be granted
+    if network.get("schedule", {}).get("name") == "pct":
+        for key in NEVER_WITH_PCT:
+            if protocol.pop(key, None):
+                knobs.tell(key, OFF)
     if swarm_faults.is_calm(knobs):
         swarm_knobs.patient(knobs, protocol, network)
     names, sql = swarm_work.schema(knobs, len(nodes))

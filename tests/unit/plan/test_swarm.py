@@ -71,6 +71,17 @@ def test_a_lease_can_be_granted_where_delays_stay_as_they_are() -> None:
     assert grants["pct"] == sum(_is_patient_pct(seed) for seed in MANY)
 
 
+def test_a_read_is_not_asked_for_again_before_an_answer_can_come() -> None:
+    """Delays stay as they are there: it would be asked for until its time is over."""
+    asked = Counter(
+        world["network"].get("schedule", {}).get("name")
+        for world in map(data, MANY)
+        if "read_resend_ms" in world["protocol"]
+    )
+    assert asked[None] > 5
+    assert asked["pct"] == 0
+
+
 def _is_patient_pct(seed: int) -> bool:
     knobs = drawn_of(seed).knobs
     return str(knobs["schedule"]).startswith("pct") and knobs.get("patient") == "on"

@@ -22,7 +22,9 @@ def statements(seed: int = 1, operations: int = 200, **weights: int) -> list[str
 
 
 def test_every_statement_and_action_of_the_catalog_comes_up() -> None:
-    found = [parsed.statement for sql in statements(seed=1, operations=400) for parsed in parse(sql)]
+    found = [
+        parsed.statement for sql in statements(seed=1, operations=400) for parsed in parse(sql)
+    ]
     assert {type(one) for one in found} == set(Statement.__args__)
     altered = [one for one in found if isinstance(one, AlterTable)]
     assert {type(action) for one in altered for action in one.actions} == set(Action.__args__)
