@@ -186,10 +186,15 @@ class ModelledReplica(Replica):
             if not self.locks.holds(request.tx, resource) & modes and self._is_open(request):
                 self._divergence.found(f"{request.op} ran without its lock on {resource!r}")
         if self._same_schema and not is_copy:
-            current = self._version(request.table_id, answer.op_ts)
-            if current != request.initial:
+            self._compare_schema(request, answer.op_ts)
+
+    def _compare_schema(self, request: Operate, op_ts: Timestamp) -> None:
+        """The table, and the views that lead to it, are at op_ts what they were enlisted as."""
+        for object_id, initial in (*request.views, (request.table_id, request.initial)):
+            current = self._version(object_id, op_ts)
+            if current != initial:
                 self._divergence.found(
-                    f"{request.op} ran under version {request.initial} at {answer.op_ts}, where "
+                    f"{request.op} ran under version {initial} of {object_id} at {op_ts}, where "
                     f"it is {current}"
                 )
 
