@@ -77,14 +77,17 @@ class FoundError(BaseException):
     """A part differs from its model; nothing in a run handles this."""
 
 
-def first_part(monkeypatch: pytest.MonkeyPatch) -> str | None:
-    """The part that differs first, in the first drawn world in which one does."""
+def first_part(monkeypatch: pytest.MonkeyPatch, *more: int) -> str | None:
+    """The part that differs first, in the first drawn world in which one does.
+
+    `more` are worlds to look at behind the usual ones.
+    """
 
     def stop(self: Divergence, _what: str) -> None:
         raise FoundError(self.part)
 
     monkeypatch.setattr(Divergence, "found", stop)
-    return next((part for part in map(part_in, SEEDS) if part is not None), None)
+    return next((part for part in map(part_in, (*SEEDS, *more)) if part is not None), None)
 
 
 def part_in(seed: int) -> str | None:
