@@ -176,10 +176,7 @@ SLOW_CATALOG: Final = 0.08
 
 def has_slow_catalog(knobs: Knobs) -> bool:
     """Whether the world is one of these; drawn once."""
-    if "slow catalog" not in knobs.drawn:
-        on = knobs.die("slow catalog").chance(SLOW_CATALOG) and not is_calm(knobs)
-        knobs.tell("slow catalog", "on" if on else OFF)
-    return bool(knobs.drawn["slow catalog"] == "on")
+    return knobs.on("slow catalog", SLOW_CATALOG, unless=is_calm(knobs))
 
 
 def slow_catalog(knobs: Knobs, nodes: tuple[str, ...], around: Surroundings) -> list[Table]:
@@ -209,10 +206,7 @@ LATE_COMMANDS: Final = 0.1
 
 def has_late_commands(knobs: Knobs) -> bool:
     """Whether the world is one of these; drawn once."""
-    if "late commands" not in knobs.drawn:
-        on = knobs.die("late commands").chance(LATE_COMMANDS) and not is_calm(knobs)
-        knobs.tell("late commands", "on" if on else OFF)
-    return bool(knobs.drawn["late commands"] == "on")
+    return knobs.on("late commands", LATE_COMMANDS, unless=is_calm(knobs))
 
 
 def late_commands(knobs: Knobs, around: Surroundings) -> list[Table]:
@@ -245,9 +239,7 @@ LEAST_SPARE_MS: Final = 0.1
 
 def is_calm(knobs: Knobs) -> bool:
     """Whether the world has no fault; drawn once."""
-    if "calm" not in knobs.drawn:
-        knobs.tell("calm", "on" if knobs.die("calm").chance(CALM) else OFF)
-    return bool(knobs.drawn["calm"] == "on")
+    return knobs.on("calm", CALM)
 
 
 def faults(knobs: Knobs, around: Surroundings) -> list[Table]:

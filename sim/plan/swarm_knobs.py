@@ -40,6 +40,12 @@ class Knobs:
         self.drawn[knob] = OFF if chosen is None else chosen
         return chosen
 
+    def on(self, knob: str, share: float, *, unless: bool = False) -> bool:
+        """Whether a knob is on, with probability `share`; drawn once. It is off if `unless`."""
+        if knob not in self.drawn:
+            self.tell(knob, "on" if self.die(knob).chance(share) and not unless else OFF)
+        return bool(self.drawn[knob] != OFF)
+
     def tell(self, knob: str, value: Any) -> None:
         """Record the value of a knob that was drawn elsewhere."""
         self.drawn[knob] = value

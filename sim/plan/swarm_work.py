@@ -74,11 +74,11 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
     """One to three tables, some of them in a zone of their own, some read by views."""
     count = knobs.pick("tables", (1, 2, 2, 3))
     names = list(TABLES)[:count]
-    if _on(knobs, "table of many types", 0.25):
+    if knobs.on("table of many types", 0.25):
         names[-1] = "d"
     statements = [TABLES[name] for name in names]
     for place, name in enumerate(names):
-        if _on(knobs, f"constraints of {name} at the start", CONSTRAINED):
+        if knobs.on(f"constraints of {name} at the start", CONSTRAINED):
             statements[place] = f"{statements[place][:-1]}, {CONSTRAINTS[name]})"
     die = knobs.die("zone")
     if die.chance(0.3):
@@ -90,7 +90,7 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
         )
     else:
         knobs.tell("zone", OFF)
-    if _on(knobs, "views at the start", 0.5):
+    if knobs.on("views at the start", 0.5):
         statements.append(f"CREATE VIEW {names[0]}v AS SELECT * FROM {names[0]}")
     return names, "".join(f"{statement};\n" for statement in statements)
 
@@ -143,9 +143,7 @@ live on across them."""
 
 def only_compatible(knobs: Knobs) -> bool:
     """Whether the world is one of these; drawn once."""
-    if "compatible changes alone" not in knobs.drawn:
-        _on(knobs, "compatible changes alone", COMPATIBLE)
-    return bool(knobs.drawn["compatible changes alone"] == "on")
+    return knobs.on("compatible changes alone", COMPATIBLE)
 
 
 # --- clients -------------------------------------------------------------------------------------
@@ -156,7 +154,7 @@ def workloads(
 ) -> list[Table]:
     """Clients with transactions of every shape, and with DDL."""
     made = [_mixed(knobs, load_ms, delay_ms)]
-    if len(names) > 1 and _on(knobs, "spanning transactions", SPANNING):
+    if len(names) > 1 and knobs.on("spanning transactions", SPANNING):
         made.append(_spanning(knobs, delay_ms))
     if knobs.die("ddl mix").chance(0.8):
         made.append(_ddl_mix(knobs, delay_ms))
@@ -166,22 +164,16 @@ def workloads(
         made.append(_storm(knobs, load_ms))
     else:
         knobs.tell("ddl storm", OFF)
-    if planned and _on(knobs, "transborder", 0.6):
+    if planned and knobs.on("transborder", 0.6):
         around: Table = {"before_ms": [1, max(delay_ms, 2)], "after_ms": [0, max(delay_ms, 2)]}
         made.append({"name": "transborder", "clients": 2, "keys": 5, **around})
-    if _on(knobs, "read own DDL", 0.2):
+    if knobs.on("read own DDL", 0.2):
         pauses = [0, load_ms // 4]
         own: Table = {"name": "read_own_ddl", "operations": 3, "clients": 2, "pause_ms": pauses}
         made.append(own | ({"drops": 0.0} if only_compatible(knobs) else {}))
-    if len(names) > 1 and _on(knobs, "rename swap", 0.15) and not only_compatible(knobs):
+    if len(names) > 1 and knobs.on("rename swap", 0.15) and not only_compatible(knobs):
         made.append({"name": "rename_swap", "swaps": 2, "clients": 1, "operations": 6})
     return made
-
-
-def _on(knobs: Knobs, knob: str, share: float) -> bool:
-    on = knobs.die(knob).chance(share)
-    knobs.tell(knob, "on" if on else OFF)
-    return on
 
 
 SHAPES: Final = {
