@@ -17,7 +17,7 @@ from typing import Protocol
 
 from ddlsim.model.ports import Future, Node, Request
 from ddlsim.model.records import Record
-from ddlsim.protocol.waiting import resend_delay, spawned
+from ddlsim.protocol.waiting import resend_delay, spawned, was_refused
 from ddlsim.units import Micros, Timestamp
 
 
@@ -123,7 +123,7 @@ class Barriers:
             wait_us = resend_delay(node.settings, tries)
             if until_us is not None:
                 wait_us = Micros(min(wait_us, max(until_us - node.watch.now_us, 1)))
-            began = node.watch.now_us
+            sent_us = node.watch.now_us
             reply = await node.request(name, ask(), wait_us)
             if isinstance(reply, Agreed):
                 node.clock.update(reply.sent_ts)
@@ -131,7 +131,7 @@ class Barriers:
             if until_us is not None and node.watch.now_us >= until_us:
                 return False
             tries += 1
-            if node.watch.now_us - began < wait_us:  # refused, not lost
+            if was_refused(node, sent_us, wait_us):
                 await node.sleep(node.settings.retry_us)
 
     async def _on_prepare(self, _sender: str, request: Prepare) -> Agreed:

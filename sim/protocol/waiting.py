@@ -1,4 +1,4 @@
-"""Helpers for waits: a task's result as a future, and the delay before a request is resent."""
+"""Helpers for waits: a task's result as a future, and when a request is sent again."""
 
 from collections.abc import Coroutine
 from typing import TypeVar
@@ -32,3 +32,12 @@ def resend_delay(settings: Settings, tries: int) -> Micros:
         return settings.resend_us
     longest = max(settings.operation_timeout_us, settings.resend_us)
     return Micros(min(settings.resend_us << min(tries, 16), longest))
+
+
+def was_refused(node: Node, sent_us: int, wait_us: Micros) -> bool:
+    """Whether a request without the answer sought ended before its wait: refused, and not lost.
+
+    So does one to a node that has crashed. Sent again at once, it could be so within one instant
+    without end: a rest of `retry_us` comes first.
+    """
+    return node.watch.now_us - sent_us < wait_us

@@ -34,7 +34,7 @@ from ddlsim.protocol.replica_messages import PartitionRaft, PartitionSubmit, Par
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, BusyType, Pending
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.waiting import resend_delay
+from ddlsim.protocol.waiting import resend_delay, was_refused
 from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
 
 R = TypeVar("R")
@@ -248,10 +248,10 @@ class ReplicaManager:
             if to == node.name:  # not yet, or no longer
                 continue
             request = PartitionSubmit(node.clock.now(), local.place, command, number)
-            began, wait_us = node.watch.now_us, resend_delay(node.settings, asked)
+            sent_us, wait_us = node.watch.now_us, resend_delay(node.settings, asked)
             reply = await node.request(to, request, wait_us)
             if isinstance(reply, NoReplyType):
-                doubtful, refused = True, node.watch.now_us - began < wait_us
+                doubtful, refused = True, was_refused(node, sent_us, wait_us)
                 continue
             attempt = await self._result(local, reply)
 

@@ -27,7 +27,7 @@ from ddlsim.protocol.strategy import CoordinatorPart, Tables
 from ddlsim.protocol.transaction.lease_check import leases_outlast_commit
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction_record import ABORTED, ACTIVE, COMMITTED, COMMITTING, Transaction
-from ddlsim.protocol.waiting import resend_delay
+from ddlsim.protocol.waiting import resend_delay, was_refused
 from ddlsim.units import US_PER_MS, Micros, Timestamp
 
 
@@ -124,7 +124,7 @@ class TransactionCompletion:
             request = Finish(
                 node.clock.now(), tx.id, commit_ts, place, participants, tables, validate
             )
-            began = node.watch.now_us
+            sent_us = node.watch.now_us
             wait_us = resend_delay(node.settings, tries)
             reply = await node.request(self._holder(place), request, wait_us)
             if isinstance(reply, Finished):
@@ -133,7 +133,7 @@ class TransactionCompletion:
             tries += 1
             if isinstance(reply, NotPrimary):
                 node.clock.update(reply.sent_ts)
-            if node.watch.now_us - began < wait_us:  # refused, not lost
+            if was_refused(node, sent_us, wait_us):
                 await node.sleep(node.settings.retry_us)
         node.clock.update(reply.sent_ts)
         if reply.commit_ts is None:
