@@ -311,8 +311,20 @@ class Task(msgspec.Struct, Generic[T], eq=False):
 
     def forget(self) -> None:
         """Close the coroutine if it never began (that runs none of its code), else leave it be."""
-        if inspect.getcoroutinestate(self._coro) == inspect.CORO_CREATED:
-            self._coro.close()
+        _close_unbegun(self._coro)
+
+
+def _close_unbegun(coro: Coroutine[Any, Any, Any]) -> None:
+    """Close a coroutine that has not begun, and those that it was given and that have not either.
+
+    Else each would be collected with a warning that it was never awaited.
+    """
+    if inspect.getcoroutinestate(coro) == inspect.CORO_CREATED:
+        given = inspect.getcoroutinelocals(coro)
+        coro.close()
+        for one in given.values():
+            if inspect.iscoroutine(one):
+                _close_unbegun(one)
 
 
 def crash_of(coro: Coroutine[Any, None, Any], error: Exception) -> SimulationCrashed:

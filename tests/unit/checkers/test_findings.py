@@ -1,5 +1,6 @@
 """What makes two anomalies the same finding, and what does not."""
 
+import pytest
 from msgspec.structs import replace
 
 from ddlsim.checkers.base import Anomaly, Step
@@ -224,6 +225,34 @@ def test_f25_explains_what_real_time_says_of_an_operation_under_way_and_of_no_ot
             assert explained_by("I3", anomaly, known) == found
             another = replace(cycle(*ahead, way, back), back_ms=(*nothing, 7, 7))
             assert explained_by("I3", another, known) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "late", "back"),
+    [("F-3", ", late, nothing found", None), ("F-24", ", late, judged in time", "F-24")],
+)
+def test_a_late_use_between_two_changes_is_explained_whichever_finding_closes_the_cycle(
+    number: str, late: str, back: str | None
+) -> None:
+    """That it leads back itself is F-24's alone: its transaction went on to another table."""
+    known = [one for one in findings.known() if one.id == number]
+    closes = Finding("F-0", "I3", ("D(*)", "**", "T", "rw-schema[110.x]!"))
+    first, last = ("D(column-added)", "wr-schema"), ("T", "rw-schema[110.x]")
+    for use, back_ms, found in (
+        (late, (None, None, None, 3), number),
+        (", late", (None, None, None, 3), None),
+        (late, (None, 1, None, 3), back),
+    ):
+        way = (
+            first,
+            ("T", f"rw-schema[compatible{use}]"),
+            ("D(column-dropped)", "wr-schema"),
+            last,
+        )
+        anomaly = replace(cycle(*way), back_ms=back_ms)
+        assert explained_by("I3", anomaly, known) is None
+        assert explained_by("I3", anomaly, [*known, closes]) == found
+    assert explained_by("I3", replace(anomaly, back_ms=()), [closes]) is None
 
 
 def design(**rules: str) -> DesignHeader:

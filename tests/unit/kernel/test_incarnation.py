@@ -1,6 +1,7 @@
 """What belongs to an incarnation stops with it: no step, no timer, and above all no `finally`."""
 
 import gc
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -82,6 +83,16 @@ def test_a_task_that_never_began_is_closed_in_silence(world: World) -> None:
     world.incarnation.end("crash")
     world.loop.spawn(world.steps("after"), world.incarnation)
     world.loop.run()
+    gc.collect()
+    assert world.log == []
+
+
+def test_so_is_what_it_was_given_to_await(world: World) -> None:
+    async def awaits(work: Coroutine[Any, Any, Any]) -> None:
+        await work
+
+    world.loop.spawn(awaits(awaits(world.steps())), world.incarnation)
+    world.incarnation.end("crash")
     gc.collect()
     assert world.log == []
 
