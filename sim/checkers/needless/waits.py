@@ -149,11 +149,11 @@ def _look_ups(case: Case) -> Iterator[Anomaly]:
 
 def _pauses(case: Case) -> dict[str, list[tuple[int, int]]]:
     """When each node was paused: its steps, a woken look-up too, then wait for the end of that."""
-    healed = [event for _, event in case.of(FaultHealed) if event.fault == PAUSE]
+    healed = [(at, event) for at, event in case.of(FaultHealed) if event.fault == PAUSE]
     found: dict[str, list[tuple[int, int]]] = {}
-    for _, began in case.of(FaultBegan):
+    for place, began in case.of(FaultBegan):
         for node in began.nodes if began.fault == PAUSE else ():
-            ends = [one.at_us for one in healed if node in one.nodes and one.at_us >= began.at_us]
+            ends = [one.at_us for at, one in healed if node in one.nodes and at > place]
             until_us = min(ends, default=case.history.end_us)
             found.setdefault(node, []).append((began.at_us, until_us))
     return found

@@ -143,6 +143,13 @@ def test_a_look_up_of_a_paused_node_ends_with_the_pause(
     assert waited(230, (150, 99), (220, 100), pauses=[("n1", 100, 140), pause]) == found
 
 
+def test_a_pause_may_begin_in_the_instant_in_which_another_ends() -> None:
+    """The end of the first is not the end of the second."""
+    pauses = [("n1", 100, 220), ("n1", 220, 230)]
+    assert waited(230, (150, 99), (220, 100), pauses=pauses) == []
+    assert waited(231, (150, 99), (220, 100), pauses=pauses) == ["waited-too-long"]
+
+
 @pytest.mark.parametrize(("read_at", "found"), [(143, []), (142, ["reads-too-far-back"])])
 def test_a_reader_of_the_past_goes_no_further_than_replicas_need(
     read_at: int, found: list[str]
