@@ -22,7 +22,7 @@ from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import PartitionSubmit, PartitionSubmitted
 from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, Pending
-from ddlsim.units import Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 R = TypeVar("R")
 
@@ -147,7 +147,7 @@ class ModelledReplicas(ReplicaManager):
             self._divergence.found(f"{request!r} was taken: {was_taken}, and {due} is due")
         refused = isinstance(reply.result, Reason)
         is_applied = reply.done and local is not None and not refused
-        if is_applied and local and not 0 < reply.stamp <= local.group.last_stamp:
+        if is_applied and local and not MIN_TIMESTAMP < reply.stamp <= local.group.last_stamp:
             self._divergence.found(f"{reply!r} has a stamp that no command has")
         return reply
 

@@ -5,13 +5,15 @@ committed by its coordinator, and had ended as an abort in a partition; a lease 
 in which an operation has its locks; an implicit read in the past is answered in a later attempt; a
 design whose commit does not wait for its operations lets one of them write below what was read; a
 look of the placement driver applies what had waited for a disk, and is followed by another one; a
-clock is set back in the instant in which a commit is asked for.
+clock is set back in the instant in which a commit is asked for; stamps lie below zero, of a clock
+that begins there.
 """
 
 from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
@@ -29,9 +31,12 @@ from ddlsim.history.events import (
 from ddlsim.history.history import History
 from ddlsim.history.world_events import LeaseBegan, PartDiverged
 from ddlsim.plan.plan import plan
+from ddlsim.protocol.partition.replica_manager import ReplicaManager
+from ddlsim.protocol.replica_messages import PartitionSubmitted
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.units import MIN_TIMESTAMP
 from tests.support.engine import Note, Small
 from tests.support.history import ts
 from tests.support.primary import OLD, YOUNG
@@ -369,6 +374,46 @@ def test_a_clock_that_is_set_back_as_a_commit_is_asked_for_stamps_it_below_what_
     monkeypatch.setattr(TransactionCompletion, "_fix_commit_ts", planted)
     [found] = differences(compared(SET_BACK.replace("by_ms = -5", "by_ms = 5")))
     assert "when the clock had shown more before" in found.what
+
+
+BELOW_ZERO = """
+[strategy]
+name = "iep_literal"
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[clocks]
+nodes = { n2 = { offset_ms = -40 }, n3 = { offset_ms = -40 } }
+[cluster]
+replicas = 2
+[network]
+latency_ms = 1
+client_latency_ms = 1
+[[faults]]
+name = "leader_transfer"
+group = "t/0"
+[[step]]
+client = "c1"
+node = "n3"
+at_ms = 0
+id = "w1"
+do = ["delete", "t", 1]
+"""
+
+
+def without_its_stamp(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, sender: str, request: Any) -> PartitionSubmitted:
+        return replace(await method(self, sender, request), stamp=MIN_TIMESTAMP)
+
+    return planted
+
+
+def test_a_stamp_below_zero_is_a_stamp_and_one_that_is_missing_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert differences(compared(BELOW_ZERO)) == []
+    fault = without_its_stamp(ReplicaManager._on_submit)
+    monkeypatch.setattr(ReplicaManager, "_on_submit", fault)
+    assert "has a stamp that no command has" in differences(compared(BELOW_ZERO))[0].what
 
 
 def drops_what_it_confirms(method: Any) -> Callable[..., Any]:
