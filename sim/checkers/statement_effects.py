@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.ddl_answers import objects_at
-from ddlsim.checkers.spec.types import read
+from ddlsim.checkers.spec.types import domain, read
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.ddl import (
@@ -49,13 +49,24 @@ from ddlsim.model.ddl import (
     Statement,
 )
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
-from ddlsim.model.schema import Column, ColumnType, SchemaObject, Table, Value, View, Zone
+from ddlsim.model.schema import (
+    Column,
+    ColumnType,
+    Condition,
+    SchemaObject,
+    Table,
+    Value,
+    View,
+    Zone,
+)
 
 CLAUSES: Final = ("98.def.1", "110.compat.compound")
 NEW: Final = 0
 """The id of a column or object of which only is known that it is new."""
 STAGED: Final = (ObjectAliased, ColumnPending, ColumnConfirmed)
 HIDDEN_KEY: Final = "__p_key"
+COMPARED: Final = ("integer", "real", "decimal", "text", "boolean")
+"""The kinds of values that an enforced CHECK compares [110.ours.check]."""
 
 
 class IndexShape(NamedTuple):
@@ -67,12 +78,16 @@ class IndexShape(NamedTuple):
 
 
 class ConstraintShape(NamedTuple):
-    """A constraint by the names of its columns; `name` is empty where the statement gives none."""
+    """A constraint by the names of its columns; `name` is empty where the statement gives none.
+
+    A CHECK that is kept as text has neither columns nor a condition [110.ours.check].
+    """
 
     name: str
     kind: str
     text: str
     columns: tuple[str, ...]
+    condition: Condition | None = None
 
 
 class Shape(NamedTuple):
@@ -262,7 +277,8 @@ class _Catalog:
         names = [one.name for one in columns]
         _must(len(names) == len(set(names)), "two columns have one name")
         _must(not statement.key or set(key) <= set(names), "a column of the key is missing")
-        constraints = tuple(_constraint(one) for one in statement.constraints)
+        types = {one.name: one.type for one in columns}
+        constraints = tuple(_constraint(one, types) for one in statement.constraints)
         place = "default" if zone is None else zone.place
         shape = Shape("table", statement.name, tuple(columns), key, (), constraints, place)
         return shape if statement.key else _without_hidden(shape)
@@ -345,7 +361,9 @@ def _shape(found: SchemaObject, names: dict[int, str], known: set[int]) -> Shape
         ),
         tuple(
             ConstraintShape(
-                one.name, one.kind, one.text, tuple(called.get(each, "") for each in one.columns)
+                *(one.name, one.kind, one.text),
+                tuple(called.get(each, "") for each in one.columns),
+                one.condition,
             )
             for one in found.constraints
         ),
@@ -406,7 +424,8 @@ def _acted(shape: Shape, action: Action) -> Shape:
             _must(set(spec.columns) <= set(columns), "a column of the constraint is missing")
             taken = [one.name for one in shape.constraints if one.name]
             _must(spec.name not in taken, f"there was a constraint {spec.name!r} already")
-            return shape._replace(constraints=(*shape.constraints, _constraint(spec)))
+            types = {one.name: one.type for one in shape.columns}
+            return shape._replace(constraints=(*shape.constraints, _constraint(spec, types)))
         case DropConstraint(name=name):
             kept = tuple(one for one in shape.constraints if one.name != name)
             is_there = len(kept) < len(shape.constraints) or action.if_exists
@@ -433,8 +452,14 @@ def _acted(shape: Shape, action: Action) -> Shape:
     raise AssertionError(f"no action: {action}")
 
 
-def _constraint(spec: ConstraintSpec) -> ConstraintShape:
-    return ConstraintShape(spec.name, spec.kind, spec.text, spec.columns)
+def _constraint(spec: ConstraintSpec, types: dict[str, ColumnType]) -> ConstraintShape:
+    """A constraint of a table; a CHECK of a column that is never compared stays a text."""
+    given = (spec.name, spec.kind, spec.text)
+    if spec.condition is None:
+        return ConstraintShape(*given, spec.columns)
+    if any(domain(types[one]).kind not in COMPARED for one in spec.columns):
+        return ConstraintShape(*given, ())
+    return ConstraintShape(*given, spec.columns, spec.condition)
 
 
 def _renamed(shape: Shape, old: str, new: str) -> Shape:

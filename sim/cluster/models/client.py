@@ -5,8 +5,9 @@ From IEP-110, Overall flow, and protocol.md, section 4:
 * A request names the table and version of the last schema that an answer brought under the name
   that it uses; none before there was one, or where the row does not fit that schema [110.flow.2].
 * A row holds, in that schema's order of columns, the key and every value that the operation names;
-  an update sets the columns that it names and no others [110.flow.1]. Every value is one of its
-  column's type, and one that is not named is the default; NOT NULL columns have one
+  an update sets the columns that it names and no others [110.flow.1]. Every value that it names is
+  one of its column's type, and one that it does not name is the default, in whatever form the
+  catalog keeps it where the column has changed its type; NOT NULL columns have one
   [110.ours.notnull]. The client refuses a row for nothing else.
 * All requests of an operation are answered within its time limit together. A read in the past names
   the time that the client's clock, which shows true time, shows then, and as much less or more as
@@ -173,9 +174,10 @@ class ModelledClient(Client):
             value = request.row[place] if request.row is not None else None
             if column.id in table.key or (type(do) is Update and place not in request.sets):
                 continue
-            if not _is_legal(value, column):
-                self._wrong(f"{request.op} has {value!r} in {column.name}, {column.type}")
             is_left_out = named is not None and column.name not in named
+            is_legal = column.nullable or value is not None
+            if not (is_legal if is_left_out else _is_legal(value, column)):
+                self._wrong(f"{request.op} has {value!r} in {column.name}, {column.type}")
             if is_left_out and not is_same_value(column.default, column.type, value):
                 self._wrong(f"{request.op} has {value!r} for the default of {column.name}")
 
@@ -201,6 +203,7 @@ def _misfits(do: DataOperation, table: Table) -> Iterator[bool]:
         ids = {column.id: column.name for column in table.columns}
         values |= {ids[one]: value for one, value in zip(table.key, given, strict=False)}
         if getattr(do, "values", None) is not None:
-            values = {one.name: one.default for one in table.columns} | values
+            left_out = (one for one in table.columns if one.name not in values)
+            yield any(one.default is None and not one.nullable for one in left_out)
     for name, value in values.items():
         yield name not in columns or not _is_legal(value, columns[name])

@@ -87,7 +87,8 @@ def may_cross_as_shipped(step: ObjectChange, before: SchemaObject | None) -> boo
     """Whether the shipped code lets a transaction cross a step (Apache Ignite 3).
 
     It compares the columns of a table before and after the statement by name: none is gone, each
-    has its type or one that it widens to, and the rest as IEP-110 has it.
+    has its type or one that it widens to, one that is new counts as added as it is after the
+    statement, and the rest as IEP-110 has it.
     """
     after = step.definition
     if not isinstance(before, Table) or not isinstance(after, Table):
@@ -98,8 +99,12 @@ def may_cross_as_shipped(step: ObjectChange, before: SchemaObject | None) -> boo
     return (
         not (others and not judged_step(others, step.kind).compatible)
         and all(one is not None and _fits_as_shipped(old, one) for old, one in pairs)
-        and all(judged(ColumnAdded(column)).compatible for column in new.values())
+        and all(judged(_added_as_it_is(column)).compatible for column in new.values())
     )
+
+
+def _added_as_it_is(column: Column) -> ColumnAdded:
+    return ColumnAdded(replace(column, initial_default=column.default))
 
 
 def _fits_as_shipped(old: Column, new: Column) -> bool:

@@ -243,8 +243,7 @@ class Sample:
                 return self._zone(excused=excused)
             case _:
                 name = "t" if self._below(8) else name
-                actions = tuple(self._action() for _ in range((1, 1, 2)[self._below(3)]))
-                return AlterTable(name, actions, excused)
+                return AlterTable(name, self._actions(), excused)
 
     def _zone(self, *, excused: bool) -> Statement:
         name, few = self._one(ZONES), (None, 1, 2, 3)
@@ -315,6 +314,31 @@ class Sample:
         constants: tuple[Value, ...] = (0, 1.5, "k5", "1", True)
         return Comparison(place, self._one(("=", "<", ">=")), self._one(constants))
 
+    def _actions(self) -> tuple[Action, ...]:
+        """One action or two; half of the second ones concern the column of the first."""
+        first = self._action()
+        if self._below(3) < 2:
+            return (first,)
+        if self._below(2) or isinstance(first, AddConstraint | DropConstraint):
+            return (first, self._action())
+        if isinstance(first, AddColumn):
+            near = next(one for one in FAMILIES if first.column.type in one.types)
+            return (first, self._of_column(first.column.name, near))
+        name = first.new_name if isinstance(first, RenameColumn) else first.name
+        return (first, self._of_column(name, self._one(FAMILIES)))
+
+    def _of_column(self, name: str, near: Family) -> Action:
+        """An action on a column of this name, which has a type of this family or had it."""
+        match self._below(6):
+            case 0:
+                return AddColumn(self._column(name))
+            case 1:
+                return DropColumn(name)
+            case 2:
+                return RenameColumn(name, "never")
+            case _:
+                return self._altered(name, near)
+
     def _action(self) -> Action:
         name, excused = self._one(self._columns()), self._below(4) == 0
         match self._below(15):
@@ -336,7 +360,9 @@ class Sample:
         """A change of a column, most of them of its type."""
         at = self._below(len(FAMILIES))
         family, name = FAMILIES[at], self._one(_catalog().names[at])
-        name = name if self._below(12) else self._one(EXTRA)
+        return self._altered(name if self._below(12) else self._one(EXTRA), family)
+
+    def _altered(self, name: str, family: Family) -> AlterColumn:
         match self._below(8):
             case 0:
                 return AlterColumn(name, nullable=self._below(2) == 0)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ddlsim.history.events import DdlDecided, Invoked, UpdateLogged
 from ddlsim.model.ddl import ObjectChange
-from ddlsim.model.schema import Column, ColumnType, Table
+from ddlsim.model.schema import Column, ColumnType, Comparison, Table
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.sql import parse
@@ -36,6 +36,9 @@ STATEMENTS = (
     "ALTER TABLE t ADD COLUMN n DOUBLE DEFAULT 2, ALTER COLUMN n SET DATA TYPE VARCHAR",
     "ALTER TABLE t ADD COLUMN n REAL DEFAULT 2.5, ALTER COLUMN n SET DATA TYPE VARCHAR",
     "ALTER TABLE t DROP CONSTRAINT c",
+    "ALTER TABLE t ADD CONSTRAINT d CHECK (v > 1 OR w = 'k')",
+    "ALTER TABLE t ADD COLUMN y VARBINARY(8), ADD CONSTRAINT d CHECK (y > 'k' OR v > 1)",
+    "CREATE TABLE x (id INT PRIMARY KEY, y DATE, CHECK (y <> '2000-01-01'), UNIQUE (y))",
     "CREATE UNIQUE INDEX j ON u (b, a)",
     "DROP INDEX i",
     "DROP VIEW view1",
@@ -44,6 +47,7 @@ STATEMENTS = (
     "ALTER ZONE z SET DEFAULT",
     "DROP ZONE z",
 )
+WITH_BYTES = "ALTER TABLE t ADD COLUMN y VARBINARY(8), ADD CONSTRAINT d"
 Fault = Callable[[ObjectChange], ObjectChange]
 
 
@@ -111,6 +115,33 @@ LEFT = (Column(1, "id", ColumnType("INTEGER"), nullable=False),)
 )
 def test_what_a_statement_does_not_mention_stays(statement: str, fields: dict[str, Any]) -> None:
     assert found(statement, with_table(**fields))
+
+
+def of_last_constraint(**fields: Any) -> Fault:
+    def fault(change: ObjectChange) -> ObjectChange:
+        assert isinstance(change.definition, Table)
+        *others, last = change.definition.constraints
+        constraints = (*others, replace(last, **fields))
+        return replace(change, definition=replace(change.definition, constraints=constraints))
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    ("statement", "fields"),
+    [
+        ("ALTER TABLE t ADD CONSTRAINT d CHECK (v > 1)", {"columns": ()}),
+        ("ALTER TABLE t ADD CONSTRAINT d CHECK (v > 1)", {"condition": None}),
+        ("ALTER TABLE t ADD CONSTRAINT d CHECK (v > 1)", {"condition": Comparison(0, ">=", 1)}),
+        (f"{WITH_BYTES} CHECK (y > 'k')", {"columns": (4,)}),
+        (f"{WITH_BYTES} CHECK (y > 'k')", {"condition": Comparison(0, ">", "k")}),
+        (f"{WITH_BYTES} UNIQUE (y)", {"columns": ()}),
+    ],
+)
+def test_a_check_is_enforced_or_kept_as_text(statement: str, fields: dict[str, Any]) -> None:
+    """[110.ours.check] Binary strings are compared with nothing."""
+    assert found(statement) == []
+    assert found(statement, of_last_constraint(**fields))
 
 
 def column(change: ObjectChange, called: str, **fields: Any) -> ObjectChange:

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.history.events import TxCommitted
 from ddlsim.model import ddl
-from ddlsim.model.schema import Column
+from ddlsim.model.schema import Column, Comparison, Constraint
 from tests.support.history import BIGINT, INT, Story, add_column, ts
 from tests.support.judging import anomalies
 
@@ -41,7 +42,7 @@ def test_uniform_commit_judges_committed_transactions_only() -> None:
     assert kinds(story) == []
 
 
-V = Column(1, "v", INT)
+V, W = Column(1, "v", INT), Column(2, "w", INT)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,7 @@ V = Column(1, "v", INT)
     [
         ((ddl.ColumnDropped(V), add_column(2, "v")), "110.compat.id"),
         ((add_column(2, "w"), ddl.ColumnDropped(Column(2, "w", INT))), "110.compat.id"),
+        ((add_column(2, "w"), ddl.ColumnAltered(W, replace(W, default=7))), "110.compat.id"),
         ((ddl.ColumnDropped(V), add_column(2, "v", type=BIGINT)), "110.compat.id"),
         ((ddl.ColumnDropped(V), add_column(2, "v", default=7)), "110.fwd.1"),
         ((ddl.ColumnDropped(V), add_column(2, "w")), "110.fwd.1"),
@@ -68,6 +70,19 @@ def test_it_is_told_where_columns_compared_by_name_would_do(
     story.commit("T", 30)
     [anomaly] = anomalies("uniform_commit", story)
     assert (anomaly.kind, anomaly.clauses) == ("inconsistent-row", ("98.one", clause))
+
+
+def test_a_constraint_that_goes_with_its_column_would_do_by_name() -> None:
+    bound = Constraint(9, "k", "check", "v > 0", (1,), Comparison(0, ">", 0))
+    story = Story()
+    t = story.table()
+    story.ddl("D1", t, ddl.ConstraintAdded(bound), tu=5)
+    gone = ddl.ColumnDropped(V), ddl.ConstraintDropped(bound)
+    story.ddl("D2", t, *gone, add_column(2, "v"), tu=20)
+    story.write("T", t, "x", 10, version=2)
+    story.commit("T", 30)
+    [anomaly] = anomalies("uniform_commit", story)
+    assert anomaly.clauses == ("98.one", "110.compat.id")
 
 
 @pytest.mark.parametrize(
