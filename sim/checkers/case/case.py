@@ -114,6 +114,7 @@ class Case:
             tx = _named(found, committed.tx)
             if tx.committed is None:
                 tx.committed, tx.committed_at = committed, position
+                _leave_out_copies(tx)
         for position, aborted in self.of(TxAborted):
             tx = _named(found, aborted.tx)
             if tx.aborted is None:
@@ -290,6 +291,16 @@ _EVENTS: tuple[tuple[type[Any], Callable[[Transaction], list[Any]]], ...] = (
 
 def _asks_to_commit(operation: Operation) -> bool:
     return operation.invoked is not None and operation.invoked.kind == "commit"
+
+
+def _leave_out_copies(tx: Transaction) -> None:
+    """Keep of an implicit transaction the writes before its commit.
+
+    It is one operation, which is tried again at another primary while the first one may still have
+    it: what is executed after the commit is a copy, and is answered with the result of the first.
+    """
+    if tx.implicit:
+        tx.writes = [placed for placed in tx.writes if placed[0] < tx.committed_at]
 
 
 def _named(found: dict[str, Transaction], name: str) -> Transaction:

@@ -3,9 +3,9 @@
 import pytest
 
 from ddlsim.checkers.findings import explained_by
-from ddlsim.history.events import Ok
+from ddlsim.history.events import Ok, TxBegan
 from ddlsim.scenario import findings
-from tests.support.history import Story
+from tests.support.history import Story, ts
 from tests.support.judging import found, kinds
 
 
@@ -59,6 +59,21 @@ def test_an_intermediate_version_is_known_by_its_values_too() -> None:
     story.read("T2", t, "x", 17, "T1", row=first)
     story.commit("T2", 20)
     assert kinds(story) == ["G1b"]
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_a_copy_of_an_implicit_write_counts_before_the_commit_alone(implicit: bool) -> None:
+    """Its first primary executes it once more, after another one has committed it."""
+    story = Story()
+    t = story.table()
+    story.add(9, TxBegan, "T1", "n1", ts(9), implicit=implicit)
+    story.write("T1", t, "x", 10, implicit=implicit)
+    first = story.found(t, "x", "T1", 1)
+    story.commit("T1", 11, implicit=implicit)
+    story.read("T2", t, "x", 12, "T1", row=first)
+    story.write("T1", t, "x", 14, implicit=implicit)
+    story.commit("T2", 20)
+    assert kinds(story) == ([] if implicit else ["G1b"])
 
 
 @pytest.mark.parametrize(("answered", "finding"), [(11, None), (14, "F-25")])
