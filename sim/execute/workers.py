@@ -159,12 +159,31 @@ def _handlers_later() -> Iterator[None]:
 
 
 def process(target: Callable[..., None], *words: Any) -> SpawnProcess:
-    """Start a process that runs a function."""
+    """Start a process that runs a function of an importable module."""
     begun = multiprocessing.get_context("spawn").Process(
         target=_begin_then, args=(_Later(target, words),), daemon=True
     )
-    begun.start()
+    with _main_left_alone():
+        begun.start()
     return begun
+
+
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """Have a process that is spawned in the block not run the caller's script once more.
+
+    `multiprocessing` runs it there as a module. A script without `if __name__ == "__main__"` would
+    begin the same runs again, and one that comes from stdin has no file.
+    """
+    main: Any = sys.modules["__main__"]
+    spec, file = main.__spec__, vars(main).pop("__file__", None)
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        if file is not None:
+            main.__file__ = file
 
 
 class _Later:

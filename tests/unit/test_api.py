@@ -33,6 +33,27 @@ def test_the_examples_are_true() -> None:
     assert found.failed == 0
 
 
+UNGUARDED = f"""
+import ddlsim
+print(ddlsim.run("{BAD}", seeds=range(2), jobs=2).outcome)
+"""
+
+
+@pytest.mark.parametrize("is_a_file", [True, False])
+def test_a_script_without_a_guard_runs_seeds_in_several_processes(
+    tmp_path: Path, is_a_file: bool
+) -> None:
+    """A process that ran the script once more would begin its own processes, and so on."""
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    command, text = ([script], None) if is_a_file else ([], UNGUARDED)
+    env = {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *command], input=text, capture_output=True, text=True, check=True, env=env
+    )
+    assert (done.stdout, done.stderr.count("Traceback")) == ("violated\n", 0)
+
+
 def test_the_example_script_runs() -> None:
     command = [sys.executable, "scenarios/examples/notebook.py"]
     env = {"PYTHONPATH": str(ROOT)}
