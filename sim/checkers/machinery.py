@@ -4,7 +4,7 @@
 """
 
 from bisect import bisect_left
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -27,16 +27,16 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.world_events import (
+    AppliedLost,
     CommandLogged,
     EntryLost,
-    FaultBegan,
-    FaultHealed,
     LeaderElected,
-    NodeCrashed,
     PartDiverged,
     PartitionSafeTime,
 )
 from ddlsim.units import MIN_TIMESTAMP, show
+
+META = "meta"
 
 
 class Machinery:
@@ -226,17 +226,20 @@ def _unordered(
 def _safe_times(case: Case) -> Iterator[Anomaly]:
     """Safe time never goes back, not even over a crash [98.x.7].
 
-    Except over a crash with a slow disk: a leader may commit by the disks of others, and receives
-    again what its own disk did not hold. Until then its safe time is lower.
+    Except where the crash took what was applied: a leader may commit by the disks of others, and
+    receives again what its own disk did not hold. Until then its safe time is lower.
     """
     last: dict[str, SafeTimeAdvanced] = {}
-    forgetful = _deaths_with_slow_disks(case)
+    losses: dict[str, list[int]] = defaultdict(list)
+    for _, lost in case.of(AppliedLost):
+        if lost.group == META:
+            losses[lost.node].append(lost.at_us)
     for _, event in case.of(SafeTimeAdvanced):
         before = last.get(event.node)
         if (
             before is not None
             and event.safe_ts < before.safe_ts
-            and not any(before.at_us <= at <= event.at_us for at in forgetful.get(event.node, ()))
+            and not any(before.at_us <= at <= event.at_us for at in losses[event.node])
         ):
             yield _back(event.node, "safe time", before, event, before.safe_ts, event.safe_ts)
         last[event.node] = event
@@ -248,20 +251,6 @@ def _safe_times(case: Case) -> Iterator[Anomaly]:
         if here.ts < earlier.ts and lives_on:
             what = f"safe time of partition {here.group}"
             yield _back(here.node, what, earlier, here, earlier.ts, here.ts)
-
-
-def _deaths_with_slow_disks(case: Case) -> dict[str, list[int]]:
-    """When nodes crashed whose disks had not written everything yet."""
-    slow: Counter[str] = Counter()
-    found: dict[str, list[int]] = {}
-    for event in sorted(case.faults, key=lambda one: one.at_us):
-        if isinstance(event, NodeCrashed):
-            if slow[event.node]:
-                found.setdefault(event.node, []).append(event.at_us)
-        elif isinstance(event, FaultBegan | FaultHealed) and event.fault == "slow_disk":
-            for node in event.nodes:
-                slow[node] += 1 if isinstance(event, FaultBegan) else -1
-    return found
 
 
 def _back(

@@ -25,6 +25,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.world_events import (
+    AppliedLost,
     ClockSet,
     EntryLost,
     LeaderElected,
@@ -41,6 +42,7 @@ from ddlsim.history.world_events import (
 MOST: Final = 160
 """No picture has more steps: it is read from top to bottom."""
 META: Final = "meta"
+OF_GROUPS: Final = (LeaderElected, LeaderSteppedDown, SnapshotInstalled, EntryLost, AppliedLost)
 
 
 class Subject(NamedTuple):
@@ -69,7 +71,7 @@ class Subject(NamedTuple):
 
     def disturbs(self, event: AnyEvent) -> bool:
         """Whether an event changes the world in which they run."""
-        if isinstance(event, LeaderElected | LeaderSteppedDown | SnapshotInstalled | EntryLost):
+        if isinstance(event, OF_GROUPS):
             return event.group == META or event.group in self.groups
         if isinstance(event, LeaseBegan):
             return event in self.leases

@@ -15,7 +15,12 @@ from functools import partial
 from typing import Protocol
 
 from ddlsim.cluster.cluster import Cluster
-from ddlsim.history.world_events import NodeCrashed, NodeRestarted, SettingChanged
+from ddlsim.history.world_events import (
+    AppliedLost,
+    NodeCrashed,
+    NodeRestarted,
+    SettingChanged,
+)
 from ddlsim.kernel.channel import Envelope, LinkProfile
 from ddlsim.kernel.network import Block, Copy, Delay, Override, Rule, Slow, Strike, Verdict
 from ddlsim.nemesis.actions import Fate, FaultActions
@@ -70,18 +75,23 @@ class ClusterFaults:
         self._crashes[node] -= 1
         if self._crashes[node]:
             return
-        torn, logs = self._torn.pop(node, None), self._logs(node)
+        torn, logs, cluster = self._torn.pop(node, None), self._logs(node), self.cluster
         if torn is not None:
-            for log in logs:
+            for group, log in logs.items():
+                applied = log.applied
                 log.lose_unsynced(torn)
-            self.cluster.recorder.probe("unsynced-lost")
-        for log in logs:
+                if log.applied < applied:
+                    lost = AppliedLost(cluster.loop.now_us, node, group, log.applied)
+                    cluster.recorder.record(lost)
+            cluster.recorder.probe("unsynced-lost")
+        for log in logs.values():
             log.sync_now()
         self._restart_in_time(node)
 
-    def _logs(self, node: str) -> list[RaftLog]:
-        disk = self.cluster.hosts[node].disk
-        return [disk[key] for key in disk if key.startswith(disk_name(""))]
+    def _logs(self, node: str) -> dict[str, RaftLog]:
+        """The logs on a node's disk by group."""
+        disk, folder = self.cluster.hosts[node].disk, disk_name("")
+        return {key.removeprefix(folder): disk[key] for key in disk if key.startswith(folder)}
 
     def _restart_in_time(self, node: str) -> None:
         """Restart a crashed node once its physical clock shows what the disk asks for [98.x.7]."""

@@ -42,6 +42,17 @@ class EntryLost(Event, frozen=True):
     stamp: int
 
 
+class AppliedLost(Event, frozen=True):
+    """A crash took entries that a node had applied and its disk did not hold yet.
+
+    A leader applies by the disks of others. `index` is the last entry that is left.
+    """
+
+    node: str
+    group: str
+    index: int
+
+
 class PartDiverged(Event, frozen=True):
     """A part of a node did something else than its model (`cluster/models`); `what` is the first.
 
@@ -203,6 +214,7 @@ WorldEvent = (
     | LeaderSteppedDown
     | CommandLogged
     | EntryLost
+    | AppliedLost
     | PartDiverged
     | SnapshotInstalled
     | LeaseBegan

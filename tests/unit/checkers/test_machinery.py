@@ -8,10 +8,10 @@ from msgspec import structs
 from ddlsim.checkers.judge import judge
 from ddlsim.history.events import SafeTimeAdvanced, TxBegan, TxCommitted, UpdateApplied
 from ddlsim.history.world_events import (
+    AppliedLost,
     CommandLogged,
     EntryLost,
     FaultBegan,
-    FaultHealed,
     LeaderElected,
     LeaseBegan,
     NodeCrashed,
@@ -117,17 +117,18 @@ def test_a_safe_time_never_goes_back_not_even_over_a_death() -> None:
     assert told(high, *died, low) == ["safe-time-went-back"]
 
 
-def test_safe_time_may_go_back_over_a_crash_with_a_slow_disk() -> None:
+def test_safe_time_may_go_back_over_a_crash_that_took_what_was_applied() -> None:
     """A leader commits by the disks of others."""
     high, low = (SafeTimeAdvanced, "n1", ts(9)), (SafeTimeAdvanced, "n1", ts(8))
-    died = ((NodeCrashed, "n1"), (NodeRestarted, "n1", 2))
+    died, back = (NodeCrashed, "n1"), (NodeRestarted, "n1", 2)
     slow = (FaultBegan, "slow_disk", "n1", ("n1",))
-    healed = (FaultHealed, "slow_disk", "n1", ("n1",))
-    elsewhere = (FaultBegan, "slow_disk", "n2", ("n2",))
-    assert told(slow, high, *died, low) == []
-    assert told(slow, high, low) == ["safe-time-went-back"]
-    assert told(slow, healed, high, *died, low) == ["safe-time-went-back"]
-    assert told(elsewhere, high, *died, low) == ["safe-time-went-back"]
+    taken = (AppliedLost, "n1", "meta", 3)
+    assert told(high, died, taken, back, low) == []
+    assert told(taken, high, died, back, low) == ["safe-time-went-back"]
+    assert told(high, died, back, low, taken) == ["safe-time-went-back"]
+    assert told(slow, high, died, back, low) == ["safe-time-went-back"]
+    for other in ((AppliedLost, "n1", "1/0", 3), (AppliedLost, "n2", "meta", 3)):
+        assert told(high, died, other, back, low) == ["safe-time-went-back"]
 
 
 def test_partition_safe_time_goes_back_only_over_a_crash() -> None:
