@@ -85,7 +85,8 @@ def _of_another(
         said = f"{_where(read, row)}, but that was not the last it wrote there"
         under_way = case.is_under_way(writer, candidates[-1].event.op)
         clauses = ("110.x.2",) if under_way else ()
-        yield Anomaly("G1b", said, (last, read), clauses=clauses)
+        missed = [write.event for write in candidates[len(earlier) :]][-1:]
+        yield Anomaly("G1b", said, (last, read, *missed), clauses=clauses)
 
 
 def _where(read: ReadExecuted, row: RowRead) -> str:

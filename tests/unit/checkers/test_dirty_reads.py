@@ -46,7 +46,9 @@ def test_a_read_of_an_overwritten_version_is_g1b() -> None:
     story.write("T1", t, "x", 14)
     story.commit("T1", 15)
     story.commit("T2", 20)
-    assert kinds(story) == ["G1b"]
+    [anomaly] = found(story)
+    assert anomaly.kind == "G1b"
+    assert [event.at_us for event in anomaly.witness] == [10_000, 12_000, 14_000]
 
 
 def test_an_intermediate_version_is_known_by_its_values_too() -> None:
