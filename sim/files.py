@@ -107,6 +107,13 @@ def beside(target: str | Path, *, durable: bool = False) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
+def no_file(flag: str, directory: str) -> None:
+    """Refuse a file where a flag names a directory."""
+    path = Path(directory)
+    if path.exists() and not path.is_dir():
+        raise WriteError(f"{flag} {directory}: it is a file; name a directory")
+
+
 def make_folder(folder: Path) -> None:
     """A folder and those above it; `WriteError` where there cannot be one."""
     try:

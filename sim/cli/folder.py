@@ -28,8 +28,7 @@ HISTORY: Final = re.compile(r"^seed-\d+\.jsonl$")
 def claim(directory: str) -> None:
     """Make the directory ours and empty of earlier results, or refuse before anything is run."""
     path = Path(directory)
-    if path.exists() and not path.is_dir():
-        raise InputError(f"--out {directory}: it is a file; name a directory")
+    files.no_file("--out", directory)
     try:
         if path.is_dir():
             _clear(path, directory)

@@ -13,7 +13,9 @@ from ddlsim.cli.problems import INTERRUPTED, InputError, note
 from ddlsim.cli.progress import Meter
 from ddlsim.cli.signals import EndedError
 from ddlsim.cli.words import counted
+from ddlsim.cluster.designs import design
 from ddlsim.execute.parallel import Executor
+from ddlsim.files import make_folder, no_file
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
@@ -46,6 +48,9 @@ def execute(options: Options) -> int:
         load_file(file)
     target = target_of(options)
     directory = out_of(options)
+    no_file("--out", directory)
+    if options.out is not None:
+        make_folder(Path(directory))
     done = hunted_state(options, target)
     hunted.write(directory, done.state)
     if done.ended == "interrupted" or options.no_shrink:
@@ -69,7 +74,7 @@ def target_of(options: Options) -> Target:
         if getattr(options, flag) is not None:
             overrides[key] = getattr(options, flag)
     source = swarm.source_of(None, overrides)
-    plan(swarm.scenario(source, 0), 0)
+    design(plan(swarm.scenario(source, 0), 0))
     return Target(overrides, tuple(options.load), options.strict, options.all_claims)
 
 

@@ -202,8 +202,7 @@ def command_of(options: Options, seeds: int | None = None) -> str:
 def claim(directory: str) -> None:
     """Refuse, before anything is run, a directory that holds something else than such an answer."""
     path = Path(directory)
-    if path.exists() and not path.is_dir():
-        raise InputError(f"--out {directory}: it is a file; name a directory")
+    files.no_file("--out", directory)
     names = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
     if names and not _is_ours(path / OURS[0]):
         what = f"holds {names[0]}, which `tune` did not write"

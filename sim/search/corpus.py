@@ -99,8 +99,7 @@ def entry_of(number: int, world: Stored, features: tuple[str, ...]) -> Entry:
 def claim(directory: str) -> None:
     """Make the directory if there is none; raises `CorpusError` where it holds something else."""
     path = Path(directory)
-    if path.exists() and not path.is_dir():
-        raise CorpusError(f"--corpus {directory}: it is a file; name a directory")
+    files.no_file("--corpus", directory)
     if path.is_dir() and not (path / STATE).exists():
         names = sorted(entry.name for entry in path.iterdir())
         if names:

@@ -190,6 +190,8 @@ def test_time_ends_a_hunt(tmp_path: Path) -> None:
         (("--master", "local[1]", "--jobs", "2"), "keep one of them"),
         (("--batch", "0"), "from 1 up"),
         (("--corpus", __file__), "it is a file"),
+        (("--out", __file__), "it is a file"),
+        (("--out", f"{__file__}/found"), "cannot be written"),
         (("SCENARIO",), "unexpected argument"),
     ],
 )
@@ -197,6 +199,7 @@ def test_a_wrong_request_is_refused_before_anything_runs(words: tuple[str, ...],
     done = ddlsim("hunt", *words)
     assert done.code == 2
     assert what in done.err
+    assert "worlds" not in done.err
     assert done.out == ""
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.execute.parallel import Executor
+from ddlsim.files import WriteError
 from ddlsim.plan import swarm
 from ddlsim.search import corpus
 from ddlsim.search.corpus import CorpusError, State
@@ -297,7 +298,7 @@ def test_claim_refuses_what_is_no_corpus(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("mine", "utf-8")
     with pytest.raises(CorpusError, match=r"holds notes and no hunt\.json"):
         corpus.claim(str(tmp_path))
-    with pytest.raises(CorpusError, match="it is a file"):
+    with pytest.raises(WriteError, match="it is a file"):
         corpus.claim(str(tmp_path / "notes"))
     corpus.claim(str(tmp_path / "new"))
     assert (tmp_path / "new").is_dir()
