@@ -317,9 +317,9 @@ class ModelledParticipant(Participant):
         for look in looks:
             look.has_begun = True
 
-    def record_activity(self, tx: TxId, commit_place: PartitionId) -> None:
+    def record_activity(self, tx: TxId, commit_place: PartitionId, place: PartitionId) -> None:
         self._seen_us[tx] = self.node.watch.now_us
-        super().record_activity(tx, commit_place)
+        super().record_activity(tx, commit_place, place)
 
     def probe_coordinator(self, tx: TxId) -> None:
         """What blocks others is left alone for a while."""

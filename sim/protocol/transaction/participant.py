@@ -49,14 +49,15 @@ PROBES = 40
 
 @dataclass(slots=True)
 class Active:
-    """A transaction with activity on this node, the last at `seen_us`.
+    """A transaction with activity in partitions of this node, the last at `seen_us`.
 
     `ops` are its writes, each with the start of the lease that it was executed under; `refused` are
     those of one phase that were refused, each with the start of that lease and the first reason.
     """
 
     commit_place: PartitionId
-    seen_us: int
+    seen_us: int = 0
+    places: dict[PartitionId, None] = field(default_factory=dict)
     ops: dict[str, Timestamp] = field(default_factory=dict)
     refused: dict[str, tuple[Timestamp, Reason]] = field(default_factory=dict)
 
@@ -87,13 +88,13 @@ class Participant:
 
     # --- active transactions ----------------------------------------------------------------------
 
-    def record_activity(self, tx: TxId, commit_place: PartitionId) -> None:
-        """Record activity of `tx` on this node; resets its idle time."""
+    def record_activity(self, tx: TxId, commit_place: PartitionId, place: PartitionId) -> None:
+        """Record activity of `tx` in a partition of this node; resets its idle time."""
         active = self._active.get(tx)
         if active is None:
-            self._active[tx] = Active(commit_place, self.node.watch.now_us)
-        else:
-            active.seen_us = self.node.watch.now_us
+            active = self._active[tx] = Active(commit_place)
+        active.seen_us = self.node.watch.now_us
+        active.places[place] = None
 
     def is_active(self, tx: TxId) -> bool:
         """Whether a transaction has not ended on this node."""
@@ -120,13 +121,14 @@ class Participant:
         return self.refusal_of(tx, op, lease_start) is None
 
     def record_refusal(
-        self, tx: TxId, commit_place: PartitionId, op: str, lease_start: Timestamp, reason: Reason
+        self, tx: TxId, place: PartitionId, op: str, lease_start: Timestamp, reason: Reason
     ) -> None:
         """Record that a one-phase write was refused: every copy of it is refused as well.
 
-        Its transaction is active here until it has been cleaned up.
+        Its transaction is active here until it has been cleaned up. Its commit partition is the one
+        that it writes to.
         """
-        self.record_activity(tx, commit_place)
+        self.record_activity(tx, place, place)
         if self.refusal_of(tx, op, lease_start) is None:
             self._active[tx].refused[op] = (lease_start, reason)
 
@@ -333,18 +335,24 @@ class Participant:
         assert self.leases.held(local.place), f"{local.place} has another primary"
         for intent in local.machine.intents.values():
             if intent.tx not in self._active:
-                self.record_activity(intent.tx, intent.commit_place)
+                self.record_activity(intent.tx, intent.commit_place, local.place)
 
     async def _resolve(self, tx: TxId, commit_place: PartitionId) -> None:
+        """End a transaction in every partition here in which it was active.
+
+        Also where it holds nothing: a copy of a one-phase write that comes later would else commit.
+        """
         outcome = await self.resolved(tx, commit_place)
         assert tx in self._probed, f"two tasks look for the outcome of {tx.label}"
         del self._probed[tx]
         if outcome is None:
             return
+        active = self._active.get(tx)
+        used = () if active is None else active.places
         places = tuple(
             place
             for place, local in self.replicas.members.items()
-            if tx in local.machine.open_transactions or self.locks.holds_at(tx, place)
+            if place in used or tx in local.machine.open_transactions
         )
         await self.clean_here(tx, outcome.commit_ts, places)
 

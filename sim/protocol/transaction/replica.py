@@ -221,7 +221,8 @@ class Replica:
 
     def _record_refusal(self, request: Operate, reason: Reason) -> None:
         tx, op, lease_start = request.tx, request.op, request.lease_start
-        self.participant.record_refusal(tx, request.commit_place, op, lease_start, reason)
+        place = (request.table_id, request.partition)
+        self.participant.record_refusal(tx, place, op, lease_start, reason)
 
     async def _operated(self, sender: str, request: Operate) -> Operated | None:
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx
@@ -245,7 +246,7 @@ class Replica:
             await waiting
         if tx in local.machine.ended:
             return Operated(clock.now(), op_ts, Reason.TX_FINISHED)
-        self.participant.record_activity(tx, request.commit_place)
+        self.participant.record_activity(tx, request.commit_place, place)
         reason = await self.waits.locked(request, locks_of(request))
         if reason is None:
             answered = await self._with_locks(sender, request, local, current, op_ts)

@@ -258,6 +258,24 @@ def test_operation_resolves_intent_without_lock() -> None:
             assert (LOST in left.local("n2").machine.ended) is (reason is None)
 
 
+def test_a_copy_of_a_write_whose_abort_was_found_by_a_probe_is_refused() -> None:
+    """Also where the transaction had neither locks nor intents: a scan was in its way."""
+    trio = Trio(lock_retries=0, orphan_sweep_ms=200, orphan_check_ms=100)
+    trio["n3"].node.handlers[TxStateRequest] = lambda *_: TxState(Timestamp(0), Fate.ABORTED)
+    trio.send(OLDER, "scan", None)
+    copy = {"op": "w", "one_phase": True}
+    first = trio.send(LOST, "put", 2, (2, 6), **copy)
+    trio.later(300)
+    assert first.value.reason is Reason.LOCK_CONFLICT
+    trio["n1"].replica.participant.probe_idle()
+    trio.later(50)
+    trio.asked(Finish(Timestamp(0), OLDER, None, PLACE, (PLACE,), ()))
+    late = trio.send(LOST, "put", 2, (2, 6), **copy)
+    trio.later(20)
+    assert late.value.reason is Reason.TX_FINISHED
+    assert trio.rows("n1") == {}
+
+
 def test_probe_coordinator_ignores_unknown_transactions() -> None:
     """Nor twice at a time."""
     left = Left()
