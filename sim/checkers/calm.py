@@ -108,13 +108,14 @@ class Calm:
 
     @property
     def leases_are_seen(self) -> bool:
-        """Whether a node with the fastest clock ever sees a lease that is not over by that clock.
+        """Whether a coordinator with the fastest clock ever finds a lease that lasts.
 
-        A lease is prolonged at a look of the placement driver, by its clock, and comes to its
-        holder through the log of the meta storage. Without one a partition has no primary, and what
-        is left there stays.
+        A lease is prolonged at a look of the placement driver, by its clock, and comes to the
+        others through the log of the meta storage. A coordinator uses one that lasts CSmax longer
+        by its own clock. Without such a lease a partition has no primary, and what is left there
+        stays.
         """
-        lost_us = self._spread_us + self.largest_us("lease_check_ms") + self.command_us
+        lost_us = self.skew_us + self.largest_us("lease_check_ms") + self.command_us
         return self.smallest_us("lease_duration_ms") > lost_us
 
     # --- when the last disturbance is over --------------------------------------------------------
