@@ -406,8 +406,9 @@ class CoordinatorModel:
         if tx is None or tx.id != message.tx:
             return
         if message.commit_ts is None and not tx.committed:
-            tx.aborted = True
-            if self._judges and tx.finish is not None and not tx.is_decided:
+            if tx.finish is None or tx.is_decided:
+                tx.aborted = True
+            elif self._judges:
                 self._wrong(f"{tx.id.label} is cleaned up, and its outcome is not known")
 
     # --- states -----------------------------------------------------------------------------------
