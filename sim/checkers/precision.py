@@ -19,6 +19,7 @@ from ddlsim.checkers.needless.ddl_grounds import refused_statements
 from ddlsim.checkers.needless.grounds import GROUNDS, Grounds
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.checkers.needless.row_grounds import bad_rows
+from ddlsim.checkers.needless.silence import given_up_early
 from ddlsim.checkers.needless.stays import needless_stays
 from ddlsim.checkers.needless.waits import needless_waits
 from ddlsim.checkers.spec.spec import harmless_to_older, leaves_rows_alone
@@ -49,7 +50,8 @@ class Precision:
     lease, a time limit, a fault; in `row_grounds`: a column that is missing, a row that does not
     fit, a key that is taken; in `ddl_grounds`: a statement's name that is missing or taken. Upper
     bounds of waits by the settings of the run are in `needless_waits`, those of waits for locks and
-    for safe times of replicas in `needless_stays`.
+    for safe times of replicas in `needless_stays`. A client gives a request up only once its time
+    is over, or its node was down: `silence`.
 
     An implicit transaction is aborted for good only after its coordinator has tried it again
     [110.flow.8].
@@ -82,6 +84,7 @@ class Precision:
             counts[needless.cause] += 1
             yield anomaly
         yield from _attempts(grounds)
+        yield from given_up_early(case)
         yield from needless_waits(case)
         yield from needless_stays(grounds)
         case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))

@@ -89,7 +89,7 @@ class ClockWaiters:
     """The waits of a node until its hybrid clock shows at least some timestamp.
 
     The clock gets there by itself, or is moved by a merge, or its physical clock is set; the timer
-    is for the first case and is set anew in the others.
+    is for the first case and is set anew in the others. It was last set for `due_us`.
     """
 
     def __init__(self, host: Host, clock: HybridClock) -> None:
@@ -98,6 +98,7 @@ class ClockWaiters:
         self._waiting: list[tuple[Timestamp, int, Future[None]]] = []
         self._order = 0
         self._timer: Timer | None = None
+        self.due_us = 0
         host.clock.on_change(self._look)
 
     def passes(self, ts: Timestamp) -> Future[None]:
@@ -130,7 +131,8 @@ class ClockWaiters:
             return
         ts = waiting[0][0]
         shown = physical_ms(ts) + (1 if ts & 0xFFFF else 0)
-        wait_us = max(self._host.clock.due_us(shown) - self._host.loop.now_us, 0)
+        self.due_us = self._host.clock.due_us(shown)
+        wait_us = max(self.due_us - self._host.loop.now_us, 0)
         self._timer = self._host.call_later(wait_us, self._look)
 
 

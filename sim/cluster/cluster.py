@@ -114,7 +114,8 @@ class Cluster:
         merges = None
         if type(clock) is HybridClock:  # a design may have others
             divergence = self._models.divergence("clock")
-            merges = Merges(clock, port.disk, self.loop, divergence, port.waiters)
+            waits = port.waiters, host.clock.pieces
+            merges = Merges(clock, port.disk, self.loop, divergence, *waits)
         exchange = Exchange(host, port, merges)
         self._models.at_end.append(exchange.settle)
         return exchange

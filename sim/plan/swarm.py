@@ -99,8 +99,10 @@ def _whole(knobs: Knobs) -> Table:
             3,
             min(swarm_knobs.COUNTS["snapshot_entries"]),
         )
-    if swarm_faults.has_late_commands(knobs):
+    if swarm_faults.needs_replicas(knobs):
         cluster["replicas"] = 3
+    if swarm_faults.has_restless_leases(knobs):
+        protocol["lease_duration_ms"] = min(protocol["lease_duration_ms"], max(3 * delay_ms, 30))
     load_ms = max(delay_ms * knobs.die("load_ms").pick(LOADS), LEAST_LOAD_MS)
     knobs.tell("load_ms", load_ms)
     clocks = swarm_knobs.clocks(knobs, nodes, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
@@ -139,6 +141,8 @@ def _whole(knobs: Knobs) -> Table:
             *swarm_faults.faults(knobs, around),
             *swarm_faults.slow_catalog(knobs, nodes, around),
             *swarm_faults.late_commands(knobs, around),
+            *swarm_faults.unreplicated(knobs, nodes, around),
+            *swarm_faults.restless_leases(knobs, around),
             *swarm_moments.faults(knobs, around),
         ],
     }

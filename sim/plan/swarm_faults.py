@@ -233,6 +233,57 @@ def late_commands(knobs: Knobs, around: Surroundings) -> list[Table]:
     return made
 
 
+UNREPLICATED: Final = 0.1
+"""The share of worlds in which transactions scan rows that they wrote and no majority has yet."""
+
+
+def has_unreplicated(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    return knobs.on("unreplicated rows", UNREPLICATED, unless=is_calm(knobs))
+
+
+def unreplicated(knobs: Knobs, nodes: tuple[str, ...], around: Surroundings) -> list[Table]:
+    """All disks are slow for the whole load: writes are answered, and replicated later."""
+    if not has_unreplicated(knobs):
+        return []
+    delay_ms = around.delays_ms(knobs.die("disks of unreplicated rows"), 0.1, 0.5)
+    slow: Table = {"name": "slow_disk", "delay_ms": delay_ms, "from_ms": 1}
+    return [{**slow, "node": node, "for_ms": around.load_ms - 1} for node in nodes]
+
+
+RESTLESS_LEASES: Final = 0.12
+"""The share of worlds in which the lease of a partition goes from replica to replica."""
+
+
+def has_restless_leases(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    return knobs.on("restless leases", RESTLESS_LEASES, unless=is_calm(knobs))
+
+
+def restless_leases(knobs: Knobs, around: Surroundings) -> list[Table]:
+    """The first holder of a lease is down, later ones lose it, and offers of the next are lost."""
+    if not has_restless_leases(knobs):
+        return []
+    die, load_ms = knobs.die("faults of restless leases"), around.load_ms
+    table, from_ms = die.pick(around.tables), die.between(1, max(load_ms // 10, 1))
+    made: list[Table] = []
+    if die.chance(0.8):
+        away: Table = {"name": "crash", "node": f"primary of {table}", "from_ms": from_ms}
+        made.append({**away, "for_ms": load_ms - from_ms})
+    for part in range(4):
+        at_ms = from_ms + (load_ms - from_ms) * part // 4
+        lost: Table = {"name": "lease_loss", "place": f"{table}/0", "from_ms": at_ms}
+        grant: Table = {"name": "lost_message", "kind": "lease-grant", "count": die.between(1, 2)}
+        made.append({**lost, "for_ms": max(load_ms // 5, 1)})
+        made.append({**grant, "from_ms": at_ms + die.below(max(load_ms // 5, 1))})
+    return made
+
+
+def needs_replicas(knobs: Knobs) -> bool:
+    """Whether what is at stake in the world needs groups of several replicas."""
+    return has_late_commands(knobs) or has_unreplicated(knobs) or has_restless_leases(knobs)
+
+
 LEAST_SPARE_MS: Final = 0.1
 """With less than that to spare no fault moves a clock."""
 

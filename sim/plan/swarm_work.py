@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ddlsim.plan.swarm_faults import has_unreplicated
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.workload import ddl_mix
 from ddlsim.workload.base import Die
@@ -90,8 +91,10 @@ def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
         )
     else:
         knobs.tell("zone", OFF)
-    if knobs.on("views at the start", 0.5):
+    if knobs.on("views at the start", 0.5) or has_changing_views(knobs):
         statements.append(f"CREATE VIEW {names[0]}v AS SELECT * FROM {names[0]}")
+    if has_changing_views(knobs):
+        statements.append(f"CREATE VIEW {names[0]}vw AS SELECT * FROM {names[0]}v")
     return names, "".join(f"{statement};\n" for statement in statements)
 
 
@@ -173,7 +176,7 @@ def workloads(
         made.append(own | ({"drops": 0.0} if only_compatible(knobs) else {}))
     if len(names) > 1 and knobs.on("rename swap", 0.15) and not only_compatible(knobs):
         made.append({"name": "rename_swap", "swaps": 2, "clients": 1, "operations": 6})
-    return made
+    return [*made, *_aimed(knobs, delay_ms)]
 
 
 SHAPES: Final = {
@@ -246,6 +249,58 @@ def _kinds(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
     table["long_gap_ms"] = [delay_ms / 2, 2 * delay_ms]
     table["rest_ms"] = [0, 2 * delay_ms]
     return table
+
+
+CHANGING_VIEWS: Final = 0.12
+"""The share of worlds with views of views, which change while transactions use them."""
+
+
+def has_changing_views(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    return knobs.on("changing views", CHANGING_VIEWS)
+
+
+def _aimed(knobs: Knobs, delay_ms: int) -> list[Table]:
+    """Clients whose transactions lead to where a rule of the protocol is at stake."""
+    made: list[Table] = []
+    if has_changing_views(knobs):
+        made += _through_views(delay_ms)
+    if has_unreplicated(knobs):
+        made.append(_filling(delay_ms))
+    if knobs.on("deleted rows", 0.15):
+        made += _deleting(delay_ms)
+    return made
+
+
+NEITHER: Final = dict.fromkeys(("get", "put", "delete", "scan", "select"), 0)
+"""Weights of a mixed workload that begin at nothing."""
+
+
+def _through_views(delay_ms: int) -> list[Table]:
+    """Transactions use tables through views, of which other clients rename and drop some."""
+    changes = {**dict.fromkeys(ddl_mix.KINDS, 0), "rename_view": 4, "view": 3, "drop_view": 2}
+    statements: Table = {"name": "ddl_mix", "clients": 1, "operations": 6, **changes}
+    users: Table = {"name": "mixed", "clients": 4, "operations": 12, "views": 1.0, "keys": 20}
+    users |= {"implicit": 0.2, "long": 0.7, "long_operations": [2, 4], "retries": 0}
+    users |= {"long_gap_ms": [delay_ms / 4, delay_ms], "pause_ms": [0, delay_ms]}
+    return [{**statements, "pause_ms": [0, 2 * delay_ms]}, users]
+
+
+def _filling(delay_ms: int) -> Table:
+    """Transactions write new rows and scan them before these are replicated."""
+    table: Table = {"name": "mixed", "clients": 6, "operations": 24, "keys": 400, "retries": 0}
+    table |= {"implicit": 0.0, "transaction_operations": [3, 6], "transaction_tables": 1}
+    return table | {"pipelined": 0.7, "pause_ms": [0, delay_ms], **NEITHER, "put": 6, "scan": 4}
+
+
+def _deleting(delay_ms: int) -> list[Table]:
+    """Long transactions read rows that others delete meanwhile, under a later version perhaps."""
+    readers: Table = {"name": "mixed", "clients": 4, "operations": 16, "keys": 6, "retries": 0}
+    readers |= {"implicit": 0.0, "long": 1.0, "long_operations": [3, 4], "pause_ms": [0, delay_ms]}
+    readers |= {"long_gap_ms": [delay_ms / 4, 2 * delay_ms], **NEITHER, "get": 8, "scan": 2}
+    others: Table = {"name": "mixed", "clients": 2, "operations": 24, "keys": 6, "retries": 0}
+    others |= {"implicit": 1.0, "pause_ms": [0, delay_ms], **NEITHER, "put": 4, "delete": 6}
+    return [readers, others]
 
 
 SPANNING: Final = 0.5

@@ -113,9 +113,17 @@ class OperationMaker:
         return share > 0 and self._more.chance(share)
 
     def _name(self, table: CreateTable) -> str:
-        """The name of the table, or of a view that reads it alone at the start."""
-        views = [view.name for view in self._views if view.tables == (table.name,)]
+        """The name of the table, or of a view that leads to it alone at the start."""
+        views = [view.name for view in self._views if self._base(view) == table.name]
         return self._more.pick(views) if views and self._on(self._shares.views) else table.name
+
+    def _base(self, view: CreateView) -> str | None:
+        """The table that a view of one table reads, through other views or not."""
+        by_name = {each.name: each for each in self._views}
+        tables: tuple[str, ...] = (view.name,)
+        while len(tables) == 1 and tables[0] in by_name:
+            tables = by_name[tables[0]].tables
+        return tables[0] if len(tables) == 1 else None
 
     # --- columns by name --------------------------------------------------------------------------
 

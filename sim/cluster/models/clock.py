@@ -7,21 +7,23 @@ for `Operated`, of which a coordinator takes several together (the judge compare
 with those of the transaction), nor for a `TxState` of a node that has no such transaction.
 
 A wait for a timestamp ends in the instant in which the clock shows it, or its next millisecond:
-none is left at the messages of later instants.
+none is left at the messages of later instants. Its timer is set anew when the clock is set.
 
 A clock that keeps a limit on its node's disk issues nothing above it [98.x.7]: no request holds a
 larger `sent_ts`.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.rule_forms import whole
+from ddlsim.kernel.clock import Piece
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.replica_messages import Fate, TxState
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp, timestamp
 
 
 class Waiters(Protocol):
@@ -30,6 +32,10 @@ class Waiters(Protocol):
     @property
     def first_ts(self) -> Timestamp | None:
         """What the first of them is for."""
+
+    @property
+    def due_us(self) -> int:
+        """When the timer for it fires."""
 
 
 class Merges:
@@ -42,6 +48,7 @@ class Merges:
         loop: Loop,
         divergence: Divergence,
         waiters: Waiters,
+        pieces: Sequence[Piece],
     ) -> None:
         self._clock = clock
         self._disk = disk
@@ -51,6 +58,7 @@ class Merges:
         self._replies: list[Any] = []
         self._replied_us = 0
         self._waiters = waiters
+        self._pieces = pieces
         self._shown_ts = MIN_TIMESTAMP
         self._shown_us = 0
 
@@ -62,6 +70,18 @@ class Merges:
                 self._divergence.found(
                     f"it issued {payload.sent_ts}, and its disk has the limit {limit}"
                 )
+
+    def arrive(self) -> None:
+        """A message arrives: the timer of the first wait ends with the clock as it goes now."""
+        awaited_ts = self._waiters.first_ts
+        if awaited_ts is None:
+            return
+        due_us, piece = self._waiters.due_us, self._pieces[-1]
+        before_us = due_us - 1
+        if before_us < max(self._loop.now_us, piece.from_us):
+            return
+        if whole(awaited_ts) <= timestamp(piece.shows_us(before_us) // US_PER_MS):
+            self._divergence.found(f"a wait for {awaited_ts} ends at {due_us} us, which is late")
 
     def take(self, payload: Any) -> None:
         """A message that a handler has taken."""

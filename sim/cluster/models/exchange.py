@@ -79,6 +79,8 @@ class Exchange:
     def arrives(self, payload: Any) -> None:
         if self._owed:
             self._settle()
+        if self._merges is not None:
+            self._merges.arrive()
         heard = self.on_arrival.get(type(payload))
         if heard is not None:
             for each in heard:

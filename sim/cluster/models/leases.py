@@ -78,6 +78,8 @@ class ModelledLeases(Leases):
 
     def begin(self, lease: Lease) -> None:
         before = self._last.get(lease.place)
+        if before is None and self.held(lease.place):
+            self._divergence.found(f"it is primary of {lease.place} before the first lease")
         self._last[lease.place] = lease
         self._called = []
         super().begin(lease)

@@ -168,6 +168,13 @@ class ModelledLocks(LockTable):
         if self._model.answered:
             self._compare_answers()
 
+    @property
+    def any_held(self) -> bool:
+        found: bool = super().any_held
+        if found is not any(self._model.of.values()):
+            self._divergence.found(f"whether any lock is held or awaited is {found}")
+        return found
+
     def holds(self, tx: TxId, resource: Resource) -> int:
         found: int = super().holds(tx, resource)
         expected = self._model.modes(tx, resource)

@@ -1,8 +1,9 @@
 """The model of operations at a primary: what lets them run, what they see, why they are refused.
 
 From protocol.md, sections 3 and 4: an operation runs under the lease that it names, which is the
-present one; with its locks; under the version that holds at its op_ts [110.valid.2]; once for each
-lease, however often its message comes. It sees its transaction's own writes, and else the newest
+present one; with its locks; under the version that holds at its op_ts [110.valid.2], which the
+primary takes once it knows the message and that lease; once for each lease, however often its
+message comes. It sees its transaction's own writes, and else the newest
 committed version of each row, or that of its read_ts; a row of a newer schema aborts it [110.back].
 """
 
@@ -10,10 +11,12 @@ from typing import ClassVar
 
 from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.models.locks import ModelledLocks
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import PartitionId, Tuple, TxId
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.replica_messages import Read
@@ -66,6 +69,17 @@ class ModelledExecutor(Executor):
                     f"with rows of versions {[one[1][1] for one in seen]}"
                 )
         return answer
+
+    def _judged_row(
+        self, table_id: int, initial: int, version: int, row: Tuple | None
+    ) -> Reason | None:
+        """A row of a newer schema is judged; a deleted one only where the design says so."""
+        reason: Reason | None = super()._judged_row(table_id, initial, version, row)
+        judges = row is not None or self.strategy.check_operation_when.deleted_rows
+        expected = self.strategy.check_tuple(version, initial) if judges else None
+        if reason is not expected and (reason is not None or not self._sees_newer):
+            self.divergence.found(f"{row} of version {version} under {initial} gave {reason}")
+        return reason
 
     def _compare_seen(self, request: Operate, local: LocalReplica, found: dict[Key, Found]) -> None:
         """Own writes, replicated or not, before the newest committed versions."""
@@ -136,6 +150,8 @@ class ModelledReplica(Replica):
         executor.begin(self._divergence)
         when = self.strategy.check_operation_when
         self._begun: dict[tuple[TxId, str, Timestamp], None] = {}
+        self._arrived: dict[tuple[PartitionId, Timestamp], Timestamp] = {}
+        self._is_hybrid = type(self.node.clock) is HybridClock
         self._same_schema = (
             self.strategy.check_operation.__name__ == "must_be_same_schema" and when.after_locks
         )
@@ -144,13 +160,36 @@ class ModelledReplica(Replica):
         begun = (request.tx, request.op, request.lease_start)
         is_copy = begun in self._begun
         self._begun[begun] = None
+        place = (request.table_id, request.partition)
+        waits = not self.leases.knows(place, request.lease_start)
+        released = self._releases(request.tx)
         answer: Operated | None = await super().operate(sender, request)
         if answer is not None and not self._divergence.is_known:
+            came_ts = self._arrived[place, request.lease_start] if waits else request.sent_ts
+            self._compare_op_ts(request, answer.op_ts, came_ts)
             if answer.reason is None:
                 self._compare_run(request, answer, is_copy=is_copy)
-            else:
+            elif answer.reason is not Reason.TX_FINISHED or released == self._releases(request.tx):
                 self._compare_refusal(request, answer)
         return answer
+
+    def _releases(self, tx: TxId) -> int:
+        """How often all locks of a transaction were released here: it had ended then."""
+        assert isinstance(self.locks, ModelledLocks), self.locks
+        return self.locks.releases[tx]
+
+    async def _lease_arrives(self, place: PartitionId, start_ts: Timestamp) -> None:
+        if self.leases.knows(place, start_ts):
+            return
+        await super()._lease_arrives(place, start_ts)
+        self._arrived.setdefault((place, start_ts), self.node.clock.current())
+
+    def _compare_op_ts(self, request: Operate, op_ts: Timestamp, came_ts: Timestamp) -> None:
+        """Above the message, and not below what the clock showed when the lease came."""
+        if self._is_hybrid and op_ts <= request.sent_ts:
+            self._divergence.found(f"{request.op} has op_ts {op_ts}, sent at {request.sent_ts}")
+        elif self._is_hybrid and op_ts < came_ts:
+            self._divergence.found(f"{request.op} has op_ts {op_ts}; its lease came at {came_ts}")
 
     def _written(
         self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp

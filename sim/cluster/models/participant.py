@@ -321,6 +321,13 @@ class ModelledParticipant(Participant):
         self._seen_us[tx] = self.node.watch.now_us
         super().record_activity(tx, commit_place, place)
 
+    def _adopt_intents(self, local: LocalReplica) -> None:
+        """To take over what an earlier primary left is no activity of what is active here."""
+        before = {tx: active.seen_us for tx, active in self._active.items()}
+        super()._adopt_intents(local)
+        if any(self._active[tx].seen_us != seen_us for tx, seen_us in before.items()):
+            self._wrong(f"what is active in {local.place} is taken over, as if it had been used")
+
     def probe_coordinator(self, tx: TxId) -> None:
         """What blocks others is left alone for a while."""
         was_probed = tx in self._probed

@@ -2,8 +2,8 @@
 
 A replica answers once nothing can still be committed in its partition at or below read_ts: its safe
 time has come there, or, at a primary that leads the group, its clock is beyond read_ts and all that
-was stamped is applied. It shows the last version up to read_ts; an intent counts as one if its
-transaction is found to have committed by then.
+was stamped is applied; a replica without others brings that about. It shows the last version up to
+read_ts; an intent counts as one if its transaction is found to have committed by then.
 """
 
 from typing import Any, ClassVar, cast
@@ -102,6 +102,8 @@ class ModelledReaders(Readers):
         self._divergence = self.models.divergence("readers", node.name)
         self._resolving = Resolving(replica.participant)
         self._submitted = self._begun = self._submitted_us = 0
+        self._alone: dict[PartitionId, int] = {}  # since when reads wait without a command for them
+        self.models.at_end.append(self._compare_alone)
         self._due: dict[int, dict[Key, None]] = {}  # keys of a scan that were not looked at yet
         proxy = Proxy(replica, participant=self._resolving)
         manager = Proxy(replicas, submit=self._submit, result_of=self._result_of)
@@ -115,8 +117,15 @@ class ModelledReaders(Readers):
             self._divergence.found(f"a command is sent to read {local.place} at no primary")
         submitted = self._manager.submit(local, command)
         self._submitted, self._submitted_us = self._submitted + 1, self.node.watch.now_us
+        self._alone.pop(local.place, None)
         self._begun += not isinstance(submitted, Submission)
         return submitted
+
+    def _compare_alone(self) -> None:
+        """A replica without others waits for what it has submitted, and for nothing else."""
+        for place, since_us in self._alone.items():
+            if since_us < self.node.watch.now_us:
+                self._divergence.found(f"a read waits for others in {place}, which has none")
 
     async def _result_of(self, submission: Submission[None]) -> None:
         self._begun += 1
@@ -125,6 +134,7 @@ class ModelledReaders(Readers):
     async def read(self, sender: str, request: Read) -> Operated | None:
         if self._begun < self._submitted and self.node.watch.now_us > self._submitted_us:
             self._divergence.found("a command for a read was made and not sent")
+        self._compare_alone()
         answered: Operated | None = await super().read(sender, request)
         left = self._due.pop(id(request), None)
         if left and answered is not None and answered.reason is None:
@@ -143,8 +153,12 @@ class ModelledReaders(Readers):
 
     async def _completed(self, local: LocalReplica, request: Read) -> None:
         read_ts, group, before = request.read_ts, local.group, self._submitted
-        is_complete = local.machine.safe_ts >= read_ts
+        is_complete, began_us = local.machine.safe_ts >= read_ts, self.node.watch.now_us
+        if group.is_alone and not is_complete:
+            self._alone.setdefault(local.place, began_us)
         await super()._complete(local, request)
+        if self._alone.get(local.place) == self.node.watch.now_us:
+            del self._alone[local.place]  # it did not wait
         if is_complete and self._submitted != before:
             self._divergence.found(f"{request.op} could be read, and a command was sent for it")
         if local.machine.safe_ts >= read_ts:

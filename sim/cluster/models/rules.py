@@ -28,7 +28,7 @@ from ddlsim.cluster.models.samples import beside, catalog
 from ddlsim.cluster.models.statements import difference
 from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange, Statement
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import SchemaObject
+from ddlsim.model.schema import SchemaObject, View
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Finish
@@ -280,6 +280,8 @@ class ModelledRules:
         for one in (result, *(tx.by_id[view] for view, _ in result.views)):
             if one.version != _version(sync, one.object_id, one.enlist_ts):
                 self._wrong(rule, f"gave {tx.id.label} version {one.version} of {one.name}")
+        if self._views_of(sync, result) != [view for view, _ in result.views]:
+            self._wrong(rule, f"gave {tx.id.label} the views {result.views} for {result.name}")
         table = tx.by_id.get(result.table.id)
         if table is None or table.version != result.table.version:
             self._wrong(rule, f"gave {tx.id.label} columns of {result.table.version}: {table}")
@@ -288,6 +290,17 @@ class ModelledRules:
         is_old = result.enlist_ts < shown and len(tx.by_id) == 1 + len(result.views)
         if now and tx.read_ts is None and is_old:
             self._wrong(rule, f"gave {tx.id.label} what was there at {result.enlist_ts}")
+
+    @staticmethod
+    def _views_of(sync: SchemaSyncPart, result: Enlistment) -> list[int]:
+        """The views that lead from what a name means at its enlistment to its table."""
+        passed: list[int] = []
+        found = sync.catalog.definition(result.object_id, result.version)
+        while isinstance(found, View):
+            passed.append(found.id)
+            base = found.tables[0]
+            found = sync.catalog.definition(base, _version(sync, base, result.enlist_ts))
+        return passed
 
     def before_commit_ts(self, rule: Rule) -> Rule:
         """[110.x.2] No operation is under way, and no write is not replicated."""

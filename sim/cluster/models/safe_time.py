@@ -100,6 +100,8 @@ class ModelledTicker(SafeTimeTicker):
         self._divergence.compare(f"the term behind the end of {term}", self.term, None)
         if self._timer is not None:
             self._divergence.found(f"an idle command is due though term {term} is over")
+        if not self.is_late(self._ended_term):
+            self._divergence.found(f"a start of term {self._ended_term}, which is over, is in time")
 
     def arm(self) -> None:
         self._ports.armed = []

@@ -357,8 +357,6 @@ class ReplicaManager:
         if local is None or not self.leases.is_of_this_life(start_ts):
             return False
         await self.run(local, PrimaryChange(start_ts, self.node.name))
-        while local.machine.lease_start < start_ts:
-            await self.safe_time_reaches(local, Timestamp(local.machine.safe_ts + 1))
         return True
 
     # --- partition safe time ----------------------------------------------------------------------

@@ -6,7 +6,8 @@ in which an operation has its locks; an implicit read in the past is answered in
 design whose commit does not wait for its operations lets one of them write below what was read; a
 look of the placement driver applies what had waited for a disk, and is followed by another one; a
 clock is set back in the instant in which a commit is asked for; stamps lie below zero, of a clock
-that begins there; a commit partition cleans up what its coordinator has not heard of yet.
+that begins there; a commit partition cleans up what its coordinator has not heard of yet; an
+operation is refused since its transaction has ended, and the refusal is noted.
 """
 
 from collections.abc import Callable
@@ -318,6 +319,69 @@ do = "commit"
 """n1 is asked for the commit at 102, and is set back to 97 before it takes commit_ts."""
 
 
+ENDED_WITHOUT_LOCKS = """
+delay_duration_ms = 30
+max_clock_skew_ms = 1
+operation_timeout_ms = 60
+orphan_check_ms = 20
+lock_retry_ms = 5
+lock_retries = 40
+[strategy]
+name = "iep"
+[cluster]
+nodes = 2
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[leader]]
+group = "t/0"
+node = "n2"
+[[hold]]
+from = "n1"
+to = "n2"
+kind = "operate"
+from_ms = 95
+until_ms = 120
+[[hold]]
+from = "n1"
+to = "n2"
+kind = "cleanup"
+from_ms = 355
+until_ms = 500
+[[step]]
+id = "w"
+client = "c1"
+node = "n1"
+at_ms = 100
+do = ["put", "t", 1]
+[[step]]
+id = "d"
+client = "c2"
+node = "n2"
+at_ms = 100
+ddl = "ALTER TABLE t ADD COLUMN w INT"
+[[step]]
+id = "h"
+client = "c3"
+tx = "T"
+node = "n2"
+at_ms = 110
+do = ["scan", "t"]
+[[step]]
+id = "s"
+client = "c4"
+node = "n2"
+at_ms = 365
+do = ["scan", "t"]
+[[step]]
+id = "e"
+client = "c3"
+tx = "T"
+at_ms = 400
+do = "commit"
+"""
+"""A copy of w is refused, w ends, and n2 learns so before the first message has any lock."""
+
+
 def reads(count: int) -> str:
     return "".join(
         f'[[step]]\nid = "r{number}"\nclient = "c{number}"\nnode = "n1"\nat_ms = 200\n'
@@ -355,6 +419,12 @@ def test_a_look_that_applies_an_update_is_followed_by_another_one_at_once() -> N
     history = compared(SLOW_UNTIL_A_LOOK, idle_ticks=False)
     assert 240 * MS in {one.at_us for one in history.of(UpdateApplied)}
     assert 240 * MS in {one.at_us for one in history.of(LeaseBegan)}
+    assert differences(history) == []
+
+
+def test_what_waits_for_its_first_lock_is_refused_once_its_transaction_has_ended() -> None:
+    history = compared(ENDED_WITHOUT_LOCKS)
+    assert [one.reason for one in history.of(TxAborted) if one.tx == "w"] == ["SCHEMA_CHANGED"]
     assert differences(history) == []
 
 

@@ -147,6 +147,17 @@ def test_the_form_of_the_shipped_judgement_agrees_with_it() -> None:
     assert [step for step, on in judged if shipped(step) != may_cross_as_shipped(step, on)] == []
 
 
+def test_the_shipped_judgement_of_a_new_column_does_not_depend_on_how_it_got_its_default() -> None:
+    for actions in ("d DATE DEFAULT {0}", "d DATE, ALTER COLUMN d SET DEFAULT {0}"):
+        text = actions.format("DATE '2000-02-29'")
+        (parsed,) = sql.parse(f"ALTER TABLE t ADD COLUMN {text}")
+        built = build(parsed.statement, catalog(), 99)
+        assert isinstance(built, Built)
+        (step,) = built.objects
+        assert shipped(step)
+        assert may_cross_as_shipped(step, catalog().by_id(step.object_id))
+
+
 @pytest.mark.parametrize("function", ["_shape", "_same_column"])
 def test_it_sees_a_fault_in_the_comparison_by_name(
     function: str, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,138 @@
+"""The models see faults that few drawn worlds show, each in a world that does; and no fault there.
+
+A term that is over is started late; a lock is held and none awaited; a partition has no lease yet;
+a clock is set forward while something waits for it; a replica has no others to wait for; an
+operation comes before its lease; intents are taken over; a view is read through another one; a
+deleted row is of a newer schema.
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.operations import ModelledReplica
+from ddlsim.cluster.run import run
+from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
+from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
+from ddlsim.protocol.transaction import enlistment
+from ddlsim.protocol.transaction.execution import Executor
+from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction.readers import Readers
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.protocol.transaction_record import Enlistment
+from ddlsim.units import Timestamp
+from tests.unit.cluster.test_models import FoundError, differences, part_in
+
+
+def ends_no_term(method: Any) -> Callable[..., None]:
+    def planted(self: Any, term: int) -> None:
+        before = self._stopped_term
+        method(self, term)
+        self._stopped_term = before
+
+    return planted
+
+
+def awaited_alone(_method: Any) -> Any:
+    return property(lambda self: bool(self._waiting))
+
+
+def without_a_lease(method: Any) -> Callable[..., bool]:
+    return lambda self, place: place not in self._leases or bool(method(self, place))
+
+
+def calls_nothing(_method: Any) -> Callable[..., Any]:
+    return lambda _self, _callback: lambda: None
+
+
+def waits_for_others(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, local: Any, request: Any) -> None:
+        if self._replica.is_primary(local.place) or not local.is_alone:
+            await method(self, local, request)
+        else:
+            await self.replicas.safe_time_reaches(local, request.read_ts)
+
+    return planted
+
+
+def stamped_when_sent(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, sender: str, request: Any) -> Any:
+        answer = await method(self, sender, request)
+        return None if answer is None else replace(answer, op_ts=request.sent_ts)
+
+    return planted
+
+
+def uses_all(method: Any) -> Callable[..., None]:
+    def planted(self: Any, local: Any) -> None:
+        method(self, local)
+        for tx, active in list(self._active.items()):
+            self.record_activity(tx, active.commit_place)
+
+    return planted
+
+
+def first_view(_made: Any) -> Callable[..., Enlistment]:
+    return lambda *given: Enlistment(*given[:5], *(views[:1] for views in given[5:]))
+
+
+PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
+    "ends no term": (SafeTimeTicker, "stop", ends_no_term, 3, "idle commands"),
+    "sees no lock that is held": (LockTable, "any_held", awaited_alone, 9, "locks"),
+    "is primary without a lease": (Leases, "held", without_a_lease, 3, "leases"),
+    "keeps a timer": (PhysicalClock, "on_change", calls_nothing, 44, "clock"),
+    "waits for others": (Readers, "_complete", waits_for_others, 22, "readers"),
+    "stamps when sent": (Replica, "_operated", stamped_when_sent, 3, "operations"),
+    "takes all for used": (Participant, "_adopt_intents", uses_all, 11, "participant"),
+    "enlists one view": (enlistment, "Enlistment", first_view, 16, "rules"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, method, fault, seed, part = PLANTED[name]
+
+    def stop(self: Divergence, _what: str) -> None:
+        raise FoundError(self.part)
+
+    monkeypatch.setattr(Divergence, "found", stop)
+    assert part_in(seed) is None
+    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
+    assert part_in(seed) == part
+
+
+@pytest.mark.parametrize(("op_ts", "found"), [(100, 1), (101, 1), (149, 1), (150, 0), (151, 0)])
+def test_an_operation_that_comes_before_its_lease_is_stamped_behind_it(
+    op_ts: int, found: int
+) -> None:
+    seen: list[str] = []
+    replica = SimpleNamespace(_is_hybrid=True, _divergence=SimpleNamespace(found=seen.append))
+    request = cast("Any", SimpleNamespace(op="op", sent_ts=Timestamp(100)))
+    compare = ModelledReplica._compare_op_ts
+    compare(cast("Any", replica), request, Timestamp(op_ts), Timestamp(150))
+    assert len(seen) == found
+
+
+DELETED = 58
+
+
+@pytest.mark.parametrize("faulty", [False, True])
+def test_a_deleted_row_of_a_newer_schema_refuses_no_read_where_the_design_leaves_it(
+    faulty: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judged(self: Any, _table_id: int, initial: int, version: int, _row: Any) -> Any:
+        return self.strategy.check_tuple(version, initial)
+
+    if faulty:
+        monkeypatch.setattr(Executor, "_judged_row", judged)
+    world = swarm.scenario(swarm.source_of(None, {"strategy.name": "ignite3"}), DELETED)
+    found = differences(run(plan(world, DELETED, models=True)))
+    assert [one.part for one in found] == ["operations"] * faulty
