@@ -12,6 +12,7 @@ From protocol.md, sections 3 and 4, by messages alone:
 * A state that is requested agrees with what the transaction does before and after.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from ddlsim.cluster.models.constraints import unique_of
@@ -102,8 +103,12 @@ class CoordinatorModel:
         catalog: Catalog,
         placement: Placement,
         cleaned: dict[TxId, dict[PartitionId, None]],
+        is_stored: Callable[[TxId], bool],
     ) -> None:
-        """`cleaned` are the partitions where the node has begun to clean up, by transaction."""
+        """`cleaned` are the partitions where the node has begun to clean up, by transaction.
+
+        `is_stored`: whether a partition of this node has stored an outcome.
+        """
         self._exchange = exchange
         self._divergence = divergence
         self._leases = leases
@@ -113,6 +118,7 @@ class CoordinatorModel:
         self._catalog = catalog
         self._placement = placement
         self._cleaned = cleaned
+        self._is_stored = is_stored
         self._refused: dict[str, dict[Reason, None]] = {}
         self._operations: dict[str, Operation] = {}
         self._open: dict[str, Open] = {}
@@ -401,9 +407,15 @@ class CoordinatorModel:
             tx.failed = not tx.committed
 
     def _cleanup(self, _asked: Asked, sent: Sent) -> None:
+        """A coordinator's own clean-up, where its node is not the commit partition's primary too.
+
+        That one sends what is stored; it may be long before an answer brings it to the coordinator.
+        """
         message: Cleanup = sent.message
         tx = self._open.get(message.tx.label)
         if tx is None or tx.id != message.tx:
+            return
+        if not tx.is_decided and self._is_stored(tx.id):
             return
         if message.commit_ts is None and not tx.committed:
             if tx.finish is None or tx.is_decided:

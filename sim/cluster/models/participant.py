@@ -113,6 +113,10 @@ class ModelledParticipant(Participant):
 
     # --- the commit point -------------------------------------------------------------------------
 
+    def is_stored(self, tx: TxId) -> bool:
+        """Whether a replica here has stored an outcome of the transaction."""
+        return any(tx in local.machine.outcomes for local in self.replicas.members.values())
+
     def _finish_came(self, request: Finish) -> None:
         local = self.replicas.members.get(request.place)
         self._known[request.tx] = None if local is None else local.machine.outcomes.get(request.tx)

@@ -70,4 +70,5 @@ def converse(exchange: Exchange, models: Models, server: Server, *, restarted: b
         server.catalog,
         server.placement,
         participant.begun_cleaning,
+        participant.is_stored,
     )
