@@ -6,18 +6,16 @@ in which an operation has its locks; an implicit read in the past is answered in
 design whose commit does not wait for its operations lets one of them write below what was read; a
 look of the placement driver applies what had waited for a disk, and is followed by another one; a
 clock is set back in the instant in which a commit is asked for; stamps lie below zero, of a clock
-that begins there; a commit partition cleans up what its coordinator has not heard of yet; an
+that begins there; an
 operation is refused since its transaction has ended, and the refusal is noted.
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.coordinator import CoordinatorModel, Open
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.parts import modelled
@@ -34,14 +32,12 @@ from ddlsim.history.events import (
 from ddlsim.history.history import History
 from ddlsim.history.world_events import LeaseBegan, PartDiverged
 from ddlsim.plan.plan import plan
-from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import Cleanup
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
-from ddlsim.protocol.replica_messages import Fate, PartitionSubmitted, TxState, TxStateRequest
+from ddlsim.protocol.replica_messages import PartitionSubmitted
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.participant import Participant
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP
 from tests.support.engine import Note, Small
 from tests.support.history import ts
 from tests.support.primary import OLD, YOUNG
@@ -488,37 +484,6 @@ def test_a_stamp_below_zero_is_a_stamp_and_one_that_is_missing_is_seen(
     fault = without_its_stamp(ReplicaManager._on_submit)
     monkeypatch.setattr(ReplicaManager, "_on_submit", fault)
     assert "has a stamp that no command has" in differences(compared(BELOW_ZERO))[0].what
-
-
-class Aborted(CoordinatorModel):
-    """The model of a coordinator that has sent T's outcome, which is not decided."""
-
-    def __init__(self, *, judges: bool) -> None:
-        self.said: list[str] = []
-        self._judges = judges
-        self._tx = TxId(Timestamp(1), 1, "T")
-        self._open = {"T": Open(self._tx)}
-        self._open["T"].finish = cast("Any", object())
-
-    def _wrong(self, what: str) -> None:
-        self.said.append(what)
-
-    def after_clean_up(self) -> list[str]:
-        """What is wrong where T is cleaned up as aborted and then is still said to be deciding."""
-        sent = SimpleNamespace(message=Cleanup(Timestamp(9), self._tx, None, ()))
-        self._cleanup(cast("Any", None), cast("Any", sent))
-        self._state(TxStateRequest(Timestamp(9), self._tx), TxState(Timestamp(9), Fate.DECIDING))
-        return self.said
-
-
-def test_a_commit_partition_cleans_up_before_the_coordinator_has_its_answer() -> None:
-    assert Aborted(judges=False).after_clean_up() == []
-    assert Aborted(judges=True).after_clean_up() == [
-        "T is cleaned up, and its outcome is not known"
-    ]
-    heard = Aborted(judges=False)
-    heard._open["T"].is_decided = True
-    assert heard.after_clean_up() == ["T has aborted, and its state is Fate.DECIDING"]
 
 
 def drops_what_it_confirms(method: Any) -> Callable[..., Any]:

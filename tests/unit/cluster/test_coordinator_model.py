@@ -1,0 +1,59 @@
+"""The model of a coordinator: whose clean-up of an aborted transaction it is."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ddlsim.cluster.models.coordinator import CoordinatorModel, Open
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Cleanup
+from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
+from ddlsim.units import Timestamp
+
+
+class Aborted(CoordinatorModel):
+    """The model of a coordinator that has sent T's outcome, which is not decided.
+
+    `stored`: a partition of its node has stored one.
+    """
+
+    def __init__(self, *, judges: bool, stored: bool = False) -> None:
+        self.said: list[str] = []
+        self._judges = judges
+        self._is_stored = lambda _tx: stored
+        self._tx = TxId(Timestamp(1), 1, "T")
+        self._open = {"T": Open(self._tx)}
+        self._open["T"].finish = cast("Any", object())
+
+    def _wrong(self, what: str) -> None:
+        self.said.append(what)
+
+    def after_clean_up(self) -> list[str]:
+        """What is wrong where T is cleaned up as aborted and then is still said to be deciding."""
+        sent = SimpleNamespace(message=Cleanup(Timestamp(9), self._tx, None, ()))
+        self._cleanup(cast("Any", None), cast("Any", sent))
+        self._state(TxStateRequest(Timestamp(9), self._tx), TxState(Timestamp(9), Fate.DECIDING))
+        return self.said
+
+
+def test_a_commit_partition_cleans_up_before_the_coordinator_has_its_answer() -> None:
+    assert Aborted(judges=False).after_clean_up() == []
+    assert Aborted(judges=True).after_clean_up() == [
+        "T is cleaned up, and its outcome is not known"
+    ]
+    heard = Aborted(judges=False)
+    heard._open["T"].is_decided = True
+    assert heard.after_clean_up() == ["T has aborted, and its state is Fate.DECIDING"]
+
+
+@pytest.mark.parametrize("judges", [True, False])
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_what_a_partition_of_its_node_has_stored_is_cleaned_up_without_the_coordinator(
+    *, judges: bool, is_sent: bool
+) -> None:
+    """Recovery aborts, too, where the coordinator has not asked for an outcome."""
+    stored = Aborted(judges=judges, stored=True)
+    if not is_sent:
+        stored._open["T"].finish = None
+    assert stored.after_clean_up() == []
