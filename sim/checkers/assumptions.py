@@ -12,7 +12,8 @@ of two pieces or at the end of the run.
 node to another: as long as each stays with its first primary, nothing depends on leases.
 
 `skew<=election timeout` compares it with the smallest election timeout: a new leader that trusts
-its own clock then stamps above its predecessor.
+its own clock then stamps above its predecessor. A fault that makes another member stand at once
+breaks it too, whatever the skew: that leader does not follow an election timeout.
 
 `PD+skew<=DD` is broken when a node applies an update for the first time when some node's physical
 clock has already shown its activation: then PD and skew together were more than DD. The initial
@@ -24,11 +25,15 @@ from typing import Final, NamedTuple
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import UpdateApplied
-from ddlsim.history.world_events import ClockSet, LeaseBegan
+from ddlsim.history.world_events import ClockSet, FaultBegan, LeaderElected, LeaseBegan
 from ddlsim.model.design import DELAY_BOUNDED, ELECTIONS_SLOW, LEASES_HOLD, SKEW_BOUNDED
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 PPM: Final = 1_000_000
+META: Final = "meta"
+"""The group of the meta storage, whose leaders stamp by their own clocks under some designs."""
+RE_ELECTION: Final = "re_election"
+"""The fault that makes members stand for election at once."""
 
 
 class Piece(NamedTuple):
@@ -154,6 +159,31 @@ def skew_beyond_elections(case: Case) -> str | None:
     return _skew_beyond(case, "election_timeout_ms", "an election timeout")
 
 
+def elections_too_quick(case: Case) -> str | None:
+    """How a new leader may have stamped sooner than an election timeout makes safe; None if none.
+
+    A timeout is shorter than clocks differ, or a fault made a rival stand before its had ended.
+    """
+    beyond = skew_beyond_elections(case)
+    timeout_ms = least_setting(case, "election_timeout_ms")
+    stands = [one.at_us for _, one in case.of(FaultBegan) if one.fault == RE_ELECTION]
+    if beyond is not None or timeout_ms is None or not stands:
+        return beyond
+    leader: str | None = None
+    for _, elected in case.of(LeaderElected):
+        if elected.group != META:
+            continue
+        since_us = max((at_us for at_us in stands if at_us <= elected.at_us), default=None)
+        changed = elected.node != leader
+        leader = elected.node
+        if changed and since_us is not None and elected.at_us - since_us < timeout_ms * US_PER_MS:
+            return (
+                f"{elected.node} was elected at {elected.at_us / US_PER_MS:g} ms, sooner than an "
+                f"election timeout after it was made to stand at {since_us / US_PER_MS:g} ms"
+            )
+    return None
+
+
 def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
     bound_ms = least_setting(case, setting)
     skew = case.once(Clocks).largest_skew()
@@ -208,7 +238,7 @@ def delay_beyond_bound(case: Case) -> str | None:
 BROKEN_BY: Final[dict[str, Callable[[Case], str | None]]] = {
     SKEW_BOUNDED: skew_beyond_bound,
     LEASES_HOLD: skew_between_leases,
-    ELECTIONS_SLOW: skew_beyond_elections,
+    ELECTIONS_SLOW: elections_too_quick,
     DELAY_BOUNDED: delay_beyond_bound,
 }
 """For each assumption, a function that says how a run broke it, or returns None."""

@@ -3,7 +3,10 @@
 [98.risk.2] [98.x.6]
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -13,16 +16,22 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.obligations import obligations
 from ddlsim.checkers.stuck import waiting
 from ddlsim.checkers.waits import Waits
-from ddlsim.history.events import AnyEvent, SafeTimeAdvanced
+from ddlsim.history.events import AnyEvent, SafeTimeAdvanced, UpdateApplied
 from ddlsim.history.world_events import LeftOpen, NeverCompleted, NodeCrashed, TxRecovered
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+
+WITH_THE_CATALOG: Final = ("AFTER_LISTENERS", "ON_APPLICATION")
+"""The rules by which safe time waits for nothing behind the catalog."""
+RESTORED: Final = ("restored_safe_ts", "as_far_as_the_log")
+"""The rule by which it does not begin anew where a node restarts [98.x.7]."""
 
 
 class Liveness:
     """Everything that was begun has ended, and how long the last of it took is measured.
 
     What never completes makes a run *stuck*, whatever is claimed. Beside that: no living node's
-    schema safe time stands still for good while others move on; no transaction that has ended, or
+    schema safe time stands still for good while others move on, or waits for anything but the
+    catalog; no transaction that has ended, or
     has lost its coordinator, leaves locks or intents behind; and no operation waits for a faulty
     node that is not one of its participants (`waits`). Only this checker sees a design that is safe
     because it stands still.
@@ -38,6 +47,7 @@ class Liveness:
         """What never ended, what froze, what was left behind, waits for unrelated faulty nodes."""
         yield from _never(case)
         yield from _frozen(case)
+        yield from _held_up(case)
         yield from _left_open(case)
         yield from obligations(case)
         case.measures = replace(case.measures, after_heal_ms=_after_heal_ms(case))
@@ -90,6 +100,38 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
             (event, leader),
             clauses=("98.x.6",),
         )
+
+
+def _held_up(case: Case) -> Iterator[Anomaly]:
+    """Safe time moves once the catalog has applied, and waits for no other listener [98.x.3].
+
+    So it shows an update in the instant in which the catalog does.
+    """
+    rules = case.header.design.rules
+    if (
+        rules.get("publish_safe_time") not in WITH_THE_CATALOG
+        or rules.get(RESTORED[0]) != RESTORED[1]
+    ):
+        return
+    moved: dict[str, dict[int, int]] = {}
+    for _, event in case.of(SafeTimeAdvanced):
+        highest = moved.setdefault(event.node, {})
+        highest[event.at_us] = max(event.safe_ts, highest.get(event.at_us, 0))
+    for node, highest in moved.items():
+        instants = list(highest)
+        most = list(accumulate(highest.values(), max))
+        for _, applied in case.of(UpdateApplied):
+            place = bisect_right(instants, applied.at_us)
+            if applied.node != node or (place and most[place - 1] >= applied.message_ts):
+                continue
+            yield Anomaly(
+                "safe-time-held-up",
+                f"the catalog of node {node} has applied version {applied.catalog_version}, "
+                f"stamped {show(applied.message_ts)}, at {applied.at_us / 1000:g} ms, and its safe "
+                f"time had not come to there",
+                (applied,),
+                clauses=("98.x.3", "98.risk.2"),
+            )
 
 
 # --- what was left behind ------------------------------------------------------------------------

@@ -5,14 +5,18 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Ddl, Operation
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
 from ddlsim.history.events import AnyEvent, SchemaResolved
-from ddlsim.units import show
+from ddlsim.units import Timestamp, physical_ms, plus_ms, round_up, show
+
+ROUNDED: Final = "activation_plus_skew_rounded"
+"""The rule that acknowledges at Tu + CSmax, up to the next whole tick."""
 
 
 class Promise(NamedTuple):
@@ -38,6 +42,10 @@ class OwnDdl:
     transaction may take effect at any instant of its life (I3 judges where); nor are read-only
     transactions, which read the past by design and owe it to their own session only (I10).
 
+    The acknowledgement itself is too early, whatever then happened, where the design acknowledges
+    at Tu + CSmax, rounded up, and no clock had shown that when it came [98.flow.4]: on a node that
+    is CSmax behind, an operation could have been resolved before Tu.
+
     A statement, too, sees what was acknowledged before it: of the objects that it names, it must
     not rest on an older catalog version, whether it was refused, changed nothing or was built.
     """
@@ -50,6 +58,7 @@ class OwnDdl:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """Each operation against the latest Tu that was acknowledged before it was invoked."""
+        yield from _acknowledged_early(case)
         promises = _promises(case)
         if not promises:
             return
@@ -102,6 +111,36 @@ def promise_of(case: Case, ddl: Ddl) -> Promise | None:
     activation_ts = decided.activation_ts if rests_on is None else rests_on.activation_ts
     witness = (decided, ended)
     return Promise(ddl.operation.name, answered, activation_ts, decided.catalog_version, witness)
+
+
+def _acknowledged_early(case: Case) -> Iterator[Anomaly]:
+    """Answers before Tu + CSmax, rounded up: by what their node waited for, and by true clocks.
+
+    No hybrid clock is ahead of the furthest that any physical clock ever was. With the smallest
+    CSmax that any node has, and the rule that the design has for such an answer.
+    """
+    skews, rules = case.settings("max_clock_skew_ms"), case.header.design.rules
+    if not skews:
+        return
+    for ddl in case.ddls.values():
+        decided, ended, promise = ddl.decided, ddl.operation.ended, promise_of(case, ddl)
+        rule = rules.get("acknowledge_known_ts" if ddl.logged is None else "acknowledge_ts")
+        if decided is None or promise is None or ended is None or rule != ROUNDED:
+            continue
+        due_ts = round_up(plus_ms(Timestamp(promise.activation_ts), min(skews)))
+        shown_ms = case.once(Clocks).furthest_ms(ended.at_us)
+        if decided.acknowledge_ts < due_ts:
+            how = f"its node waited for {show(decided.acknowledge_ts)}"
+        elif shown_ms < physical_ms(due_ts):
+            how = f"no clock had shown more than {shown_ms} ms"
+        else:
+            continue
+        yield Anomaly(
+            "acknowledged-too-early",
+            f"{_asked(case, promise)}; {how}, and Tu + CSmax, rounded up, is {show(due_ts)}",
+            (*promise.witness, decided),
+            clauses=("98.flow.4",),
+        )
 
 
 def _too_early(

@@ -94,18 +94,16 @@ def _whole(knobs: Knobs) -> Table:
     nodes = tuple(f"n{number}" for number in range(1, cluster["nodes"] + 1))
     protocol = swarm_knobs.protocol(knobs, nodes)
     delay_ms = protocol["delay_duration_ms"]
-    if swarm_faults.has_slow_catalog(knobs):
-        cluster["replicas"], protocol["snapshot_entries"] = (
-            3,
-            min(swarm_knobs.COUNTS["snapshot_entries"]),
-        )
-    if swarm_faults.needs_replicas(knobs):
-        cluster["replicas"] = 3
-    if swarm_faults.has_restless_leases(knobs):
-        protocol["lease_duration_ms"] = min(protocol["lease_duration_ms"], max(3 * delay_ms, 30))
+    _replicated(knobs, cluster, protocol)
     load_ms = max(delay_ms * knobs.die("load_ms").pick(LOADS), LEAST_LOAD_MS)
     knobs.tell("load_ms", load_ms)
-    clocks = swarm_knobs.clocks(knobs, nodes, protocol["max_clock_skew_ms"], load_ms + DRAIN_MS)
+    clocks = swarm_knobs.clocks(
+        knobs,
+        nodes,
+        protocol["max_clock_skew_ms"],
+        load_ms + DRAIN_MS,
+        apart_anyhow=swarm_work.is_quiet(knobs),
+    )
     network = swarm_knobs.network(knobs, nodes, delay_ms) | swarm_delays.schedule(knobs)
     if network.get("schedule", {}).get("name") == "pct":
         for key in NEVER_WITH_PCT:
@@ -143,10 +141,26 @@ def _whole(knobs: Knobs) -> Table:
             *swarm_faults.late_commands(knobs, around),
             *swarm_faults.unreplicated(knobs, nodes, around),
             *swarm_faults.restless_leases(knobs, around),
+            *swarm_moments.quiet_leaders(knobs, around),
             *swarm_moments.faults(knobs, around),
         ],
     }
     return {key: value for key, value in data.items() if value != []}
+
+
+def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:
+    """Replicas and settings of the worlds that are about replicas or leases."""
+    if swarm_work.is_quiet(knobs):
+        cluster["replicas"] = 3
+        swarm_knobs.quiet(knobs, protocol)
+    if swarm_faults.has_slow_catalog(knobs):
+        cluster["replicas"] = 3
+        protocol["snapshot_entries"] = min(swarm_knobs.COUNTS["snapshot_entries"])
+    if swarm_faults.needs_replicas(knobs):
+        cluster["replicas"] = 3
+    if swarm_faults.has_restless_leases(knobs):
+        least_ms = max(3 * protocol["delay_duration_ms"], 30)
+        protocol["lease_duration_ms"] = min(protocol["lease_duration_ms"], least_ms)
 
 
 # --- other faults around a scenario -----------------------------------------------------------

@@ -193,6 +193,22 @@ def patient(knobs: Knobs, protocol: Table, network: Table) -> None:
             protocol[key] = max(protocol.get(key, 0), least_ms)
 
 
+LEAST_QUIET_SKEW: Final = 0.5
+"""The least CSmax of a quiet world, as a part of DD: as long as a few messages take and longer."""
+
+
+def quiet(knobs: Knobs, protocol: Table) -> None:
+    """Raise CSmax of a quiet world, and its time limit; its partitions are stamped often."""
+    delay_ms = protocol["delay_duration_ms"]
+    skew_ms = max(protocol["max_clock_skew_ms"], round(LEAST_QUIET_SKEW * delay_ms), 1)
+    protocol["max_clock_skew_ms"] = skew_ms
+    protocol["partition_idle_ms"] = min(protocol["partition_idle_ms"], max(delay_ms, 3))
+    timeout_ms = max(protocol["operation_timeout_ms"], skew_ms + 3 * delay_ms)
+    protocol["operation_timeout_ms"] = timeout_ms
+    for key in ("max_clock_skew_ms", "operation_timeout_ms", "partition_idle_ms"):
+        knobs.tell(key, protocol[key])
+
+
 # --- clocks and links ----------------------------------------------------------------------------
 
 
@@ -205,17 +221,28 @@ APART: Final = 0.25
 """The share of worlds in which each clock is at one end or the other of what CSmax allows."""
 
 
-def clocks(knobs: Knobs, nodes: Sequence[str], max_clock_skew_ms: int, lasts_ms: int) -> Table:
+ALONE: Final = 0.6
+"""The share of quiet worlds in which one clock is ahead of all others, of a node that may lead."""
+
+
+def clocks(
+    knobs: Knobs,
+    nodes: Sequence[str],
+    max_clock_skew_ms: int,
+    lasts_ms: int,
+    *,
+    apart_anyhow: bool = False,
+) -> Table:
     """The table `[clocks]`: within CSmax for a whole run, now and then beyond; some drift.
 
     Every clock stays in one band around true time, so that no clock is more than CSmax behind what
-    any other has shown before. In some worlds each clock is at an end of that band.
+    any other has shown before. In some worlds, or `apart_anyhow`, each clock is at an end of it.
     """
     die = knobs.die("skew")
-    beyond = die.chance(0.08)
+    beyond = die.chance(0.08) and not apart_anyhow
     permille = die.between(1_000, 3_000) if beyond else die.between(0, 900)
     ends = knobs.die("clocks at the ends")
-    apart = ends.chance(APART) and not beyond
+    apart = (ends.chance(APART) or apart_anyhow) and not beyond
     if apart:
         permille = ends.pick((600, 900, 1_000, 1_000))
     knobs.tell("clocks at the ends", "on" if apart else OFF)
@@ -225,6 +252,9 @@ def clocks(knobs: Knobs, nodes: Sequence[str], max_clock_skew_ms: int, lasts_ms:
     table: Table = {"max_skew_ms": skew_ms}
     if apart:
         signs = ends.some((-1, 1), 2) + [ends.pick((-1, 1)) for _ in nodes[2:]]
+        if apart_anyhow and ends.chance(ALONE):
+            ahead = ends.below(min(len(nodes), 3))
+            signs = [1 if place == ahead else -1 for place in range(len(nodes))]
         table["nodes"] = {
             node: {"offset_ms": sign * skew_ms / 2}
             for node, sign in zip(nodes, signs, strict=False)

@@ -4,8 +4,16 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ddlsim.nemesis.one_message import CLIENT_REQUEST, DoubledMessage, LateMessage
-from ddlsim.plan.swarm_faults import CLOCKS_MOVE, KINDS, LEAST_SPARE_MS, Surroundings, group
+from ddlsim.plan.swarm_faults import (
+    CLOCKS_MOVE,
+    KINDS,
+    LEAST_SPARE_MS,
+    Surroundings,
+    group,
+    is_calm,
+)
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.plan.swarm_work import is_quiet
 from ddlsim.scenario.moments import DELIVERED, SENT
 from ddlsim.scenario.vocabulary import message_kinds
 from ddlsim.workload.base import Die
@@ -208,6 +216,24 @@ def _leader_again(die: Die, around: Surroundings) -> list[Table]:
     if die.chance(0.5):
         return [first, {**_stop(die, around, "its node"), "when": when}]
     return [first, {"name": "leader_transfer", "group": "its group", "when": when}]
+
+
+def quiet_leaders(knobs: Knobs, around: Surroundings) -> list[Table]:
+    """In a quiet world, rivals stand for election soon after a leader has stamped something.
+
+    No clock is handed over then, as it is where a leader transfers its group.
+    """
+    if not is_quiet(knobs) or is_calm(knobs):
+        return []
+    die = knobs.die("leaders of a quiet world")
+    made: list[Table] = []
+    for what, sent in (("meta", "append-entries"), ("its group", "partition-raft")):
+        for _ in range(die.between(3, 6)):
+            change: Table = {"name": "re_election", "rival": die.pick((1, 2)), "group": what}
+            when = {"moment": f"{sent} {SENT}", "nth": die.between(1, 20)}
+            when["plus_ms"] = die.pick((0.5, 1, 2, 5))
+            made.append({**change, "when": when, "from_ms": die.below(around.load_ms * 9 // 10)})
+    return made
 
 
 # --- schema changes -------------------------------------------------------------------------------

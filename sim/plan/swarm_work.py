@@ -74,6 +74,9 @@ def _statements(table: str, changes: tuple[str, ...]) -> list[str]:
 def schema(knobs: Knobs, nodes: int) -> tuple[list[str], str]:
     """One to three tables, some of them in a zone of their own, some read by views."""
     count = knobs.pick("tables", (1, 2, 2, 3))
+    if requires_values(knobs):
+        count = max(count, 2)  # an update of one column of the second leaves another one alone
+        knobs.tell("tables", count)
     names = list(TABLES)[:count]
     if knobs.on("table of many types", 0.25):
         names[-1] = "d"
@@ -149,6 +152,15 @@ def only_compatible(knobs: Knobs) -> bool:
     return knobs.on("compatible changes alone", COMPATIBLE)
 
 
+REQUIRING: Final = 0.06
+"""The share of worlds in which columns become NOT NULL while clients write NULL and update rows."""
+
+
+def requires_values(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    return knobs.on("columns become NOT NULL", REQUIRING, unless=only_compatible(knobs))
+
+
 # --- clients -------------------------------------------------------------------------------------
 
 
@@ -156,10 +168,14 @@ def workloads(
     knobs: Knobs, names: list[str], load_ms: int, delay_ms: int, *, planned: bool
 ) -> list[Table]:
     """Clients with transactions of every shape, and with DDL."""
+    if is_quiet(knobs):
+        return [_quiet(knobs, load_ms), _ddl_mix(knobs, delay_ms) | QUIET_DDL]
     made = [_mixed(knobs, load_ms, delay_ms)]
+    if requires_values(knobs):
+        made[0] |= UPDATING
     if len(names) > 1 and knobs.on("spanning transactions", SPANNING):
         made.append(_spanning(knobs, delay_ms))
-    if knobs.die("ddl mix").chance(0.8):
+    if knobs.die("ddl mix").chance(0.8) or requires_values(knobs):
         made.append(_ddl_mix(knobs, delay_ms))
     else:
         knobs.tell("ddl mix", OFF)
@@ -218,6 +234,52 @@ def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
     knobs.tell("hot keys", table["hot_keys"])
     table["values"] = knobs.pick("values of a column", (0, 0, 3, 12))
     return table | _kinds(knobs, load_ms, delay_ms)
+
+
+UPDATING: Final = {
+    "get": 10,
+    "put": 20,
+    "update": 60,
+    "by_name": 1.0,
+    "edges": 0.0,
+    "bad": 0.0,
+    "keys": 20,
+    "hot_keys": 0,
+}
+"""Of worlds in which columns become NOT NULL: rows with NULL, and updates that keep it."""
+
+
+QUIET: Final = 0.05
+"""The share of worlds with few messages, whose clocks are far apart, and whose leaders change.
+
+Between two messages hybrid clocks do not follow each other: what is stamped then shows whether
+stamps rest on messages or on what is in the log.
+"""
+
+
+def is_quiet(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    return knobs.on("quiet", QUIET, unless=requires_values(knobs))
+
+
+QUIET_DDL: Final = {"clients": 1, "operations": 3, "inside": 0.0, "reads": 0.0}
+
+
+def _quiet(knobs: Knobs, load_ms: int) -> Table:
+    """Two clients that write now and then."""
+    die = knobs.die("quiet clients")
+    operations = die.pick((5, 8))
+    return {
+        "name": "mixed",
+        "clients": 2,
+        "operations": operations,
+        "transaction_operations": [1, 1],
+        "pause_ms": [0, 2 * load_ms // operations],
+        "keys": 5,
+        "implicit": 0.5,
+        "partition_aware": die.pick((0.0, 1.0)),
+        **SHAPES["writes"],
+    }
 
 
 SHARES: Final = {
@@ -372,6 +434,7 @@ MIXES: Final = {
     "in use": {"drop_table": 0, "rename_table": 0, "drop": 1, "index": 4, "constraint": 4},
     "types": {"add": 8, "widen": 8, "narrow": 6, "create": 0, "drop_table": 0, "drop": 1},
     "strict": {"constraint": 6, "unique": 4, "require": 4, "narrow": 4},
+    "required": {**dict.fromkeys(ddl_mix.KINDS, 0), "require": 8, "relax": 4, "add": 2},
     "objects": {"view": 6, "rename_view": 4, "zone": 4, "alter_zone": 4, "rename_zone": 3},
     "tables": {"create": 8, "drop_table": 5, "rename_table": 5, "mandatory": 5},
 }
@@ -381,8 +444,9 @@ MIXES: Final = {
 def _ddl_mix(knobs: Knobs, delay_ms: int) -> Table:
     die: Die = knobs.die("statements")
     clients, statements = die.pick((1, 1, 2, 3)), die.between(6, 14)
-    kinds = die.pick(list(MIXES))
+    kinds = die.pick([kind for kind in MIXES if kind != "required"])
     kinds = "compatible" if only_compatible(knobs) else kinds
+    kinds = "required" if requires_values(knobs) else kinds
     knobs.tell("ddl mix", f"{clients} x {statements}, {kinds}")
     mix: Table = {"name": "ddl_mix", "clients": clients, "operations": statements, "again": 2}
     mix["inside"] = die.pick((0.4, 0.8) if only_compatible(knobs) else (0.1, 0.3, 0.6))

@@ -4,7 +4,8 @@ A lock is refused because an older transaction may have held it, or an intent is
 was lost with its lease; a lease is over because one ended; what timed out took as long as its time
 limit; what was unreachable was so for as long as an operation may take, or refused by a node that
 had crashed. What a history cannot decide is not judged: in a run that holds messages back or loses
-them (not `calm`), or after a fault, any node may be silent for long.
+them (not `calm`), or after a fault, any node may be silent for long. Silence ends no lease before
+its time: `lease_may_be_refused` has what else may have refused one that lasts, one by one.
 
 Refused rows and columns are judged in `row_grounds`. A history of an earlier version lacks the
 names that operations use, which leaves some reasons undecided; `undecided` counts them.
@@ -38,13 +39,24 @@ from ddlsim.history.events import (
     Unknown,
     WriteExecuted,
 )
-from ddlsim.history.world_events import LeaseBegan, NodeCrashed, SettingChanged, TxRecovered
+from ddlsim.history.world_events import (
+    FaultBegan,
+    LeaderElected,
+    LeaseBegan,
+    NodeCrashed,
+    SettingChanged,
+    TxRecovered,
+)
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms
 
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""
+META: Final = "meta"
+"""The group of the meta storage."""
+SLOW_LISTENER: Final = "slow_listener"
+"""The fault that makes a node apply the meta storage late."""
 
 
 class Touch(NamedTuple):
@@ -67,10 +79,10 @@ class Grounds:
         for at, waited in case.of(LockWaited):
             if not waited.granted:
                 self._refused[waited.tx].append((at, waited))
-        self._moved: dict[str, dict[int, None]] = defaultdict(dict)
+        self._moved: dict[str, dict[int, int]] = defaultdict(dict)  # by start: known since
         self._ends: dict[str, list[int]] = defaultdict(list)
         for _, lease in case.of(LeaseBegan):
-            self._moved[lease.group][lease.start_ts] = None
+            self._moved[lease.group].setdefault(lease.start_ts, lease.at_us)
             self._ends[lease.group].append(lease.expiration_ts)
 
     # --- the run ----------------------------------------------------------------------------------
@@ -80,6 +92,22 @@ class Grounds:
         if not self.case.of_cluster.get("calm"):
             return True
         return any(event.at_us <= at_us for event in self.case.faults)
+
+    def lease_may_be_refused(self, at_us: int) -> bool:
+        """Whether a lease that lasts may have been refused by then, for what a fault has caused.
+
+        A node that restarts holds no lease of its earlier life. Where the meta storage has another
+        leader, two placement drivers may have asked for one lease, and the group takes writes of
+        the later one alone. Where applying is slow, a lease may be there before its table. Whatever
+        else is silent or late refuses nothing before some lease ends.
+        """
+        case = self.case
+        if case.of_cluster.get("staged", not case.of_cluster.get("calm")):
+            return True
+        causes = [event.at_us for _, event in case.of(NodeCrashed)]
+        causes += [one.at_us for _, one in case.of(LeaderElected) if one.group == META]
+        causes += [one.at_us for _, one in case.of(FaultBegan) if one.fault == SLOW_LISTENER]
+        return any(one <= at_us for one in causes)
 
     @property
     def staged(self) -> bool:
@@ -140,10 +168,14 @@ class Grounds:
         skew_ms = max(self.case.settings("max_clock_skew_ms"), default=0)
         shown_ms = self.clocks.furthest_ms(at_us) + skew_ms
         groups = self.groups(tx)
-        if not groups or any(len(self._moved[group]) > 1 for group in groups):
+        if not groups or any(self._has_moved(group, at_us) for group in groups):
             return True
         ends = [physical_ms(Timestamp(end)) for group in groups for end in self._ends[group]]
         return min(ends) <= shown_ms
+
+    def _has_moved(self, group: str, at_us: int) -> bool:
+        """Whether any node knew another lease of a place than its first by then."""
+        return sum(since_us <= at_us for since_us in self._moved[group].values()) > 1
 
     # --- locks ------------------------------------------------------------------------------------
 
@@ -285,7 +317,8 @@ def _locked(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless |
 
 def _lease_ended(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """A node is no primary any longer once its lease is over, or it has crashed."""
-    if grounds.disturbed(aborted.at_us) or grounds.lease_is_over(tx, aborted.at_us):
+    at_us = aborted.at_us
+    if grounds.lease_may_be_refused(at_us) or grounds.lease_is_over(tx, at_us):
         return None
     return Needless("no-lease-ended", "no lease of any of its tables had ended or moved by then")
 
