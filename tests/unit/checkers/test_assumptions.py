@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ddlsim.checkers.assumptions import Clocks, delay_beyond_bound, skew_beyond_bound
+from ddlsim.checkers.assumptions import (
+    Clocks,
+    delay_beyond_bound,
+    elections_too_quick,
+    skew_beyond_bound,
+)
 from ddlsim.checkers.case.case import Case
+from ddlsim.history.world_events import FaultBegan, LeaderElected
 from tests.support.history import Story, add_column
 
 
@@ -154,3 +160,23 @@ def test_an_update_is_late_when_a_clock_already_shows_more_than_its_activation(
     at_ms: float, offset_ms: float, late: bool
 ) -> None:
     assert (applied(at_ms, offset_ms=offset_ms) is not None) == late
+
+
+@pytest.mark.parametrize(
+    ("fault", "group", "node", "at", "broken"),
+    [
+        ("re_election", "meta", "n2", 25, True),
+        ("re_election", "meta", "n2", 30, False),  # an election timeout later
+        ("re_election", "meta", "n1", 25, False),  # the same leader again
+        ("re_election", "1/0", "n2", 25, False),
+        ("pause", "meta", "n2", 25, False),
+    ],
+)
+def test_a_rival_that_is_made_to_stand_is_elected_too_quickly(
+    fault: str, group: str, node: str, at: float, *, broken: bool
+) -> None:
+    story = Story(settings={"": {"election_timeout_ms": 10}, "n1": {}, "n2": {}})
+    story.add(5, LeaderElected, "n1", "meta", 1)
+    story.add(20, FaultBegan, fault, None)
+    story.add(at, LeaderElected, node, group, 2)
+    assert (elections_too_quick(Case(story.history())) is not None) is broken

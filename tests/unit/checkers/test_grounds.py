@@ -13,7 +13,13 @@ from ddlsim.history.events import (
     TxBegan,
     Unknown,
 )
-from ddlsim.history.world_events import FaultBegan, LeaseBegan, NodeCrashed, TxRecovered
+from ddlsim.history.world_events import (
+    FaultBegan,
+    LeaderElected,
+    LeaseBegan,
+    NodeCrashed,
+    TxRecovered,
+)
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
 
@@ -26,17 +32,19 @@ LIMITS = {
 }
 
 
-def world(*, calm: bool = True) -> Story:
-    return Story(settings={"": {"calm": int(calm), **LIMITS}, "n1": LIMITS, "n2": LIMITS})
+def world(*, calm: bool = True, **more: int) -> Story:
+    return Story(settings={"": {"calm": int(calm), **LIMITS, **more}, "n1": LIMITS, "n2": LIMITS})
 
 
 def kinds(story: Story) -> list[str]:
     return [one.kind for one in anomalies("precision", story)]
 
 
-def aborted(reason: str, at: float, *, calm: bool = True, before: Any = None) -> list[str]:
+def aborted(
+    reason: str, at: float, *, calm: bool = True, before: Any = None, **more: int
+) -> list[str]:
     """T writes at 10 and is aborted."""
-    story = world(calm=calm)
+    story = world(calm=calm, **more)
     t = story.table()
     story.begin("T", 10)
     story.add(1, LeaseBegan, "n1", f"{t}/0", "n1", ts(0), ts(5000))
@@ -134,6 +142,22 @@ def dies(story: Story, _: int) -> None:
     story.add(15, NodeCrashed, "n2")
 
 
+def lags(story: Story, _: int) -> None:
+    story.add(15, FaultBegan, "slow_listener", "n2")
+
+
+def elects(story: Story, _: int) -> None:
+    story.add(15, LeaderElected, "n2", "meta", 2)
+
+
+def elects_elsewhere(story: Story, t: int) -> None:
+    story.add(15, LeaderElected, "n2", f"{t}/0", 2)
+
+
+def moves_later(story: Story, t: int) -> None:
+    story.add(50, LeaseBegan, "n1", f"{t}/0", "n2", ts(49), ts(6000))
+
+
 def too_late(story: Story, _: int) -> None:
     story.add(50, NodeCrashed, "n2")
 
@@ -155,6 +179,27 @@ def test_primary_expired_needs_a_lease_that_ended_or_moved(
     """The lease lasts until 5000, and CSmax is 7."""
     assert aborted("PRIMARY_EXPIRED", at, before=before) == found
     assert aborted("TX_FINISHED", at, before=before) == (found and ["not-finished"])
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        (breaks, ["no-lease-ended"]),  # what is silent or late ends no lease
+        (elects_elsewhere, ["no-lease-ended"]),
+        (moves_later, ["no-lease-ended"]),
+        (lags, []),
+        (elects, []),
+    ],
+)
+@pytest.mark.parametrize("calm", [True, False])
+def test_a_lease_that_lasts_is_refused_for_what_a_fault_can_have_caused(
+    before: Any, found: list[str], *, calm: bool
+) -> None:
+    assert aborted("PRIMARY_EXPIRED", 30, before=before, calm=calm, staged=0) == found
+
+
+def test_a_script_may_have_had_any_lease_refused() -> None:
+    assert aborted("PRIMARY_EXPIRED", 30, staged=1) == []
 
 
 @pytest.mark.parametrize(

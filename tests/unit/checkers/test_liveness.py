@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.history.events import Invoked, LockWaited, Ok, SafeTimeAdvanced, TxBegan
+from ddlsim.history.events import Invoked, LockWaited, Ok, SafeTimeAdvanced, TxBegan, UpdateApplied
 from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
@@ -158,3 +159,26 @@ def test_after_heal_ms_counts_crash_and_restart_as_faults(kind: Any) -> None:
     story.add(20, kind, "n2", *([2] if kind is NodeRestarted else []))
     story.add(29, Ok, "c", "op")
     assert judge(story.history()).measures.after_heal_ms == 9
+
+
+def held_up(advances: list[tuple[float, int]], **rules: str) -> int:
+    """n1's catalog applies at 20 an update stamped 10; how often its safe time is named."""
+    story = Story()
+    story.design = replace(story.design, rules={**WITH_THE_REST, **rules})
+    story.table()
+    for at, safe_ms in advances:
+        story.add(at, SafeTimeAdvanced, "n1", ts(safe_ms))
+    story.add(20, UpdateApplied, "n1", 2, ts(10), ts(110))
+    return sum(one.kind == "safe-time-held-up" for one in anomalies("liveness", story))
+
+
+WITH_THE_REST = {"publish_safe_time": "AFTER_LISTENERS", "restored_safe_ts": "as_far_as_the_log"}
+
+
+def test_safe_time_waits_for_nothing_but_the_catalog() -> None:
+    assert held_up([(1, 5), (20, 10)]) == 0
+    assert held_up([(1, 5), (20.001, 10)]) == 1
+    assert held_up([(1, 5), (20, 9)]) == 1
+    assert held_up([(1, 12)]) == 0
+    assert held_up([(1, 5)], publish_safe_time="AFTER_ALL_LISTENERS") == 0
+    assert held_up([(1, 5)], restored_safe_ts="from_the_beginning") == 0

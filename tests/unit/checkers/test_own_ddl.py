@@ -1,6 +1,7 @@
 """I4: after the acknowledgement of a DDL everyone sees it. [98.own]"""
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
 from ddlsim.model.ddl import AlterTable, DropTable, Statement
@@ -208,3 +209,39 @@ def test_a_statement_built_on_an_older_catalog_breaks_i4(rests_on: int, *, stale
         "E", t, add_column(3, "x"), tu=900, submit=600, ack=950, built_on=rests_on, asked=asked
     )
     assert kinds(story) == (["statement-on-older-catalog"] if stale else [])
+
+
+def early(waited_ts: int, ack: float, *, outcome: str = "installed", **rules: str) -> int:
+    """D has Tu = 500, a no-op a logical part too, CSmax is 100; is its answer too early?"""
+    story = Story(settings={"": {}, "n1": {"max_clock_skew_ms": 100}})
+    story.design = replace(story.design, rules=rules)
+    t, tu_ts = story.table(), ts(500) + (outcome != "installed")
+    story.add(1, DdlDecided, "n1", "D", outcome, 9, tu_ts, waited_ts)
+    if outcome == "installed":
+        story.ddl("D", t, add_column(2, "w"), tu=500, submit=1, ack=ack)
+    else:
+        story.add(1, Invoked, "c", "D", None, "n1", "ddl", sql="DROP TABLE q")
+        story.add(ack, Failed, "c", "D", "DDL_REFUSED")
+    return kinds(story).count("acknowledged-too-early")
+
+
+ROUNDED = {"acknowledge_ts": "activation_plus_skew_rounded"}
+OF_NOOPS = {"acknowledge_known_ts": "activation_plus_skew_rounded"}
+
+
+def test_an_answer_waits_for_tu_and_csmax() -> None:
+    assert early(ts(600), 600, **ROUNDED) == 0
+    assert early(ts(600) - 1, 600, **ROUNDED) == 1
+    assert early(ts(600), 599.999, **ROUNDED) == 1  # no clock has shown 600
+
+
+def test_a_logical_part_counts_as_one_tick_more() -> None:
+    assert early(ts(601), 601, outcome="refused", **OF_NOOPS) == 0
+    assert early(ts(600) + 1, 601, outcome="refused", **OF_NOOPS) == 1
+    assert early(ts(601), 600, outcome="noop", **OF_NOOPS) == 1
+
+
+def test_a_design_that_acknowledges_by_another_rule_may_do_so_sooner() -> None:
+    assert early(ts(500), 500, acknowledge_ts="at_activation") == 0
+    assert early(ts(500), 500, **OF_NOOPS) == 0
+    assert early(ts(500), 500, outcome="noop", **ROUNDED) == 0

@@ -13,12 +13,14 @@ from msgspec import structs
 
 from ddlsim.checkers.assumptions import skew_beyond_bound
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
 from ddlsim.model.settings import SETTINGS
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.plan import swarm, swarm_faults, swarm_knobs, swarm_moments
 from ddlsim.plan.plan import plan
+from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import read
@@ -341,3 +343,39 @@ def test_a_swarm_convicts_a_broken_design(mutant: str) -> None:
     """Planted: a rule that is missing is found out in a few seeds."""
     runner = Runner(Job("", "", {"strategy.name": "iep", "strategy.mutant": mutant}, swarm=True))
     assert any(runner.row(seed).outcome is Outcome.VIOLATED for seed in range(40))
+
+
+# --- quiet worlds, and columns that become NOT NULL ----------------------------------------------
+
+QUIET = (51, 99)
+"""Quiet worlds in which a leader that trusts its own clock stamps below what is in the log."""
+REQUIRING = 123
+"""A world in which an update could keep a NULL in a column that has become NOT NULL."""
+
+
+@pytest.mark.parametrize("seed", QUIET)
+def test_in_a_quiet_world_clocks_are_apart_and_rivals_stand(seed: int) -> None:
+    world = data(seed)
+    offsets = {one["offset_ms"] for one in world["clocks"]["nodes"].values()}
+    assert max(offsets) - min(offsets) > 0
+    rivals = [one for one in world["faults"] if one["name"] == "re_election" and "when" in one]
+    assert {one["group"] for one in rivals} >= {"meta", "its group"}
+    assert world["cluster"]["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("seed", "mutant", "kind"),
+    [
+        (QUIET[0], "trusts_own_clock", "stamps-unordered"),
+        (QUIET[1], "stamps_by_own_clock", "stamps-unordered"),
+        (REQUIRING, "updates_keep_nulls", "illegal-row"),
+    ],
+)
+def test_worlds_show_what_they_are_drawn_for(seed: int, mutant: str, kind: str) -> None:
+    """The mutant is convicted in the world, and the design without it is not."""
+    found = []
+    for overrides in ({}, {"strategy.mutant": mutant}):
+        drawn = swarm.scenario(swarm.source_of(None, overrides), seed)
+        verdict = judge(run(plan(drawn, seed)), findings=findings.known())
+        found.append({one.kind for one in verdict.violations if one.status == "violation"})
+    assert found == [set(), {kind}]
