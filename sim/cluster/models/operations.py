@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Divergence, Models
-from ddlsim.cluster.models.locks import ModelledLocks
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
@@ -162,21 +161,15 @@ class ModelledReplica(Replica):
         self._begun[begun] = None
         place = (request.table_id, request.partition)
         waits = not self.leases.knows(place, request.lease_start)
-        released = self._releases(request.tx)
         answer: Operated | None = await super().operate(sender, request)
         if answer is not None and not self._divergence.is_known:
             came_ts = self._arrived[place, request.lease_start] if waits else request.sent_ts
             self._compare_op_ts(request, answer.op_ts, came_ts)
             if answer.reason is None:
                 self._compare_run(request, answer, is_copy=is_copy)
-            elif answer.reason is not Reason.TX_FINISHED or released == self._releases(request.tx):
+            else:
                 self._compare_refusal(request, answer)
         return answer
-
-    def _releases(self, tx: TxId) -> int:
-        """How often all locks of a transaction were released here: it had ended then."""
-        assert isinstance(self.locks, ModelledLocks), self.locks
-        return self.locks.releases[tx]
 
     async def _lease_arrives(self, place: PartitionId, start_ts: Timestamp) -> None:
         if self.leases.knows(place, start_ts):
