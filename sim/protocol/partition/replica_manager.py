@@ -253,6 +253,7 @@ class ReplicaManager:
             if isinstance(reply, NoReplyType):
                 doubtful, refused = True, was_refused(node, sent_us, wait_us)
                 continue
+            doubtful = doubtful or reply.result is NOT_LEADER  # appended, and perhaps replaced
             attempt = await self._result(local, reply)
 
     async def _ended(

@@ -293,6 +293,40 @@ def test_refusal_of_a_write_that_may_be_in_the_log_already_waits_for_its_end(
     assert results == [Reason.SCHEMA_INCOMPATIBLE if is_lost else commit_ts]
 
 
+@pytest.mark.parametrize("verdict", [(Reason.SCHEMA_INCOMPATIBLE, ()), None])
+def test_what_a_leader_appended_for_another_node_before_it_was_reelected_counts(
+    verdict: tuple[Reason, tuple[()]] | None,
+) -> None:
+    """The answer that it leads no more may mean that the write is in the log."""
+    known = {"judged": False}
+    rule = IEP.validate_one_phase
+    strategy = replace(
+        IEP, validate_one_phase=lambda *asked: verdict if known["judged"] else rule(*asked)
+    )
+    trio = Trio(strategy=strategy)
+    results: list[Any] = []
+
+    async def run() -> None:
+        results.append(await trio["n2"].replicas.run(trio.local("n2"), at_once()))
+
+    trio.raft_stops = True
+    trio["n2"].node.spawn(run())
+    trio.later(2)
+    known["judged"], trio.raft_stops = True, False
+    group = trio.local("n1").group
+    group.re_elect()
+    assert not group.is_leader
+    while not group.is_leader:
+        trio.later(0.5)
+    trio.raft_stops = True  # the write is not committed when it comes again
+    trio.later(20)
+    trio.raft_stops = False
+    trio.later(500)
+    commit_ts = trio.local("n2").machine.ended[OLD]
+    assert commit_ts is not None
+    assert results == [commit_ts]
+
+
 def test_a_transaction_that_has_ended_is_not_judged_again() -> None:
     """A copy of its write gets the result of the first."""
     judged: list[Any] = []
