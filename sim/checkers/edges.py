@@ -26,6 +26,7 @@ from ddlsim.units import show
 
 UNDER_WAY: Final = "[under way at commit]"
 IN_FORCE_EARLY: Final = "[in force early]"
+STATEMENT_EARLY: Final = "wr-schema[statement, in force early]"
 KIND_NAMES: Final = {**NAMES, REALTIME: "rt"}
 """What findings and arguments call the kinds of edges."""
 LONGEST_VALUE: Final = 60
@@ -224,13 +225,17 @@ class Words:
         Between two transactions of a client that keeps no session its own order is real time: no
         token says what came before. `UNDER_WAY` marks an edge by an operation whose answer had
         not come when its client asked for the commit [110.x.2], `IN_FORCE_EARLY` the use of a
-        version before its activation, in a later version of the whole catalog [98.past.2].
+        version before its activation, in a later version of the whole catalog [98.past.2], and
+        `STATEMENT_EARLY` that of a statement, which stands where the latest version activates.
         """
         if edge.kind == PROCESS and self._is_without_token(edge):
             return KIND_NAMES[REALTIME]
         if isinstance(edge.reason, InstalledThenUsed):
             is_early = self._is_early(edge.reason.use, self._nodes[edge.target].tx)
             return _name_of(edge) + (IN_FORCE_EARLY if is_early else "")
+        if isinstance(edge.reason, InstalledThenNamed):
+            is_early = self._nodes[edge.source].ts > self._nodes[edge.target].ts
+            return STATEMENT_EARLY if is_early else _name_of(edge)
         return _name_of(edge) + (UNDER_WAY if self._is_under_way(edge) else "")
 
     def _is_early(self, use: SchemaUse, tx: Transaction | None) -> bool:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from ddlsim.history.events import Enlisted, Invoked, Ok, UpdateLogged
+from ddlsim.checkers.findings import explained_by
+from ddlsim.history.events import DdlDecided, Enlisted, Invoked, Ok, UpdateLogged
 from ddlsim.model import ddl
 from ddlsim.model.schema import View
+from ddlsim.scenario import findings
 from tests.support.history import Story, add_column, ts
 from tests.support.judging import cycles, found
+from tests.support.schemas import statement
 
 VIEW = 2
 FIRST, SECOND = add_column(2, "w"), add_column(3, "x")
@@ -206,6 +209,26 @@ def test_a_version_is_in_force_early_in_a_later_version_of_the_whole_catalog(
     story.write("T2", t, "z", 35)
     story.commit("T2", 36)
     assert f"wr-schema{early}" in edges(story)
+
+
+@pytest.mark.parametrize(("since", "early"), [(20, ", in force early"), (61, "")])
+def test_a_statement_uses_early_what_a_later_version_of_the_catalog_holds(
+    since: int, early: str
+) -> None:
+    """S finds t as D leaves it at 60, in a version active from `since` on; T uses t as before."""
+    story = Story()
+    t, u = story.table("t"), story.table("u")
+    story.ddl("D", t, FIRST, tu=60, submit=1)
+    story.ddl("E", u, FIRST, tu=since, submit=2)
+    asked = statement("ALTER TABLE t DROP COLUMN IF EXISTS none")
+    story.add(10, Invoked, "c", "S", None, "n1", "ddl", sql="S")
+    story.add(10, DdlDecided, "n1", "S", "noop", 3, ts(since), ts(10), asked, ts(10))
+    story.add(11, Ok, "c", "S")
+    story.write("T", t, "x", 25)
+    story.commit("T", 26)
+    [found_one] = [one for one in found(story, strict=True) if one.steps]
+    assert f"wr-schema[statement{early}]" in [step.edge for step in found_one.steps]
+    assert explained_by("I3", found_one, findings.known()) == ("F-23" if early else "F-18")
 
 
 def between(change: Any = SECOND) -> Story:
