@@ -302,7 +302,7 @@ def test_read_only_needs_a_write_operation() -> None:
     ("kind", "end", "found"),
     [
         ("get", (Ok,), ["not-asked-for"]),
-        ("get", (Unknown, "NODE_UNREACHABLE"), []),
+        ("get", (Unknown, "NODE_UNREACHABLE"), ["given-up-early"]),
         ("get", (Failed, "BAD_ROW"), []),
         ("get", (Failed, "ROLLED_BACK"), ["not-asked-for"]),
         ("rollback", (Ok,), []),
