@@ -275,3 +275,27 @@ def test_a_finding_concerns_the_designs_that_have_the_hole() -> None:
     assert not finding.concerns(design(commit="closed", check="any", stamp="closed"))
     assert not finding.concerns(design(commit="of.a.user", check="any", stamp="closed"))
     assert not finding.concerns(design())
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "use"),
+    [("F-13", "object-renamed", "110.table.rename"), ("F-14", "index-created", "metadata")],
+)
+def test_what_makes_no_table_version_is_passed_by_what_was_late_by_its_own_timestamp(
+    number: str, change: str, use: str
+) -> None:
+    known = [one for one in findings.known() if one.id == number]
+    for how, found in (
+        ("late", number),
+        ("late, nothing found", number),
+        ("late, newer version read", None),
+        ("late, judged in time", None),
+        ("late, by a wrong look-up", None),
+        ("late, in force again", None),
+    ):
+        way = (f"D({change})", "wr-schema"), ("T", "wr-row"), ("T", f"rw-schema[{use}, {how}]")
+        back = replace(cycle(*way), back_ms=(None, None, 3))
+        assert explained_by("I3", back, known) == found
+        answered = ("T", "rt"), way[-1]
+        ahead = replace(cycle(way[0], *answered), back_ms=(None, 3, None))
+        assert explained_by("I3", ahead, known) == found
