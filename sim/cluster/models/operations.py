@@ -149,6 +149,7 @@ class ModelledReplica(Replica):
         executor.begin(self._divergence)
         when = self.strategy.check_operation_when
         self._begun: dict[tuple[TxId, str, Timestamp], None] = {}
+        self._refused: dict[tuple[TxId, str, Timestamp], Reason] = {}
         self._arrived: dict[tuple[PartitionId, Timestamp], Timestamp] = {}
         self._is_hybrid = type(self.node.clock) is HybridClock
         self._same_schema = (
@@ -156,6 +157,7 @@ class ModelledReplica(Replica):
         )
 
     async def operate(self, sender: str, request: Operate) -> Operated | None:
+        """Compare an answer; what refuses one message of a one-phase write refuses all of them."""
         begun = (request.tx, request.op, request.lease_start)
         is_copy = begun in self._begun
         self._begun[begun] = None
@@ -167,7 +169,10 @@ class ModelledReplica(Replica):
             self._compare_op_ts(request, answer.op_ts, came_ts)
             if answer.reason is None:
                 self._compare_run(request, answer, is_copy=is_copy)
-            else:
+            elif not request.one_phase or begun not in self._refused:
+                self._compare_refusal(request, answer)
+                self._refused[begun] = answer.reason
+            elif answer.reason is not self._refused[begun]:
                 self._compare_refusal(request, answer)
         return answer
 
