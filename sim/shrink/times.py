@@ -3,16 +3,20 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
+from math import ceil
 from typing import Any, Final
 
 from ddlsim.shrink.candidates import Candidates, each, every
 from ddlsim.shrink.data import STAGING, Data, Table, edited, steps_of, with_table
 from ddlsim.shrink.trial import Failure, Shown
+from ddlsim.units import US_PER_MS
 
 GRIDS_MS: Final = (100, 50, 10, 5, 1)
 """What instants are rounded to, the roundest first."""
 GAPS_MS: Final = (0, 1, 10, 100)
 """The gaps between two instants that are tried."""
+MORE_MS: Final = (1, 100)
+"""How long a drain may go on behind a violation, at least."""
 INSTANTS: Final = ("at_ms", "from_ms", "until_ms")
 Place = tuple[Table, str]
 """A table of the timeline and the key of an instant in it."""
@@ -71,10 +75,22 @@ def _neat(number: float) -> float | int:
 
 
 def lengths(best: Shown, failure: Failure) -> Candidates:
-    """Load and drain as long as what is planned needs: candidates that get stuck end sooner."""
+    """Load and drain as long as what is planned needs: candidates that get stuck end sooner.
+
+    Where something is left open, so that the drain is used up, one that ends soon after the
+    violation comes first, and stays until the settings are looked at: runs last no longer then.
+    """
     del failure
     run = best.data.get("run", {})
     loads = {key: value for key, value in run.items() if key == "load_ms"}
+    until_ms = run.get("load_ms", 0) + run.get("drain_ms", 0)
+    if len(run) > len(loads) > 0 and best.history.end_us >= until_ms * US_PER_MS:
+        ends_ms = max((event.at_us / US_PER_MS for event in best.violation.witness), default=0)
+        over_ms = max(ceil(ends_ms - run["load_ms"]), 0)
+        short = [over_ms + more for more in MORE_MS if over_ms + more < run["drain_ms"]]
+        for drain_ms in short:
+            if (yield with_table(best.data, "run", run | {"drain_ms": drain_ms})):
+                return
     yield from each([with_table(best.data, "run", table) for table in ({}, loads) if table != run])
 
 
