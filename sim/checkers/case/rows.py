@@ -2,12 +2,14 @@
 
 Columns are matched by their ids, never by name [110.compat.id]. A column that the writer's schema
 did not have shows the default that it was added with; a column that the reader's schema does not
-have vanishes; a value whose column has changed its type stays the same value.
+have vanishes; a value whose column has changed its type stays the same value, and a VARCHAR shows
+it as text.
 """
 
 import re
 from collections.abc import Container
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Final
 
 from ddlsim.checkers.spec.types import precision, read
@@ -58,7 +60,24 @@ def differences(
             found.append(f"{names[id_]} is missing")
         elif not is_same_value(due, types[id_], cells[id_]):
             found.append(f"{names[id_]} should be {due!r} and is {cells[id_]!r}")
+    found += no_texts(shown, target)
     return found + [f"column {id_} does not belong to it" for id_ in cells if id_ not in names]
+
+
+def no_texts(row: Cells, table: Table) -> list[str]:
+    """What a row shows in VARCHAR columns that is no text [110.fwd.2]."""
+    texts = _texts(table)
+    return [
+        f"{texts[id_]} is VARCHAR and shows {value!r}"
+        for id_, value in row
+        if type(value) is not str and value is not None and id_ in texts
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _texts(table: Table) -> dict[int, str]:
+    """The names of the VARCHAR columns of a table, by id."""
+    return {column.id: column.name for column in table.columns if column.type.name == "VARCHAR"}
 
 
 def is_identical(due: Cells, shown: Cells) -> bool:

@@ -84,6 +84,7 @@ class AnswersModel(CoordinatorModel):
         if operation is None or isinstance(value, Mismatch):
             return
         del self._operations[request.op]
+        self._compare_doubtful(operation)
         if isinstance(value, Answer):
             self._compare_answer(operation, value)
             if not request.implicit:
@@ -159,7 +160,7 @@ class AnswersModel(CoordinatorModel):
     def _answer_commit(self, request: ClientCommit, value: Any) -> None:
         self._compare_token(request, value)
         self._compare_heard(request.op, self._heard_ts.pop(request.tx, MIN_TIMESTAMP), value)
-        self._committing.pop(request.tx, None)
+        asked_ts = self._committing.pop(request.tx, MIN_TIMESTAMP)
         tx = self._open.get(request.tx)
         if tx is None:
             return
@@ -171,17 +172,24 @@ class AnswersModel(CoordinatorModel):
             return
         if tx.committed or (tx.finish is not None and not tx.is_decided):
             self._wrong(f"{request.tx} was refused, and no outcome says so")
-        elif value.reason is Reason.PRIMARY_EXPIRED and not self._may_have_expired(tx):
+        elif value.reason is Reason.PRIMARY_EXPIRED and not self._may_have_expired(tx, asked_ts):
             self._wrong(f"{request.tx} was refused, and no lease of it is over")
         else:
             self._owe_cleanup(tx)
 
-    def _may_have_expired(self, tx: Open) -> bool:
-        """Whether a primary said so, or a lease of the transaction has moved or is over."""
+    def _may_have_expired(self, tx: Open, asked_ts: Timestamp) -> bool:
+        """Whether a primary said so, or a lease of the transaction has moved or is over.
+
+        That one is over is known only once every lease that was stamped before commit_ts is here,
+        which is no smaller than what the clock showed when the client asked for the commit.
+        """
+        is_known = self._sync.safe_time >= asked_ts
         now_ts = self._clock.current()
         known = [(token, self._leases.of(place)) for place, token in tx.leases.items()]
         return Reason.PRIMARY_EXPIRED in tx.reasons or any(
-            lease is None or lease.start_ts != token.start_ts or lease.expiration_ts <= now_ts
+            lease is None
+            or lease.start_ts != token.start_ts
+            or (is_known and lease.expiration_ts <= now_ts)
             for token, lease in known
         )
 

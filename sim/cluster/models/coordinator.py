@@ -9,6 +9,8 @@ From protocol.md, sections 3 and 4, by messages alone:
   every operation was answered without a refusal before, every write replicated, commit_ts is above
   each op_ts [110.x.2], not below what the clock showed when the client asked for the commit, and
   below the end of each lease. It is sent again as it was, ever later, and not without a rest.
+* A one-phase write without an answer is sent again until an answer says how it ended; that a lease
+  is over does not say it of an earlier copy.
 * A state that is requested agrees with what the transaction does before and after.
 """
 
@@ -37,6 +39,7 @@ from ddlsim.protocol.messages import (
     Operated,
 )
 from ddlsim.protocol.metastorage.placement import Placement
+from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.replica_messages import Fate, Read, Replicated, TxState, TxStateRequest
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
@@ -63,6 +66,8 @@ class Open:
         self.failed = False
         self.reasons: dict[Reason, None] = {}
         self.one_phase = False
+        self.sent = 0
+        self.is_doubtful = False
         self.finish: Sent | None = None
         self.is_decided = False
         self.committed = False
@@ -104,6 +109,7 @@ class CoordinatorModel:
         placement: Placement,
         cleaned: dict[TxId, dict[PartitionId, None]],
         is_stored: Callable[[TxId], bool],
+        sync: SchemaSync,
     ) -> None:
         """`cleaned` are the partitions where the node has begun to clean up, by transaction.
 
@@ -119,6 +125,7 @@ class CoordinatorModel:
         self._placement = placement
         self._cleaned = cleaned
         self._is_stored = is_stored
+        self._sync = sync
         self._refused: dict[str, dict[Reason, None]] = {}
         self._operations: dict[str, Operation] = {}
         self._open: dict[str, Open] = {}
@@ -192,6 +199,7 @@ class CoordinatorModel:
         request, tx = operation.request, self._open.get(message.tx.label)
         if tx is None:
             tx = self._open[message.tx.label] = Open(message.tx)
+            self._compare_doubtful(operation)
         operation.of[message.tx.label] = tx
         if message.action != "lookup":
             version = tx.versions.get(message.table_id, message.initial)
@@ -199,6 +207,8 @@ class CoordinatorModel:
         operation.asked[asked] = sent
         if message.one_phase:  # sent again only once the request before was given up
             tx.waiting.clear()
+            tx.sent += 1
+            tx.is_doubtful = False
         tx.waiting[asked] = sent
         tx.one_phase = tx.one_phase or message.one_phase
         tx.wrote = tx.wrote or message.action in WRITES
@@ -223,6 +233,12 @@ class CoordinatorModel:
                 )
         if sent.wait_us != self._settings.operation_timeout_us:
             self._wrong(f"{message.op} waits for {sent.wait_us} us for a primary")
+
+    def _compare_doubtful(self, operation: Operation) -> None:
+        """A one-phase write is not given up while a copy of it may have been executed."""
+        for label, tx in operation.of.items():
+            if tx.is_doubtful:
+                self._wrong(f"{label} is given up, and a copy of its write may have committed")
 
     def _compare_phases(self, request: ClientOperation, message: Operate) -> None:
         """A write that is its whole transaction goes in one phase; not what has to look elsewhere.
@@ -269,6 +285,8 @@ class CoordinatorModel:
             tx.failed = tx.failed or not message.one_phase
             return
         if value.reason is not None:
+            over = value.reason is Reason.PRIMARY_EXPIRED and not value.ended
+            tx.is_doubtful = message.one_phase and over and tx.sent > 1
             tx.failed = tx.failed or not message.one_phase
             tx.reasons[value.reason] = None
             if operation is not None:

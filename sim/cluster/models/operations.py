@@ -7,7 +7,7 @@ message comes. It sees its transaction's own writes, and else the newest
 committed version of each row, or that of its read_ts; a row of a newer schema aborts it [110.back].
 """
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Divergence, Models
@@ -15,14 +15,24 @@ from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
+from ddlsim.protocol.commands import WriteIntent
 from ddlsim.protocol.ids import PartitionId, Tuple, TxId
+from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import Operate, Operated
-from ddlsim.protocol.partition.replica_manager import LocalReplica
+from ddlsim.protocol.partition.replica_manager import LocalReplica, Submission
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction.execution import Executor, Found
 from ddlsim.protocol.transaction.locks import IX, Resource, S, X
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.units import Timestamp
+
+
+class Last(NamedTuple):
+    """The last write of a transaction to a key: its operation, its lease, and what it left."""
+
+    op: str
+    lease_start: Timestamp
+    found: Found
 
 
 class ModelledExecutor(Executor):
@@ -34,6 +44,8 @@ class ModelledExecutor(Executor):
         """Compare from now on."""
         self.divergence = divergence
         self._left: dict[tuple[TxId, str], Timestamp] = {}
+        self._last: dict[tuple[TxId, PartitionId, Key], Last] = {}
+        self._on_its_way: dict[tuple[TxId, str], None] = {}
         strategy = self.strategy
         self._past_stays = strategy.before_commit_ts.__name__ != "stamp_at_once"
         self._sees_newer = strategy.excuses_tuple is not None
@@ -81,7 +93,7 @@ class ModelledExecutor(Executor):
         return reason
 
     def _compare_seen(self, request: Operate, local: LocalReplica, found: dict[Key, Found]) -> None:
-        """Own writes, replicated or not, before the newest committed versions."""
+        """The last own write, replicated or not, before the newest committed version."""
         machine, pending = local.machine, local.pending
         keys = [request.key]
         if request.action == "scan":
@@ -91,7 +103,10 @@ class ModelledExecutor(Executor):
             mine = [machine.intents.get(key), pending.get(key)]
             own = [one for one in mine if one is not None and one.tx == request.tx]
             versions = machine.rows.get(key)
-            if own:
+            written = self._last_write(request, local, key)
+            if written is not None:
+                expected[key] = written
+            elif own:
                 last = own[-1]
                 expected[key] = (request.tx.label, last.version, last.row)
             elif versions:
@@ -101,6 +116,18 @@ class ModelledExecutor(Executor):
                 expected[key] = (None, 0, None)
         if found != expected:
             self.divergence.compare(f"what {request.op} sees", found, expected)
+
+    def _last_write(self, request: Operate, local: LocalReplica, key: Key) -> Found | None:
+        """What the transaction wrote last under a key and this lease.
+
+        None if nothing, or if that write never came into the log.
+        """
+        tx = request.tx
+        last = self._last.get((tx, local.place, key))
+        if last is None or last.lease_start != request.lease_start:
+            return None
+        is_there = (tx, last.op) in self._on_its_way or last.op in local.machine.ops_of(tx)
+        return last.found if is_there else None
 
     def _compare_past(self, request: Read, local: LocalReplica, found: dict[Key, Found]) -> None:
         """The versions of read_ts; of a row with an intent only the other models speak."""
@@ -128,12 +155,27 @@ class ModelledExecutor(Executor):
         self._left[once] = request.lease_start
         answer: Operated = super().leave_intent(coordinator, request, local, op_ts, table)
         if answer.reason is None:
+            found: Found = (request.tx.label, table.version, request.row)
+            place = (request.tx, local.place, request.key)
+            self._last[place] = Last(request.op, request.lease_start, found)
+            if not answer.replicated:
+                self._on_its_way[once] = None
             left = local.pending if not answer.replicated else local.machine.intents
             one = left.get(request.key)
             expected = (request.tx, request.op, op_ts, table.version, request.row)
             if one is None or (one.tx, one.op, one.op_ts, one.version, one.row) != expected:
                 self.divergence.found(f"{request.op} left {one} and should leave {expected}")
         return answer
+
+    async def _report(
+        self,
+        coordinator: str,
+        local: LocalReplica,
+        command: WriteIntent,
+        submission: Submission[Reason | None],
+    ) -> None:
+        await super()._report(coordinator, local, command, submission)
+        self._on_its_way.pop((command.tx, command.op), None)
 
 
 class ModelledReplica(Replica):
@@ -155,6 +197,17 @@ class ModelledReplica(Replica):
         self._same_schema = (
             self.strategy.check_operation.__name__ == "must_be_same_schema" and when.after_locks
         )
+
+    def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
+        """A lease that is over took its locks, and its writes that are not replicated, with it."""
+        super()._lease_changed(before, lease)
+        is_over = before is not None and before.start_ts != lease.start_ts
+        if before is None or not is_over or before.holder != self.node.name:
+            return
+        local = self.replicas.members.get(lease.place)
+        held = [tx.label for tx in self.locks.involved() if self.locks.holds_at(tx, lease.place)]
+        if held or (local is not None and local.pending):
+            self._divergence.found(f"{lease.place} has a new lease, and locks or writes of {held}")
 
     async def operate(self, sender: str, request: Operate) -> Operated | None:
         """Compare an answer; what refuses one message of a one-phase write refuses all of them."""

@@ -71,4 +71,5 @@ def converse(exchange: Exchange, models: Models, server: Server, *, restarted: b
         server.placement,
         participant.begun_cleaning,
         participant.is_stored,
+        server.sync,
     )

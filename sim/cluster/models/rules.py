@@ -225,6 +225,11 @@ class ModelledRules:
 
         def compared(sync: SchemaSyncPart, command: FullWrite, stamp: Timestamp) -> Any:
             result = rule(sync, command, stamp)
+            assert isinstance(sync, DatedSync), sync
+            wait = sync.wait_for(stamp)
+            if wait is not None and (result is None) is not (sync.safe_time < wait[0]):
+                is_judged = f"judged {command.tx.label} as {result}"
+                self._wrong(rule, f"{is_judged} at safe time {sync.safe_time}, for {wait[0]}")
             if result is None:
                 return None
             verdict, tables = result

@@ -10,7 +10,7 @@ from ddlsim.history.events import Failed, RowRead
 from ddlsim.history.world_events import NeverCompleted
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import INT, Story, add_column
+from tests.support.history import INT, Story, add_column, text
 from tests.support.judging import anomalies
 
 V = Column(1, "v", INT)
@@ -147,6 +147,30 @@ def test_a_default_changed_later_does_not_show_in_old_rows() -> None:
     story.read("U", t, 7, 10, "T", version=3, row=RowRead(7, "T", 1, 1, ((0, 7), (1, 70), (2, 9))))
     story.commit("U", 20)
     assert kinds(story) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (((0, 7), (1, "70"), (2, "9")), []),
+        (((0, 7), (1, 70), (2, "9")), ["misread-row"]),
+        (((0, 7), (1, "70"), (2, 9)), ["misread-row"]),
+    ],
+)
+def test_a_varchar_column_shows_texts(cells: Any, kind: list[str]) -> None:
+    """Whether the value or the default was given before the column became one."""
+    story = Story()
+    t = story.table()
+    story.write("T", t, 7, 1, row=((0, 7), (1, 70)))
+    story.commit("T", 2)
+    added = add_column(2, "w", default=9)
+    retyped = Column(2, "w", text(11), default=9, initial_default=9)
+    story.ddl("D", t, added, tu=5)
+    story.ddl("E", t, ddl.ColumnAltered(V, Column(1, "v", text(11))), tu=6)
+    story.ddl("F", t, ddl.ColumnAltered(added.column, retyped), tu=7)
+    story.read("U", t, 7, 10, "T", version=4, row=RowRead(7, "T", 1, 1, cells))
+    story.commit("U", 20)
+    assert kinds(story) == kind
 
 
 def test_an_intermediate_row_is_left_to_i3() -> None:

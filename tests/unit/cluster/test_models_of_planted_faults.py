@@ -1,0 +1,116 @@
+"""Faults that a person would make, planted where the parts had no model: each is seen.
+
+A write in one phase is judged before the metadata is complete for its stamp; a lease that is over
+leaves its locks; a lease that was prolonged meanwhile refuses a commit; a write in one phase is
+given up while a copy of it may be executed; a report of a write takes a later one of its
+transaction away.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.operations import Last, ModelledExecutor
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.design import closing
+from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.messages import Operated
+from ddlsim.protocol.partition.partition import Intent
+from ddlsim.protocol.transaction import commit, commit_check
+from ddlsim.protocol.transaction.lease_check import lease_over_at
+from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.protocol.transaction.routing import Router
+from ddlsim.units import Timestamp
+from tests.unit.cluster.test_models import FoundError, part_in
+
+
+def at_any_safe_time(_method: Any) -> Callable[..., Any]:
+    def planted(sync: Any, command: Any, stamp: Any) -> Any:
+        tables = []
+        for object_id, initial, _ in command.tables:
+            found = sync.catalog.at(stamp).by_id(object_id)
+            tables.append((object_id, initial, 0 if found is None else found.version))
+        return commit_check.validate(sync, tuple(tables), stamp), tuple(tables)
+
+    return planted
+
+
+def keeps_its_own(method: Any) -> Callable[..., None]:
+    def planted(self: Any, before: Any, lease: Any) -> None:
+        again = before is not None and before.holder == lease.holder == self.node.name
+        method(self, None if again else before, lease)
+
+    return planted
+
+
+def at_once(_method: Any) -> Callable[..., Any]:
+    async def planted(coordinator: Any, leases: Any, tx: Any, commit_ts: Any) -> Any:
+        return lease_over_at(coordinator, leases, tx, commit_ts)
+
+    return planted
+
+
+def gives_up(method: Any) -> Callable[..., Any]:
+    async def planted(self: Any, *given: Any, again: bool = False, **named: Any) -> Any:
+        answer = await method(self, *given, again=again, **named)
+        if again and type(answer) is Operated and answer.reason is Reason.PRIMARY_EXPIRED:
+            return replace(answer, ended=True)
+        return answer
+
+    return planted
+
+
+PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
+    "judges at any safe time": (
+        closing,
+        "schema_at_the_stamp",
+        at_any_safe_time,
+        61,
+        "rules",
+    ),
+    "keeps its own locks": (Replica, "_lease_changed", keeps_its_own, 65, "operations"),
+    "takes leases as they are": (commit, "leases_outlast_commit", at_once, 6, "coordinator"),
+    "gives up": (Router, "ask_primary", gives_up, 60, "coordinator"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, method, fault, seed, part = PLANTED[name]
+
+    def stop(self: Divergence, _what: str) -> None:
+        raise FoundError(self.part)
+
+    monkeypatch.setattr(Divergence, "found", stop)
+    assert part_in(seed) is None
+    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
+    assert part_in(seed) == part
+
+
+@pytest.mark.parametrize(
+    ("shown", "under_way", "found"),
+    [(70, True, 1), (71, True, 0), (70, False, 0)],
+    ids=["the write before", "the last write", "a last write that was refused"],
+)
+def test_an_operation_sees_the_last_write_of_its_transaction(
+    shown: int, under_way: bool, found: int
+) -> None:
+    tx, place, start = TxId(Timestamp(10), 0, "T"), (1, 0), Timestamp(5)
+    seen: list[object] = []
+    last = Last("T.2", start, ("T", 1, (7, 71)))
+    executor = cast("Any", SimpleNamespace())
+    executor.divergence = SimpleNamespace(compare=lambda *given: seen.append(given))
+    executor._last = {(tx, place, 7): last}
+    executor._on_its_way = {(tx, "T.2"): None} if under_way else {}
+    executor._last_write = partial(ModelledExecutor._last_write, executor)
+    before = Intent(tx, "T.1", Timestamp(11), 1, (7, 70), place)
+    machine = SimpleNamespace(rows={}, intents={7: before}, ops_of=lambda _tx: {"T.1": None})
+    local = cast("Any", SimpleNamespace(place=place, machine=machine, pending={}))
+    request = cast("Any", SimpleNamespace(tx=tx, lease_start=start, action="get", key=7, op="T.3"))
+    ModelledExecutor._compare_seen(executor, request, local, {7: ("T", 1, (7, shown))})
+    assert len(seen) == found
