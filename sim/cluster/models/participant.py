@@ -2,7 +2,8 @@
 
 From protocol.md, section 4:
 
-* The commit partition answers with the outcome that its replica has stored, the first that came.
+* The commit partition answers with the outcome that its replica has stored, the first that came, or
+  as a transaction has ended there without one; and it has ended there as it is answered.
   Every participant is then sent it, until each has confirmed.
 * A clean-up is sent to those that have not confirmed, at the present primary, each time waited for
   twice as long. It is confirmed once every replica here has ended the transaction as it says, and
@@ -130,14 +131,6 @@ class ModelledParticipant(Participant):
             self._owe_outcome(request.tx, request.place)
 
     def _recovery_answered(self, request: RecoverTx, value: Any) -> None:
-        local = self.replicas.members.get(request.place)
-        if isinstance(value, Finished) and local is not None:
-            stored = local.machine.outcomes.get(request.tx)
-            if stored is None:
-                machine = local.machine
-                if machine.ended.get(request.tx, request) != value.commit_ts:
-                    self._wrong(f"{request.tx.label} is not recovered as it has ended here")
-                return
         self._compare_outcome(request.tx, request.place, value, None)
 
     def _compare_outcome(
@@ -149,6 +142,11 @@ class ModelledParticipant(Participant):
                 self._wrong(f"the outcome of {tx.label} was refused by the primary of {place}")
             return
         stored = None if local is None else local.machine.outcomes.get(tx)
+        if local is not None and tx in local.machine.ended:
+            ended = local.machine.ended[tx]
+            stored = stored or Outcome(ended, ())  # in one phase, or by a clean-up
+            if ended != value.commit_ts:
+                self._wrong(f"{tx.label} is answered as {value.commit_ts}, and ended as {ended}")
         if stored is None or (value.commit_ts, value.reason) != (stored.commit_ts, stored.reason):
             self._wrong(f"{tx.label} was answered with {value.commit_ts}, and {stored} is stored")
         if known is not None and stored is not known and stored != known:

@@ -122,6 +122,8 @@ class PartitionModel:
 
     def _finish(self, command: FinishTx) -> Outcome:
         tx = command.tx
+        if tx not in self.outcomes and tx in self.ended:
+            return Outcome(self.ended[tx], ())
         if tx not in self.outcomes:
             others = tuple(place for place in command.participants if place != self._place)
             self.outcomes[tx] = Outcome(command.commit_ts, others, command.reason)

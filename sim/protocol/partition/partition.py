@@ -270,10 +270,14 @@ class Partition:
     def _finish(self, command: FinishTx) -> Outcome:
         """The commit point: the first outcome stays, and is the result of every later command.
 
-        The transaction's intents in this partition are committed or dropped with it.
+        The transaction's intents in this partition are committed or dropped with it. One that has
+        ended here without an outcome, in one phase or by a clean-up, has ended as it did: recovery
+        may have looked for it while its write was on its way.
         """
         tx = command.tx
         known = self.outcomes.get(tx)
+        if known is None and tx in self.ended:
+            known = Outcome(self.ended[tx], ())
         if known is not None:
             return known
         others = command.participants

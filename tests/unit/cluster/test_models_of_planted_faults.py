@@ -3,7 +3,7 @@
 A write in one phase is judged before the metadata is complete for its stamp; a lease that is over
 leaves its locks; a lease that was prolonged meanwhile refuses a commit; a write in one phase is
 given up while a copy of it may be executed; a report of a write takes a later one of its
-transaction away.
+transaction away; what has committed in one phase is recovered as aborted.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,12 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.operations import Last, ModelledExecutor
+from ddlsim.cluster.models.participant import ModelledParticipant
 from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.design import closing
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import Operated
+from ddlsim.protocol.messages import Finished, Operated
 from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.transaction import commit, commit_check
 from ddlsim.protocol.transaction.lease_check import lease_over_at
@@ -114,3 +116,20 @@ def test_an_operation_sees_the_last_write_of_its_transaction(
     request = cast("Any", SimpleNamespace(tx=tx, lease_start=start, action="get", key=7, op="T.3"))
     ModelledExecutor._compare_seen(executor, request, local, {7: ("T", 1, (7, shown))})
     assert len(seen) == found
+
+
+@pytest.mark.parametrize(("answered", "stored", "found"), [(20, 0, 0), (None, 1, 1), (None, 0, 1)])
+def test_what_committed_in_one_phase_is_not_answered_as_aborted(
+    answered: int | None, stored: int, found: int
+) -> None:
+    """Whether or not its partition has stored that it was."""
+    tx, place, now = TxId(Timestamp(10), 0, "T"), (1, 0), Timestamp(30)
+    commit_ts = None if answered is None else Timestamp(answered)
+    outcomes = {tx: Outcome(commit_ts, ())} if stored else {}
+    machine = SimpleNamespace(ended={tx: Timestamp(20)}, outcomes=outcomes)
+    seen: list[str] = []
+    members = {place: SimpleNamespace(machine=machine)}
+    part = cast("Any", SimpleNamespace(replicas=SimpleNamespace(members=members)))
+    part._wrong = seen.append
+    ModelledParticipant._compare_outcome(part, tx, place, Finished(now, commit_ts), None)
+    assert bool(seen) == found

@@ -12,6 +12,7 @@ from ddlsim.protocol.commands import (
     CleanUp,
     FinishTx,
     FullWrite,
+    Outcome,
     SafeTimeSync,
     StampedCommand,
 )
@@ -147,6 +148,19 @@ def test_uncleaned_outcome_is_kept_until_cleaned() -> None:
     one.run(Cleaned(OLD), Cleaned(YOUNG))
     assert one.partition.uncleaned == {}
     assert one.partition.outcomes[OLD].commit_ts == 50
+
+
+@pytest.mark.parametrize("recovered", [True, False])
+def test_what_has_ended_without_an_outcome_gets_no_other_end(recovered: bool) -> None:
+    """A write in one phase may be applied before the abort of a recovery that did not find it."""
+    one = One()
+    place = (PLACE, OTHER)
+    at_once = FullWrite(OLD, "w", Timestamp(10), 1, 1, (1, 5), FIRST_LEASE, 1)
+    finish = FinishTx(OLD, None if recovered else Timestamp(60), place, by_recovery=recovered)
+    found = one.run(at_once if recovered else CleanUp(OLD, None), finish)
+    assert found == Outcome(Timestamp(100) if recovered else None, ())
+    assert one.partition.outcomes == one.partition.uncleaned == {}
+    assert not one.node.of(TxRecovered)
 
 
 def test_a_commit_is_recorded_where_it_is_decided_and_a_cleanup_is_none() -> None:
