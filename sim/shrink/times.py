@@ -77,18 +77,16 @@ def _neat(number: float) -> float | int:
 def lengths(best: Shown, failure: Failure) -> Candidates:
     """Load and drain as long as what is planned needs: candidates that get stuck end sooner.
 
-    Where something is left open, so that the drain is used up, one that ends soon after the
-    violation comes first, and stays until the settings are looked at: runs last no longer then.
+    A drain that ends soon behind load and violation comes first, and stays until the settings are
+    looked at: where something is left open, runs last no longer then, and many more are tried.
     """
     del failure
     run = best.data.get("run", {})
     loads = {key: value for key, value in run.items() if key == "load_ms"}
-    until_ms = run.get("load_ms", 0) + run.get("drain_ms", 0)
-    if len(run) > len(loads) > 0 and best.history.end_us >= until_ms * US_PER_MS:
+    if len(run) > len(loads) > 0:
         ends_ms = max((event.at_us / US_PER_MS for event in best.violation.witness), default=0)
         over_ms = max(ceil(ends_ms - run["load_ms"]), 0)
-        short = [over_ms + more for more in MORE_MS if over_ms + more < run["drain_ms"]]
-        for drain_ms in short:
+        for drain_ms in [over_ms + more for more in MORE_MS if over_ms + more < run["drain_ms"]]:
             if (yield with_table(best.data, "run", run | {"drain_ms": drain_ms})):
                 return
     yield from each([with_table(best.data, "run", table) for table in ({}, loads) if table != run])

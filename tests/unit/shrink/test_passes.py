@@ -78,10 +78,10 @@ def test_settings_and_skew_go() -> None:
 
 
 def test_load_and_drain_become_what_is_planned() -> None:
-    assert "run" not in after("load and drain", noisy(run={"load_ms": 5_000, "drain_ms": 9_000}))
+    assert "run" not in after("load and drain", noisy(run={"drain_ms": 9_000}))
 
 
-def test_a_drain_that_is_used_up_ends_behind_the_violation_until_settings_go() -> None:
+def test_a_drain_ends_soon_behind_the_violation_until_settings_go() -> None:
     never = {"id": "n1", "client": "cn", "node": "n1", "after": "y1.failed", "do": ["get", "b", 1]}
     data = noisy(run={"load_ms": 2_000, "drain_ms": 9_000})
     shorter = after("load and drain", {**data, "step": [*data["step"], never]})
