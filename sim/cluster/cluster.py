@@ -13,6 +13,7 @@ from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.parts import converse, modelled
 from ddlsim.cluster.models.rules import ModelledRules
+from ddlsim.cluster.models.walks import walk
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.history.world_events import ClockSet
@@ -71,6 +72,7 @@ class Cluster:
         if self._modelled:
             rules = self._models.divergence("rules", plan.meta_leader)
             self._rules = ModelledRules(rules).of(strategy)
+            walk(self._models, plan.seed)
         self._configure_links()
         for node in plan.nodes:
             self._add_host(node)

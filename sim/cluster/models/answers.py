@@ -12,7 +12,8 @@
 import zlib
 from typing import Any
 
-from ddlsim.cluster.models.coordinator import CoordinatorModel, Open, Operation
+from ddlsim.cluster.models.coordinated import Open, Operation
+from ddlsim.cluster.models.coordinator import CoordinatorModel
 from ddlsim.cluster.models.exchange import Sent
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.model.hlc import HybridClock

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ddlsim.cluster.models.constraints import unique_of
+from ddlsim.cluster.models.coordinated import Open, Operation
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.kernel.deadlines import Asked
@@ -27,7 +28,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.model.settings import Settings
 from ddlsim.protocol.ids import PartitionId, TxId
-from ddlsim.protocol.leases import Lease, Leases
+from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import (
     Cleanup,
     ClientCommit,
@@ -40,7 +41,14 @@ from ddlsim.protocol.messages import (
 )
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
-from ddlsim.protocol.replica_messages import Fate, Read, Replicated, TxState, TxStateRequest
+from ddlsim.protocol.replica_messages import (
+    AreReplicated,
+    Fate,
+    Read,
+    Replicated,
+    TxState,
+    TxStateRequest,
+)
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
@@ -50,47 +58,6 @@ WITHOUT: Final = ("stamp_at_once", "new_decision", "whatever_the_lease")
 
 
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
-
-
-class Open:
-    """A transaction, as its messages show it."""
-
-    def __init__(self, tx: TxId) -> None:
-        self.id = tx
-        self.leases: dict[PartitionId, Lease] = {}
-        self.versions: dict[int, int] = {}
-        self.waiting: dict[Asked, Sent] = {}
-        self.early: dict[str, None] = {}
-        self.replicated: dict[str, Reason | None] = {}
-        self.last_op_ts = MIN_TIMESTAMP
-        self.failed = False
-        self.reasons: dict[Reason, None] = {}
-        self.one_phase = False
-        self.sent = 0
-        self.is_doubtful = False
-        self.finish: Sent | None = None
-        self.is_decided = False
-        self.committed = False
-        self.aborted = False
-        self.wrote = False
-        self.pending_ts = MIN_TIMESTAMP
-
-
-class Operation:
-    """A client's operation, and what was answered to it."""
-
-    def __init__(self, request: ClientOperation, at_us: int) -> None:
-        self.request = request
-        self.at_us = at_us
-        self.of: dict[str, Open] = {}
-        self.rows: dict[int, tuple[Any, ...]] = {}
-        self.reasons: dict[Reason, None] = {}
-        self.asked: dict[Asked, Sent] = {}
-        self.unanswered = False
-        self.mismatch: Mismatch | None = None
-        self.reader: TxId | None = None
-        self.table: tuple[int, int] | None = None
-        self.done = True
 
 
 class CoordinatorModel:
@@ -130,6 +97,7 @@ class CoordinatorModel:
         self._operations: dict[str, Operation] = {}
         self._open: dict[str, Open] = {}
         self._committing: dict[str, Timestamp] = {}  # what the clock showed when it was asked
+        self._commit_us: dict[str, int] = {}
         self._read_ts: dict[str, Timestamp] = {}
         left_out = [
             rule.__name__ in WITHOUT
@@ -156,6 +124,7 @@ class CoordinatorModel:
         request.setdefault(Read, []).append(self._read)
         request.setdefault(Finish, []).append(self._finish)
         request.setdefault(Cleanup, []).append(self._cleanup)
+        exchange.on_send.setdefault(AreReplicated, []).append(self._asks_again)
         exchange.on_answer.setdefault(Operate, []).append(self._operated)
         exchange.on_answer.setdefault(Read, []).append(self._was_read)
         exchange.on_answer.setdefault(Finish, []).append(self._finished)
@@ -277,6 +246,7 @@ class CoordinatorModel:
         message: Operate = sent.message
         tx, operation = self._open[message.tx.label], self._operations.get(message.op)
         tx.waiting.pop(asked, None)
+        tx.heard_us = self._loop.now_us
         if operation is not None:
             operation.asked.pop(asked, None)
         if not isinstance(value, Operated):
@@ -301,9 +271,28 @@ class CoordinatorModel:
             operation.rows[message.partition] = value.rows
             operation.done = value.done
 
+    def _asks_again(self, to: str, request: AreReplicated) -> None:
+        """A primary is asked for the writes that it has not reported, again and again."""
+        tx = self._open.get(request.tx.label)
+        if tx is None:
+            return
+        tx.heard_us = self._loop.now_us
+        for op in request.ops:
+            if op in tx.replicated:
+                self._wrong(f"{to} is asked for {op}, which it has reported")
+
+    def _compare_patience(self, tx: Open) -> None:
+        """A commit that waits for writes asks for them every `resend_ms`."""
+        since_us = max(tx.heard_us, self._commit_us.get(tx.id.label, self._loop.now_us))
+        waits = bool(tx.early) and not (tx.waiting or tx.failed or tx.aborted or tx.finish)
+        if waits and self._loop.now_us - since_us > self._settings.resend_us:
+            self._wrong(f"{tx.id.label} waits for {[*tx.early]} and has not asked since {since_us}")
+
     def _replicated(self, report: Replicated) -> None:
         tx = self._open.get(report.tx.label)
         if tx is not None:
+            self._compare_patience(tx)
+            tx.heard_us = self._loop.now_us
             tx.replicated[report.op] = report.reason
             if report.reason is not None:
                 tx.reasons[report.reason] = None
@@ -344,6 +333,7 @@ class CoordinatorModel:
     # --- the commit -------------------------------------------------------------------------------
 
     def _commit(self, request: ClientCommit) -> None:
+        self._commit_us.setdefault(request.tx, self._loop.now_us)
         monotone = type(self._clock) is HybridClock  # a design may have others
         self._committing[request.tx] = self._clock.current() if monotone else MIN_TIMESTAMP
 
@@ -364,8 +354,9 @@ class CoordinatorModel:
         lease = self._leases.of(message.place)
         if lease is None or lease.holder != sent.to:
             self._wrong(f"the outcome of {label} is sent to {sent.to}, not the primary")
+        answered, tx.is_answered = tx.is_answered, False
         if before is not None:
-            self._compare_again(before, sent)
+            self._compare_again(before, sent, answered=answered)
             return
         if tx.aborted or tx.committed:
             self._wrong(f"the outcome of {label} is sent, which is over")
@@ -404,8 +395,16 @@ class CoordinatorModel:
             if self._leased and commit_ts >= lasts.expiration_ts:
                 self._wrong(f"{label} commits at {commit_ts}, when its lease of {place} is over")
 
-    def _compare_again(self, before: Sent, sent: Sent) -> None:
-        """A request that is sent again: as it was, and waited for twice as long."""
+    def _compare_again(self, before: Sent, sent: Sent, *, answered: bool) -> None:
+        """A request that is sent again: as it was, and waited for twice as long.
+
+        Without an answer in its time it is sent again at once.
+        """
+        over_us, retry_us = before.at_us + before.wait_us, self._settings.retry_us
+        if not answered and retry_us and sent.at_us == over_us + retry_us:
+            self._wrong(
+                f"{sent.message.tx.label} is sent again after a rest; no answer came in time"
+            )
         old, new, label = before.message, sent.message, sent.message.tx.label
         if self._repeats and old.commit_ts != new.commit_ts:
             self._wrong(f"{label} is sent again with another commit_ts")
@@ -419,6 +418,7 @@ class CoordinatorModel:
 
     def _finished(self, _asked: Asked, sent: Sent, value: Any) -> None:
         tx = self._open[sent.message.tx.label]
+        tx.is_answered = True
         if isinstance(value, Finished):
             tx.is_decided = True
             tx.committed = value.commit_ts is not None

@@ -163,13 +163,22 @@ class ModelledDriver(PlacementDriver):
         self._model.not_renewed = self.not_renewed  # faults, too, let leases end
         self._divergence = self.models.divergence("placement driver", node.name)
         self._candidates: list[tuple[PartitionId, str]] = []
+        self._news_us: int | None = None
+        metastorage.on_activation(self._note)
+
+    def _note(self, _applied: AppliedUpdate) -> None:
+        """The catalog has changed: a look is due at once."""
+        if self._model.leads() and self._news_us is None:
+            self._news_us = self.node.watch.now_us
 
     def start(self, term: int) -> None:
+        self._news_us = None
         super().start(term)
         self._model.begin(term)
         self._compare_looks("an election", [self._between_us()])
 
     def look_soon(self, applied: AppliedUpdate) -> None:
+        self._news_us = None
         before, self._ports.armed = self._ports.armed, []  # a look that writes may apply an update
         super().look_soon(applied)
         self._compare_looks("an update", [AT_ONCE] if self._model.leads() else [])
@@ -186,6 +195,8 @@ class ModelledDriver(PlacementDriver):
     def _look(self) -> None:
         model = self._model
         leads, version = model.leads(), self._application.lease_version
+        if leads and self._news_us is not None and self._news_us < self.node.watch.now_us:
+            self._divergence.found(f"the catalog changed at {self._news_us} us: it looks later")
         changed, asked = model.look(self._replicas()) if leads else ([], [])
         expected = [LeaseUpdate(version, tuple(changed))] if changed and model.may_write() else []
         self._candidates, self._log.written = [], []

@@ -344,7 +344,16 @@ class ModelledGroup(Group):
         if stands and self.member.leader is not None and not self.member.led_term:
             self._divergence.found(f"it has not heard a leader for {silent_us} us, and follows one")
 
+    def _arm_resend(self) -> None:
+        if self._resend is None:
+            self._resend_due_us = self._now_us() + self.node.settings.resend_us
+        super()._arm_resend()
+
     def _resent(self) -> None:
+        if self._now_us() < self._resend_due_us:
+            self._divergence.found(
+                f"it sends again before {self._resend_due_us} us, when it is due"
+            )
         super()._resent()
         behind = self.member.led_term and len(self._levels.levels()) < len(self.member.peers)
         if behind and self._resend is None:

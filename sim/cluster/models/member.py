@@ -48,12 +48,18 @@ class ModelledMember(Member):
         return self.hears_leader()  # its driver sets this later
 
     def _compare_disk(self, log: RaftLog, disk: Disk) -> None:
-        """A crash loses at most what was not synced: entries at the end, a term, a vote."""
+        """A crash loses at most what was not synced: entries at the end, a term, a vote.
+
+        A term is written before its entries.
+        """
         last, at_least = log.last_index, max(disk.safe.index, disk.base)
         kept = disk.entries[: max(last - disk.base, 0)]
         whole = log.base_index == disk.base and at_least <= last <= disk.last
         promises = ((disk.term, disk.vote), (disk.safe.term, disk.safe.vote))
-        if not whole or log.entries != kept or (log.term, log.voted_for) not in promises:
+        in_order = log.last_term <= log.term
+        if not (whole and in_order and log.entries == kept) or (
+            (log.term, log.voted_for) not in promises
+        ):
             self._divergence.found(f"the disk holds {last} entries of {disk.last}, not what it had")
         disk.entries, disk.last, disk.writing = kept, disk.base + len(kept), []
         disk.term, disk.vote = log.term, log.voted_for

@@ -91,9 +91,17 @@ class ToMetaStorage(Submissions):
         reply = self.node.request(to, payload, timeout_us, label)
         key = payload.update.command_id
         known = self.known(key)
+        self._compare_rest(key, known)
         self.compare_patience(timeout_us, known.tries, known.tries)
         self.compare(key, to, self._next(known), timeout_us).reply = reply
         return reply
+
+    def _compare_rest(self, key: object, one: Submission) -> None:
+        """A request without an answer in its time is sent again at once."""
+        over_us, retry_us = one.at_us + one.wait_us, self.node.settings.retry_us
+        silent = one.tries and isinstance(one.answer, NoReplyType)
+        if silent and retry_us and self.node.watch.now_us == over_us + retry_us:
+            self._divergence.found(f"it submits {key!r} after a rest; no answer came in time")
 
     def _next(self, one: Submission) -> str:
         leader, voters, answer = self._group.leader, self._group.voters, one.answer

@@ -5,7 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from ddlsim.cluster.models.coordinator import CoordinatorModel, Open
+from ddlsim.cluster.models.coordinated import Open
+from ddlsim.cluster.models.coordinator import CoordinatorModel
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Cleanup
 from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest

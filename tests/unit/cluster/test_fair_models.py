@@ -6,8 +6,7 @@ in which an operation has its locks; an implicit read in the past is answered in
 design whose commit does not wait for its operations lets one of them write below what was read; a
 look of the placement driver applies what had waited for a disk, and is followed by another one; a
 clock is set back in the instant in which a commit is asked for; stamps lie below zero, of a clock
-that begins there; an
-operation is refused since its transaction has ended, and the refusal is noted.
+that begins there.
 """
 
 from collections.abc import Callable

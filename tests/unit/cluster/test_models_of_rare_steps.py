@@ -3,7 +3,8 @@
 A term that is over is started late; a lock is held and none awaited; a partition has no lease yet;
 a clock is set forward while something waits for it; a replica has no others to wait for; an
 operation comes before its lease; intents are taken over; a view is read through another one; a
-deleted row is of a newer schema.
+deleted row is of a newer schema; a commit waits for its writes; all is confirmed, and a timer was
+set; the catalog changes at the leader; an outcome is lost.
 """
 
 from collections.abc import Callable
@@ -20,15 +21,18 @@ from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.leases import Leases
+from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
-from ddlsim.protocol.transaction import enlistment
+from ddlsim.protocol.replication.group import Group
+from ddlsim.protocol.transaction import commit, enlistment
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
-from ddlsim.protocol.transaction_record import Enlistment
-from ddlsim.units import Timestamp
+from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.units import Micros, Timestamp
 from tests.unit.cluster.test_models import FoundError, differences, part_in
 
 
@@ -75,7 +79,7 @@ def uses_all(method: Any) -> Callable[..., None]:
     def planted(self: Any, local: Any) -> None:
         method(self, local)
         for tx, active in list(self._active.items()):
-            self.record_activity(tx, active.commit_place)
+            self.record_activity(tx, active.commit_place, local.place)
 
     return planted
 
@@ -84,14 +88,52 @@ def first_view(_made: Any) -> Callable[..., Enlistment]:
     return lambda *given: Enlistment(*given[:5], *(views[:1] for views in given[5:]))
 
 
+def asks_nothing(_method: Any) -> Callable[..., None]:
+    return lambda _self, _tx, _idle: None
+
+
+def waits_for_the_report(_method: Any) -> Callable[..., None]:
+    def planted(self: Any, op: str, place: Any) -> None:
+        self.unreplicated[op] = place
+
+    return planted
+
+
+def leaves_a_timer(method: Any) -> Callable[..., None]:
+    def planted(self: Any, sender: str, message: Any) -> None:
+        before = self._resend
+        method(self, sender, message)
+        if before is not None and self._resend is None:
+            self.node.call_later(Micros(self.node.settings.resend_us // 2), self._resent)
+
+    return planted
+
+
+def without_the_driver(method: Any) -> Callable[..., None]:
+    def planted(self: Any, watcher: Any) -> None:
+        if watcher.__name__ != "look_soon":
+            method(self, watcher)
+
+    return planted
+
+
+def always(_function: Any) -> Callable[..., bool]:
+    return lambda *_given: True
+
+
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
     "ends no term": (SafeTimeTicker, "stop", ends_no_term, 3, "idle commands"),
     "sees no lock that is held": (LockTable, "any_held", awaited_alone, 9, "locks"),
     "is primary without a lease": (Leases, "held", without_a_lease, 3, "leases"),
-    "keeps a timer": (PhysicalClock, "on_change", calls_nothing, 44, "clock"),
+    "keeps a timer": (PhysicalClock, "on_change", calls_nothing, 81, "clock"),
     "waits for others": (Readers, "_complete", waits_for_others, 22, "readers"),
     "stamps when sent": (Replica, "_operated", stamped_when_sent, 3, "operations"),
     "takes all for used": (Participant, "_adopt_intents", uses_all, 11, "participant"),
+    "asks for no writes": (TransactionCompletion, "_ask_again", asks_nothing, 11, "coordinator"),
+    "waits for a report": (Transaction, "answered_early", waits_for_the_report, 12, "coordinator"),
+    "leaves a timer": (Group, "receive", leaves_a_timer, 20, "group"),
+    "looks later": (MetaStorage, "on_activation", without_the_driver, 5, "placement driver"),
+    "always rests": (commit, "was_refused", always, 11, "coordinator"),
     "enlists one view": (enlistment, "Enlistment", first_view, 16, "rules"),
 }
 

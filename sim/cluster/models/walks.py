@@ -1,0 +1,143 @@
+"""A group of members beside a run, driven through an arbitrary order of steps.
+
+A run's groups elect few leaders, and its network seldom turns the order of their messages round. So
+beside each run a small group of its own takes some steps in an order that follows from the run's
+seed: messages are delivered in any order, twice or never, timers fire at any time, disks are slow,
+and machines die. Each member is compared with its model; nothing else sees them.
+"""
+
+from typing import Any, Final, cast
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.member import ModelledMember
+from ddlsim.kernel.rng import mix
+from ddlsim.protocol.raft import Member
+from ddlsim.protocol.raft.log import RaftLog
+from ddlsim.protocol.raft.messages import RaftMessage
+
+STEPS: Final = 200
+"""How many steps a group takes beside a run."""
+RECENT: Final = 6
+"""How many messages were sent last: mostly one of them is delivered next."""
+KEPT: Final = 2
+"""How many entries a snapshot leaves in the log before it."""
+
+
+class Driven:
+    """One member, its disk, and the writes that are under way."""
+
+    def __init__(self, member: ModelledMember, log: RaftLog) -> None:
+        self.member = member
+        self.log = log
+        self.writes: list[Any] = []
+
+
+class Walk:
+    """A group, `members`, and the messages between them; every choice follows from a number."""
+
+    def __init__(self, models: Models, number: int) -> None:
+        own = Models(models.record, models.loop)
+        self._class: type[ModelledMember] = type("Member", (ModelledMember,), {"models": own})
+        self._number, self._drawn = number, 0
+        names = ("a", "b", "c", "d", "e")[: 3 + 2 * self._below(2)]
+        self._voters, self._learners = names, ("l",) * self._below(2)
+        self._leader = self._voters[0] if self._below(2) else None
+        self._messages: list[tuple[str, str, RaftMessage]] = []
+        self._hears = False
+        self.members = {name: self._born(name, RaftLog()) for name in (*names, *self._learners)}
+        for driven in self.members.values():
+            self._carry_out(driven)
+
+    def _below(self, bound: int) -> int:
+        self._drawn += 1
+        return mix(self._number, self._drawn) % bound
+
+    def _born(self, name: str, log: RaftLog, leader: str | None = None) -> Driven:
+        leader = leader or (self._leader if not log.term else None)
+        member = self._class(name, self._voters, self._learners, log, leader=leader)
+        member.hears_leader = lambda: self._hears
+        return Driven(member, log)
+
+    def take(self, steps: int) -> None:
+        """Take some steps."""
+        for _ in range(steps):
+            self._hears = self._below(3) == 0
+            names = list(self.members)
+            driven = self.members[names[self._below(len(names))]]
+            if self._messages and self._below(100) < 60:
+                self._deliver()
+            else:
+                self._do(driven)
+
+    def _deliver(self) -> None:
+        """One of the messages: delivered, lost, or delivered and kept."""
+        count, fate = len(self._messages), self._below(20)
+        at = count - 1 - self._below(min(count, RECENT)) if self._below(4) else self._below(count)
+        sender, to, message = self._messages[at]
+        if fate > 1:
+            del self._messages[at]
+        if fate:
+            driven = self.members[to]
+            driven.member.step(sender, message)
+            self._carry_out(driven)
+
+    def _do(self, driven: Driven) -> None:
+        """What a member's driver, or its machine, does by itself."""
+        member, what = driven.member, self._below(20)
+        if what < (4 if driven.writes else 1):  # mostly while its disk writes
+            self._die(driven)
+            return
+        if what < 7:
+            if driven.writes:
+                member.end_sync(driven.writes.pop(0))
+        elif not member.is_leader:
+            if what > 15:
+                member.election_timeout()
+        elif what < 10:
+            member.heartbeat()
+        elif what < 16:
+            member.propose(f"command {self._drawn}")
+        elif what < 18:
+            member.resend()
+        elif what < 19:
+            member.step_down()
+        else:
+            member.transfer_to(self._voters[self._below(len(self._voters))], None)
+        self._carry_out(driven)
+
+    def _die(self, driven: Driven) -> None:
+        """A machine dies and starts again with what its disk holds."""
+        log, name = driven.log, driven.member.name
+        if self._below(3):
+            log.lose_unsynced(self._below(3))
+        log.sync_now()  # what has survived is on the disk
+        born = self.members[name] = self._born(name, log)
+        born.member.restored(min(log.applied, log.last_index))
+        self._carry_out(born)
+
+    def _carry_out(self, driven: Driven) -> None:
+        """Do what a member has left for its driver."""
+        member, log = cast("Member", driven.member), driven.log
+        while True:
+            if member.needs_sync:
+                if self._below(2):
+                    member.sync_now()
+                else:
+                    driven.writes.append(member.begin_sync())
+            for to, message in member.outbox:
+                self._messages.append((member.name, to, message))
+            member.outbox = []
+            if member.installed is not None:
+                log.applied, member.installed = member.installed[0], None
+            member.lost = []
+            while member.committed:
+                log.applied = member.committed.popleft()[0]
+            if log.applied - log.base_index > 2 * KEPT and log.applied > log.snapshot_index:
+                member.compact(log.applied, f"state {log.applied}", KEPT)
+            if not member.outbox and not member.needs_sync:
+                return
+
+
+def walk(models: Models, seed: int) -> None:
+    """Compare a group beside the run of this seed."""
+    Walk(models, mix(seed, 1)).take(STEPS)

@@ -1,0 +1,72 @@
+"""A group beside a run: no order of steps makes a member differ from its model; faults do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.walks import Walk, walk
+from ddlsim.history.world_events import PartDiverged
+from ddlsim.kernel.engine import Loop
+from ddlsim.protocol.raft import Member
+from ddlsim.protocol.raft.log import RaftLog
+from ddlsim.protocol.raft.messages import RequestVote
+
+
+def differences(walks: int) -> list[PartDiverged]:
+    found: list[PartDiverged] = []
+    for seed in range(walks):
+        walk(Models(found.append, Loop()), seed)
+    return found
+
+
+def test_a_member_does_what_its_model_does_in_any_order_of_steps() -> None:
+    assert differences(600) == []
+
+
+def test_a_walk_elects_leaders_commits_compacts_and_installs_snapshots() -> None:
+    members = [
+        driven
+        for seed in range(100)
+        for walked in [Walk(Models(lambda _: None, Loop()), seed)]
+        for driven in (walked.take(200) or walked.members.values())
+    ]
+    assert any(one.member.is_leader for one in members)
+    assert any(one.log.term > 3 for one in members)
+    assert any(one.log.applied > 3 for one in members)
+    assert any(one.log.base_index for one in members)
+
+
+def stays_what_it_was(method: Any) -> Callable[..., None]:
+    def planted(self: Any, sender: str, request: RequestVote) -> None:
+        before = self.role
+        method(self, sender, request)
+        self.role = before
+
+    return planted
+
+
+def keeps_entries_alone(_method: Any) -> Callable[..., None]:
+    """The entries survive without the term that they were appended in."""
+
+    def planted(self: RaftLog, torn: int) -> None:
+        del self.entries[max(self.synced_index - self.base_index, 0) + torn :]
+        self.term, self.voted_for = self._synced_term, self._synced_vote
+        self.applied = max(min(self.applied, self.last_index), self.snapshot_index)
+        self.sync_now()
+
+    return planted
+
+
+PLANTED: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
+    "votes and goes on": (Member, "_take_request", stays_what_it_was),
+    "keeps entries alone": (RaftLog, "lose_unsynced", keeps_entries_alone),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, method, fault = PLANTED[name]
+    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
+    assert differences(200) != []
