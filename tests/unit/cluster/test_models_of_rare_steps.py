@@ -128,7 +128,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
     "keeps a timer": (PhysicalClock, "on_change", calls_nothing, 81, "clock"),
     "waits for others": (Readers, "_complete", waits_for_others, 22, "readers"),
     "stamps when sent": (Replica, "_operated", stamped_when_sent, 3, "operations"),
-    "takes all for used": (Participant, "_adopt_intents", uses_all, 11, "participant"),
+    "takes all for used": (Participant, "_adopt_intents", uses_all, 9, "participant"),
     "asks for no writes": (TransactionCompletion, "_ask_again", asks_nothing, 11, "coordinator"),
     "waits for a report": (Transaction, "answered_early", waits_for_the_report, 12, "coordinator"),
     "leaves a timer": (Group, "receive", leaves_a_timer, 20, "group"),
