@@ -7,6 +7,8 @@ signature.
 """
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +36,22 @@ class Shrunk(NamedTuple):
     page: str
     command: str
     story: tuple[str, ...]
+
+
+@contextmanager
+def folder(directory: str) -> Iterator[None]:
+    """A directory for what may be found; a new one goes again where nothing was.
+
+    `WriteError` where there cannot be one: before anything is run, not after it.
+    """
+    path = Path(directory)
+    is_new = not path.exists()
+    make_folder(path)
+    try:
+        yield
+    finally:
+        if is_new and not any(path.iterdir()):
+            path.rmdir()
 
 
 def stem(found: Found) -> str:

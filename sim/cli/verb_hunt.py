@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -15,7 +15,7 @@ from ddlsim.cli.signals import EndedError
 from ddlsim.cli.words import counted
 from ddlsim.cluster.designs import design
 from ddlsim.execute.parallel import Executor
-from ddlsim.files import make_folder, no_file
+from ddlsim.files import no_file
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
@@ -49,10 +49,9 @@ def execute(options: Options) -> int:
     target = target_of(options)
     directory = out_of(options)
     no_file("--out", directory)
-    if options.out is not None:
-        make_folder(Path(directory))
-    done = hunted_state(options, target)
-    hunted.write(directory, done.state)
+    with nullcontext() if options.out is None else hunted.folder(directory):
+        done = hunted_state(options, target)
+        hunted.write(directory, done.state)
     if done.ended == "interrupted" or options.no_shrink:
         shrunk: dict[str, hunted.Shrunk] = {}
     else:

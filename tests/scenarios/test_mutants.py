@@ -57,7 +57,7 @@ def test_the_judge_of_a_mutant_convicts_it(name: str) -> None:
     assert scenario.title
     assert mutant.breaks in scenario.clauses
     stuck = scenario.expect == "stuck" and mutant.caught_by == "liveness"
-    assert stuck or scenario.expect == {"violated": [mutant.caught_by]}
+    assert stuck or mutant.caught_by in scenario.expect["violated"]
     found = compared(scenario, [first_conviction(name)])
     assert found.unexpected == ()
     assert found.never_reached == ()
