@@ -85,6 +85,8 @@ class AnswersModel(CoordinatorModel):
         if operation is None or isinstance(value, Mismatch):
             return
         del self._operations[request.op]
+        if request.tx in self._open:
+            self._open[request.tx].heard_us = self._loop.now_us
         self._compare_doubtful(operation)
         if isinstance(value, Answer):
             self._compare_answer(operation, value)

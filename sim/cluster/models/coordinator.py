@@ -282,11 +282,17 @@ class CoordinatorModel:
                 self._wrong(f"{to} is asked for {op}, which it has reported")
 
     def _compare_patience(self, tx: Open) -> None:
-        """A commit that waits for writes asks for them every `resend_ms`."""
-        since_us = max(tx.heard_us, self._commit_us.get(tx.id.label, self._loop.now_us))
-        waits = bool(tx.early) and not (tx.waiting or tx.failed or tx.aborted or tx.finish)
-        if waits and self._loop.now_us - since_us > self._settings.resend_us:
-            self._wrong(f"{tx.id.label} waits for {[*tx.early]} and has not asked since {since_us}")
+        """A commit that waits for writes asks for them every `resend_ms`.
+
+        It waits for them once all operations are answered, where its design waits for these.
+        """
+        label, now_us = tx.id.label, self._loop.now_us
+        since_us = max(tx.heard_us, self._commit_us.get(label, now_us))
+        over = tx.waiting or tx.failed or tx.aborted or tx.finish
+        if over or not (tx.early and self._waits) or now_us - since_us <= self._settings.resend_us:
+            return
+        if not any(one.request.tx == label for one in self._operations.values()):
+            self._wrong(f"{label} waits for {[*tx.early]} and has not asked since {since_us}")
 
     def _replicated(self, report: Replicated) -> None:
         tx = self._open.get(report.tx.label)
