@@ -148,6 +148,8 @@ class AnswersModel(CoordinatorModel):
 
     def _compare_refusal(self, operation: Operation, value: Refusal) -> None:
         op, now, reason = operation.request.op, self._loop.now_us, value.reason
+        if reason is not Reason.TX_FINISHED:  # else only this operation came too late
+            self._commit_us.pop(operation.request.tx, None)
         early = now - operation.at_us < self._settings.operation_timeout_us
         before = self._refused.setdefault(operation.request.tx, {})
         if reason in before:
@@ -164,6 +166,7 @@ class AnswersModel(CoordinatorModel):
         self._compare_token(request, value)
         self._compare_heard(request.op, self._heard_ts.pop(request.tx, MIN_TIMESTAMP), value)
         asked_ts = self._committing.pop(request.tx, MIN_TIMESTAMP)
+        self._commit_us.pop(request.tx, None)
         tx = self._open.get(request.tx)
         if tx is None:
             return

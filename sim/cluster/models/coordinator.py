@@ -97,7 +97,7 @@ class CoordinatorModel:
         self._operations: dict[str, Operation] = {}
         self._open: dict[str, Open] = {}
         self._committing: dict[str, Timestamp] = {}  # what the clock showed when it was asked
-        self._commit_us: dict[str, int] = {}
+        self._commit_us: dict[str, int] = {}  # when it was asked, of those that may wait
         self._read_ts: dict[str, Timestamp] = {}
         left_out = [
             rule.__name__ in WITHOUT
@@ -272,7 +272,10 @@ class CoordinatorModel:
             operation.done = value.done
 
     def _asks_again(self, to: str, request: AreReplicated) -> None:
-        """A primary is asked for the writes that it has not reported, again and again."""
+        """A primary is asked for the writes that it has not reported, again and again.
+
+        Where its lease is over it will report none of them, and the commit aborts.
+        """
         tx = self._open.get(request.tx.label)
         if tx is None:
             return
@@ -280,18 +283,25 @@ class CoordinatorModel:
         for op in request.ops:
             if op in tx.replicated:
                 self._wrong(f"{to} is asked for {op}, which it has reported")
+        lease, used = self._leases.of(request.place), tx.leases.get(request.place)
+        if lease is not None and used is not None and lease.start_ts != used.start_ts:
+            self._commit_us.pop(tx.id.label, None)
 
     def _compare_patience(self, tx: Open) -> None:
         """A commit that waits for writes asks for them every `resend_ms`.
 
-        It waits for them once all operations are answered, where its design waits for these.
+        It waits for them once all operations are answered, where its design waits for these, and
+        until there is a reason to abort. What a pause holds back is done when that ends.
         """
         label, now_us = tx.id.label, self._loop.now_us
-        since_us = max(tx.heard_us, self._commit_us.get(label, now_us))
-        over = tx.waiting or tx.failed or tx.aborted or tx.finish
-        if over or not (tx.early and self._waits) or now_us - since_us <= self._settings.resend_us:
+        asked_us = self._commit_us.get(label)
+        lost = any(reason is not None for reason in tx.replicated.values())
+        over = tx.waiting or tx.failed or tx.aborted or tx.finish or lost
+        if asked_us is None or over or not (tx.early and self._waits):
             return
-        if not any(one.request.tx == label for one in self._operations.values()):
+        since_us = max(tx.heard_us, asked_us, self._divergence.resumed_us())
+        late = now_us - since_us > self._settings.resend_us
+        if late and not any(one.request.tx == label for one in self._operations.values()):
             self._wrong(f"{label} waits for {[*tx.early]} and has not asked since {since_us}")
 
     def _replicated(self, report: Replicated) -> None:

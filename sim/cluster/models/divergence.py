@@ -34,10 +34,14 @@ class Divergence:
             models = self._models
             models.record(PartDiverged(models.loop.now_us, self._node, self.part, what))
 
+    def resumed_us(self, node: str | None = None) -> int:
+        """When the last pause of this part's node, or another, ended; -1 if there was none."""
+        host = self._models.hosts.get(node or self._node)
+        return -1 if host is None else host.incarnation.resumed_us
+
     def is_resumed(self, node: str | None = None) -> bool:
         """Whether a pause of this part's node, or another, ends now: what it held back is done."""
-        host = self._models.hosts.get(node or self._node)
-        return host is not None and host.incarnation.resumed_us == self._models.loop.now_us
+        return self.resumed_us(node) == self._models.loop.now_us
 
     def compare(self, what: str, got: object, expected: object) -> None:
         """Record a difference if these are not equal."""
