@@ -33,7 +33,7 @@ class GroupModel:
         self.heard_us: dict[str, int] = {}
         self.level_us: dict[str, int] = {}
         self.last_stamp: Timestamp = MIN_TIMESTAMP
-        self.proposed: dict[int, Pending] = {}
+        self.proposed: dict[int, tuple[Pending, int]] = {}
 
     def lead(self, others: tuple[str, ...], now_us: int) -> None:
         """The member leads from now on; it has heard all others."""
@@ -141,7 +141,7 @@ class ModelledGroup(Group):
         self._model.stamp([stamp])
         attempt: Applied[object] | Pending = super().proposed(command)
         if isinstance(attempt, Pending):
-            self._model.proposed[log.last_index] = attempt
+            self._model.proposed[log.last_index] = (attempt, log.term)
         elif self._log.applied != log.base_index + len(log.entries) or stamp > self.last_stamp:
             self._divergence.found(f"{command!r} counts as applied, and is not")
         return attempt
@@ -217,12 +217,18 @@ class ModelledGroup(Group):
         is_new = self.machine.applied_index > log.snapshot_index
         if is_new and index - log.base_index > 2 * kept:
             self._divergence.found(f"its log holds {log.last_index - log.base_index} entries")
-        pending = self._model.proposed.pop(index, None)
-        if pending is not None and self._led_term and entry.term == self.member.term:
-            expected = self._last_result[1]
-            future: Any = pending.future
-            if not future.done or future.value is not expected:
-                self._divergence.found(f"the proposal at {index} has another result")
+        self._compare_result(index, entry.term)
+
+    def _compare_result(self, index: int, term: int) -> None:
+        """A proposal gets the result of its own entry, and never that of another one there."""
+        pending, own_term = self._model.proposed.pop(index, (None, 0))
+        if pending is None:
+            return
+        future: Any = pending.future
+        expected = self._last_result[1] if term == own_term else NOT_LEADER
+        is_due = term != own_term or term == self.member.term
+        if is_due and (not future.done or future.value is not expected):
+            self._divergence.found(f"the proposal at {index} has another result")
 
     def _compact(self) -> None:
         log, machine = self._log, self.machine
@@ -246,7 +252,7 @@ class ModelledGroup(Group):
         super()._stop_leading(term)
         self._model.leader_heard_us = self._now_us()
         proposed, self._model.proposed = self._model.proposed, {}
-        for index, pending in proposed.items():
+        for index, (pending, _) in proposed.items():
             future: Any = pending.future
             if not future.done or (index > self._log.applied and future.value is not NOT_LEADER):
                 self._divergence.found(f"the proposal at {index} waits behind the end of its term")

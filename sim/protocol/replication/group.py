@@ -283,8 +283,8 @@ class Group:
         if self._waiting:
             waiting = self._waiting.pop(index, None)
             if waiting is not None:
-                led = self._led_term and entry.term == self.member.term
-                waiting.set(result if led else NOT_LEADER)
+                own = entry.term == self._led_term == self.member.term  # else it took the place
+                waiting.set(result if own else NOT_LEADER)
         if index - self._log.base_index > 2 * node.settings.snapshot_entries:
             self._compact()
 

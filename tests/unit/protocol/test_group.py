@@ -7,12 +7,12 @@ from ddlsim.history.world_events import (
     LeaderElected,
     LeaderSteppedDown,
 )
-from ddlsim.protocol.raft import AppendEntries, TimeoutNow
+from ddlsim.protocol.raft import AppendEntries, Entry, TimeoutNow
 from ddlsim.protocol.replication.group import Group, Pending, disk_name
 from ddlsim.protocol.replication.state_machine import NOT_LEADER, Applied
 from ddlsim.units import timestamp
 from tests.support.engine import scheduled
-from tests.support.replicas import ELECTION_MS, Replicas
+from tests.support.replicas import ELECTION_MS, Replicas, Said
 
 LONG = 20 * ELECTION_MS
 
@@ -373,6 +373,17 @@ def test_replaced_command_results_in_not_leader() -> None:
     trio.later(LONG)
     assert pending.future.value is NOT_LEADER
     assert trio.words() == [["kept"]] * 3
+
+
+def test_a_deposed_leader_gives_no_proposal_the_result_of_another_entry() -> None:
+    """Not where one message brings the new term, its entry in that place, and its commit."""
+    trio = Replicas()
+    trio.cut = {"a"}
+    pending = trio.say("a", "lost")
+    kept = Entry(2, Said(timestamp(9), "kept"))
+    trio["a"].receive("b", AppendEntries(2, 0, 0, (kept,), 1))
+    assert trio.machines["a"].words == ["kept"]
+    assert pending.future.value is NOT_LEADER
 
 
 def test_cut_off_member_does_not_depose_the_leader() -> None:
