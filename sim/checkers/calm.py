@@ -13,8 +13,9 @@ the fastest and CSmax:
   twice and 20 s, and a candidate becomes ready within `lease_grant_ms` >= 12 s.
 * To settle takes: the election of a leader (at most `ROUNDS` rounds of an election timeout and its
   spread: candidates that split the votes draw again; the phase begins behind the last election in
-  that span), the messages that a fault delayed, the end of a lease of a dead holder on every clock,
-  two looks, a grant; and 50 ms by which the clock of a restarted node may be ahead.
+  that span), the messages that a fault delayed, the command that one made slow to apply, the end of
+  a lease of a dead holder on every clock, two looks, a grant; and 50 ms by which the clock of a
+  restarted node may be ahead.
 
 Where one message follows another, their number is counted generously: bounds are for what never
 comes, and not for what comes late.
@@ -25,6 +26,7 @@ from typing import Final
 
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.faulty_nodes import slow_apply_us
 from ddlsim.history.world_events import (
     ClockSet,
     LeaderElected,
@@ -134,6 +136,7 @@ class Calm:
         if last_us is None:
             return 0
         delayed_us = max((event.by_us for _, event in case.of(TrafficDelayed)), default=0)
+        delayed_us = max(delayed_us, slow_apply_us(case))
         return (
             self._elected_us(last_us + delayed_us)
             + self.largest_us("lease_duration_ms")

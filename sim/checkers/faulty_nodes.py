@@ -1,8 +1,8 @@
 """When each node was faulty: under a fault that names it, crashed, or still catching up after that.
 
 A fault begins and heals, a node crashes and restarts; without that it is faulty to the end. Then it
-stays faulty while messages that the fault delayed may be on their way, and for a settling time, in
-which it catches up with what it missed.
+stays faulty while messages that the fault delayed may be on their way, or a command that it made
+slow is still being applied, and for a settling time, in which it catches up with what it missed.
 """
 
 from bisect import bisect_left
@@ -20,6 +20,8 @@ from ddlsim.history.world_events import (
     TrafficDelayed,
 )
 
+SLOW_LISTENER: Final = "slow_listener"
+"""The fault that makes a node apply the meta storage slowly."""
 EVERYWHERE: Final = ""
 """Stands for the cluster, where a fault does not say which nodes it touches."""
 
@@ -121,13 +123,22 @@ def _vacancies(case: Case, first: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _delays(case: Case) -> dict[tuple[str, str], int]:
-    """How late a fault's messages may come after it has healed, by node and fault."""
+    """How late a fault's messages and commands may come after it has healed, by node and fault."""
     found: dict[tuple[str, str], int] = {}
+    for _, begun in case.of(FaultBegan):
+        if begun.fault == SLOW_LISTENER:
+            for node in _touched(begun):
+                found[node, begun.fault] = slow_apply_us(case)
     for _, event in case.of(TrafficDelayed):
         for node in event.nodes or (EVERYWHERE,):
             key = (node, event.fault)
             found[key] = max(found.get(key, 0), event.by_us)
     return found
+
+
+def slow_apply_us(case: Case) -> int:
+    """For how long a command that was being applied slowly may be behind the fault's end."""
+    return case.of_cluster.get("slow_apply_us", 0)
 
 
 def _touched(event: FaultBegan | FaultHealed | NodeCrashed | NodeRestarted) -> tuple[str, ...]:

@@ -346,19 +346,29 @@ def _leaders(case: Case, from_us: int) -> Iterator[Anomaly]:
 
 def _primaries(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
     """A partition that had a primary has one again soon after its lease is over."""
+    for lease, without_us in without_primary(case, calm, from_us):
+        if not _is_dropped(case, lease.group):
+            yield Anomaly(
+                "primary-missing",
+                f"the last lease of partition {lease.group}, of node {lease.holder}, was over at "
+                f"{show(lease.expiration_ts)}; when the run ended, {_ms(without_us)} ms later, "
+                "there was no other",
+                (lease,),
+            )
+
+
+def without_primary(case: Case, calm: Calm, from_us: int) -> Iterator[tuple[LeaseBegan, int]]:
+    """The last lease of each partition that had none in the end, and for how long since `from_us`.
+
+    It has had none for longer than it takes to find another holder.
+    """
     last: dict[str, LeaseBegan] = {}
     for _, lease in case.of(LeaseBegan):
         before = last.get(lease.group)
         if before is None or lease.expiration_ts > before.expiration_ts:
             last[lease.group] = lease
-    for group, lease in last.items():
+    for lease in last.values():
         over_us = physical_ms(Timestamp(lease.expiration_ts)) * US_PER_MS + calm.skew_us
         without_us = case.history.end_us - max(over_us, from_us)
-        if without_us > calm.place_us + TICKS_US and not _is_dropped(case, group):
-            yield Anomaly(
-                "primary-missing",
-                f"the last lease of partition {group}, of node {lease.holder}, was over at "
-                f"{show(lease.expiration_ts)}; when the run ended, {_ms(without_us)} ms later, "
-                "there was no other",
-                (lease,),
-            )
+        if without_us > calm.place_us + TICKS_US:
+            yield lease, without_us

@@ -31,8 +31,9 @@ from ddlsim.history.world_events import (
 from ddlsim.kernel.channel import TracedEnvelope
 from ddlsim.kernel.engine import FOREVER
 from ddlsim.kernel.rng import quantiles
+from ddlsim.nemesis.slow_listener import SlowListener
 from ddlsim.plan.records import ClockStep, Plan
-from ddlsim.units import US_PER_MS
+from ddlsim.units import US_PER_MS, ms
 
 SLICE_US: Final = 50_000
 """Simulated time between two looks of the drain whether everything has ended."""
@@ -63,8 +64,9 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
     `voters`: number of nodes that vote in the meta storage. `calm`: 1 if only faults lose, hold or
     slow messages, and idle safe-time commands are on; `staged`: 1 if a script holds messages or
     nodes, or these commands are off. `load_ms`: end of the load. `slowest_us`: the
-    largest latency of a message that no fault slows. `tells_names`: 1, since the history has the
-    names that operations use and every refused lock.
+    largest latency of a message that no fault slows. `slow_apply_us`: what all faults that slow the
+    application of the meta storage add up to. `tells_names`: 1, since the history has the names
+    that operations use and every refused lock.
     """
     staged = plan.holds or plan.pauses or plan.applies or not plan.idle_ticks
     lossy = any(link.loss for link in plan.links)
@@ -76,6 +78,9 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
         "slowest_us": max(
             (quantiles(link.latency)[-1] for link in plan.links if link.latency is not None),
             default=0,
+        ),
+        "slow_apply_us": sum(
+            ms(one.fields["delay_ms"]) for one in plan.faults if one.name == SlowListener.name
         ),
         "tells_names": 1,
     }

@@ -20,6 +20,7 @@ from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.constraints import uniques
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
+from ddlsim.checkers.faulty_nodes import SLOW_LISTENER
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.checkers.needless.row_grounds import (
     bad_row,
@@ -55,7 +56,6 @@ WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""
 META: Final = "meta"
 """The group of the meta storage."""
-SLOW_LISTENER: Final = "slow_listener"
 """The fault that makes a node apply the meta storage late."""
 
 

@@ -96,6 +96,11 @@ def test_a_safe_time_that_stands_still_for_good() -> None:
     assert kinds(moving(last=3000, crashed=True)) == []
     assert kinds(moving(last=1000, healed=3500)) == ["safe-time-froze"]
     assert kinds(moving(last=1000, healed=3600)) == []
+    slow = moving(last=1000, healed=3400)
+    slow.settings[""]["slow_apply_us"] = 100_000
+    assert kinds(slow) == ["safe-time-froze"]
+    slow.settings[""]["slow_apply_us"] = 100_001
+    assert kinds(slow) == []
 
 
 # --- what was left behind ------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from ddlsim.history.world_events import (
     LeaderSteppedDown,
     LeaseBegan,
     LeftOpen,
+    NodeCrashed,
+    NodeRestarted,
     PartitionSafeTime,
     StepMissed,
     TrafficDelayed,
@@ -200,6 +202,27 @@ def test_locks_may_stay_where_no_lease_lasts_csmax_longer_by_the_fastest_clock(
     assert kinds(story) == found
 
 
+@pytest.mark.parametrize(
+    ("grant_ms", "over_ms", "at_table", "found"),
+    [(11, 200, 0, []), (12, 200, 0, ["left-open"]), (11, 201, 0, ["left-open"]),
+     (11, 200, 1, ["left-open"])],
+)  # fmt: skip
+def test_an_orphan_stays_where_leases_are_not_granted_in_time_and_its_table_has_no_primary(
+    grant_ms: int, over_ms: int, at_table: int, found: list[str]
+) -> None:
+    """Another holder is found within `PLACE` and 3 ms, and a candidate ready within 12 ms."""
+    end = 200 + 5 + PLACE + 4
+    story = quiet(end, lease_grant_ms=grant_ms, tx_timeout_ms=100_000)
+    tables = story.table("t"), story.table("u")
+    story.add(1, LeaseBegan, "n1", f"{tables[at_table]}/0", "n1", ts(1), ts(over_ms))
+    story.begin("T", 10)
+    story._enlist("T", tables[0], 11, 1)
+    story.add(20, NodeCrashed, "n1")
+    story.add(21, NodeRestarted, "n1", 2)
+    story.add(end, LeftOpen, "n2", "T", "locks")
+    assert [one for one in kinds(story) if one == "left-open"] == found
+
+
 # --- safe times -----------------------------------------------------------------------------------
 
 
@@ -300,6 +323,11 @@ def test_a_run_is_calm_once_the_last_disturbance_has_settled() -> None:
     assert calm_from(story) == 200 + SETTLED
     story.add(150, TrafficDelayed, "clog", ("n1",), 70_000)
     assert calm_from(story) == 270 + SETTLED
+    story.settings[""]["slow_apply_us"] = 70_000
+    assert calm_from(story) == 270 + SETTLED
+    story.settings[""]["slow_apply_us"] = 80_000
+    assert calm_from(story) == 280 + SETTLED
+    del story.settings[""]["slow_apply_us"]
     story.add(290, LeaderElected, "n1", "meta", 2)
     assert calm_from(story) == 290 + SETTLED
     story.add(270 + 20 * 204, LeaderElected, "n1", "meta", 3)

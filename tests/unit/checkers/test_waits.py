@@ -157,6 +157,27 @@ def test_a_node_is_faulty_until_the_messages_that_a_fault_delayed_have_come() ->
     assert long_wait(2700, ((), ms(400))) == ["schema-wait"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "by_ms", "found"),
+    [
+        ("slow_listener", 400, []),
+        ("slow_listener", 100, ["schema-wait"]),
+        ("pause", 400, ["schema-wait"]),
+    ],
+)
+def test_a_node_is_faulty_until_the_command_that_a_fault_made_slow_is_applied(
+    fault: str, by_ms: int, found: list[str]
+) -> None:
+    """A wait of n3, healed at 2000 ms and 4 ms of settling later: a fault of n4 goes on."""
+    story = world(sick=None)
+    story.settings[""]["slow_apply_us"] = ms(by_ms)
+    story.add(1000, FaultBegan, "crash", None, ("n4",))
+    story.add(1000, FaultBegan, fault, "n3", ("n3",))
+    story.add(2000, FaultHealed, fault, "n3", ("n3",))
+    story.add(2700, SchemaResolved, "n3", "T", "op", "arrival", None, 1, ts(9), 1, ms(200))
+    assert kinds(story) == found
+
+
 def test_a_crashed_node_is_faulty_until_it_restarts() -> None:
     def story(*events: Any) -> list[str]:
         story = world(sick=None)

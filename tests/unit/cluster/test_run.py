@@ -202,6 +202,13 @@ def test_a_fault_at_the_very_end_of_the_load_is_healed_at_once() -> None:
     assert spans(faulty(pause(1_000, None))) == [("FaultBegan", 1_000), ("FaultHealed", 1_000)]
 
 
+def test_the_header_says_by_how_much_faults_slow_what_is_applied() -> None:
+    """All of them together; their delays are in milliseconds."""
+    slow = FaultPlan("slow_listener", {"node": "n2", "delay_ms": 2.5, "stage": "log"}, ms(1), ms(9))
+    assert faulty(slow, slow, pause(2, 3)).header.settings[""]["slow_apply_us"] == 5_000
+    assert faulty(pause(2, 3)).header.settings[""]["slow_apply_us"] == 0
+
+
 def test_faults_that_overlap_end_each_at_its_own_time() -> None:
     """The node goes on when the last one is over."""
     history = faulty(pause(50, 300), pause(60, 200), pause(70, 400))
