@@ -137,8 +137,21 @@ def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
         if not command.stamp:
             continue
         if stamped is not None and command.stamp <= stamped.stamp:
-            yield _unordered(command.group, stamped, command, stamped.stamp, command.stamp)
+            stamps = (stamped.stamp, command.stamp)
+            yield _unordered(command.group, stamped, command, *stamps, _cause(stamped, command))
         stamped = command
+
+
+def _cause(before: CommandLogged, after: CommandLogged) -> tuple[str, ...]:
+    """The clause beside 98.x.1 that is broken where one leader stamped both commands.
+
+    A leader's own clock only grows. Stamps are equal if a safe-time command took the timestamp of
+    the update behind it [98.x.2]; one is lower if its command was stamped before and submitted
+    again [98.x.5].
+    """
+    if before.term != after.term:
+        return ()
+    return ("98.x.2",) if before.stamp == after.stamp else ("98.x.5",)
 
 
 def _described(command: CommandLogged) -> str:
@@ -213,13 +226,14 @@ def _unordered(
     after: CommandLogged | UpdateLogged,
     earlier: int,
     later: int,
+    cause: tuple[str, ...] = (),
 ) -> Anomaly:
     return Anomaly(
         "stamps-unordered",
         f"in the log of group {group} index {before.index} is stamped "
         f"{show(earlier)}, and index {after.index} {show(later)}",
         (before, after),
-        clauses=("98.x.1",),
+        clauses=("98.x.1", *cause),
     )
 
 

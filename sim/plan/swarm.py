@@ -22,7 +22,7 @@ from ddlsim.scenario.tomltext import toml_text
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
-LOADS: Final = (12, 16, 20)
+LOADS: Final = (14, 20, 28)
 """How many DDs a load lasts."""
 LEAST_LOAD_MS: Final = 100
 LOAD_MS: Final = 2_000

@@ -137,7 +137,7 @@ MULTIPLES: Final[dict[str, tuple[tuple[float, ...], int]]] = {
     "partition_idle_ms": ((0.5, 1, 4, 20), 3),
     "orphan_check_ms": ((1, 2, 10), 10),
     "tx_timeout_ms": ((5, 10, 20, 40), 50),
-    "lock_retry_ms": ((0, 0.05, 0.2), 0),
+    "lock_retry_ms": ((0, 0.2, 0.5), 0),
 }
 """Durations as multiples of DD, and the least of them in ms: short enough that elections, lost
 leases and recoveries happen within a load."""

@@ -206,14 +206,14 @@ SHAPES: Final = {
 
 
 def _mixed(knobs: Knobs, load_ms: int, delay_ms: int) -> Table:
-    clients = knobs.pick("clients", (14, 18, 22))
+    clients = knobs.pick("clients", (20, 24, 28))
     transactions = knobs.pick("transactions of each", (14, 18, 22))
     most = knobs.pick("operations of a transaction", (1, 1, 1, 1, 2, 4))
     die = knobs.die("pauses")
     pace_ms = load_ms / transactions
     idle = die.chance(0.2)
     knobs.tell("idle phases", "on" if idle else OFF)
-    keys = knobs.pick("keys", (5, 20, 40, 80))
+    keys = knobs.pick("keys", (5, 20, 80, 200))
     table: Table = {
         "name": "mixed",
         "clients": clients,
@@ -331,6 +331,8 @@ def _aimed(knobs: Knobs, delay_ms: int) -> list[Table]:
         made.append(_filling(delay_ms))
     if knobs.on("deleted rows", 0.15):
         made += _deleting(delay_ms)
+    if knobs.on("renamed tables", RENAMED, unless=only_compatible(knobs)):
+        made += _renaming(delay_ms)
     return made
 
 
@@ -363,6 +365,22 @@ def _deleting(delay_ms: int) -> list[Table]:
     others: Table = {"name": "mixed", "clients": 2, "operations": 24, "keys": 6, "retries": 0}
     others |= {"implicit": 1.0, "pause_ms": [0, delay_ms], **NEITHER, "put": 4, "delete": 6}
     return [readers, others]
+
+
+RENAMED: Final = 0.2
+"""The share of worlds whose tables are renamed again and again while long transactions read."""
+
+
+def _renaming(delay_ms: int) -> list[Table]:
+    """Long transactions read rows that others write meanwhile, under another name perhaps."""
+    changes = {**dict.fromkeys(ddl_mix.KINDS, 0), "rename_table": 1}
+    statements: Table = {"name": "ddl_mix", "clients": 1, "operations": 6, "again": 0, **changes}
+    readers: Table = {"name": "mixed", "clients": 6, "operations": 16, "keys": 4, "retries": 0}
+    readers |= {"implicit": 0.0, "long": 1.0, "long_operations": [3, 4], "pause_ms": [0, delay_ms]}
+    readers |= {"long_gap_ms": [delay_ms / 4, 2 * delay_ms], **NEITHER, "get": 1}
+    writers: Table = {"name": "mixed", "clients": 3, "operations": 24, "keys": 4, "retries": 0}
+    writers |= {"implicit": 1.0, "pause_ms": [0, delay_ms], **NEITHER, "put": 1}
+    return [{**statements, "pause_ms": [0, 2 * delay_ms]}, readers, writers]
 
 
 SPANNING: Final = 0.5

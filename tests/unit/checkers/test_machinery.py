@@ -97,6 +97,19 @@ def test_stamps_rise_along_the_log(group: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("term", "stamp", "clauses"),
+    [(1, 9, ("98.x.1", "98.x.5")), (1, 10, ("98.x.1", "98.x.2")), (2, 9, ("98.x.1",))],
+)
+def test_clauses_say_whether_one_leader_stamped_both(
+    term: int, stamp: int, clauses: tuple[str, ...]
+) -> None:
+    story = Story()
+    for at, (kind, *fields) in enumerate((logged(1, 1, 10), logged(2, term, stamp))):
+        story.add(at, kind, *fields)
+    assert [one.clauses for one in anomalies("machinery", story)] == [clauses]
+
+
 @pytest.mark.parametrize(("tm", "found"), [(20, ["stamps-unordered"]), (21, [])])
 def test_the_stamps_of_updates_rise(tm: int, found: list[str]) -> None:
     """[98.x.1, 98.x.5]"""

@@ -9,7 +9,8 @@ from ddlsim.model.hlc import LIMIT_STEP, HybridClock
 from ddlsim.protocol.transaction import client
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.units import timestamp
-from tests.unit.cluster.test_models import first_part, nothing
+from tests.support.kept_worlds import first_part
+from tests.unit.cluster.test_models import nothing
 
 
 def limit_at_last(_method: Any) -> Callable[..., None]:

@@ -12,7 +12,7 @@ from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.model.hlc import HybridClock
 from ddlsim.protocol.design import failure_rules
 from ddlsim.units import LOGICAL_BITS, Timestamp
-from tests.unit.cluster.test_models import first_part
+from tests.support.kept_worlds import first_part
 
 SHOWN = 1000 << LOGICAL_BITS
 

@@ -1,28 +1,18 @@
 """The models beside a node's parts: faults planted in a part are seen, the parts as they are not.
 
-The faults are planted in worlds that the swarm draws, where the part has much to do.
+The faults are planted in kept worlds, where the part has much to do.
 """
 
-import gc
-import warnings
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
-from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.run import run
-from ddlsim.history.history import History
-from ddlsim.history.world_events import PartDiverged
-from ddlsim.kernel.engine import SimulationCrashed
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
-from ddlsim.plan import swarm
-from ddlsim.plan.plan import plan
-from ddlsim.plan.records import Plan
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.messages import Answer, NotPrimary, Submitted
@@ -49,68 +39,14 @@ from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.units import Timestamp
-
-SEEDS = (1, 4, 13, 3, 5, 7, 11, 9, 14, 0, 2)
-"""Those first whose worlds take least: most faults are seen there."""
-EVENTS_MAX = 40_000
-"""A run with a fault may have no end."""
-
-
-OVERRIDES = {"strategy.name": "iep_closed"}
-
-
-@cache
-def drawn(seed: int) -> Plan:
-    source = swarm.source_of(None, OVERRIDES)
-    return plan(swarm.scenario(source, seed), seed, models=True)
-
-
-def ran(seed: int) -> History:
-    return run(drawn(seed))
-
-
-def differences(history: History) -> list[PartDiverged]:
-    return history.of(PartDiverged)
-
-
-class FoundError(BaseException):
-    """A part differs from its model; nothing in a run handles this."""
-
-
-def first_part(monkeypatch: pytest.MonkeyPatch, *more: int) -> str | None:
-    """The part that differs first, in the first drawn world in which one does.
-
-    `more` are worlds to look at behind the usual ones.
-    """
-
-    def stop(self: Divergence, _what: str) -> None:
-        raise FoundError(self.part)
-
-    monkeypatch.setattr(Divergence, "found", stop)
-    return next((part for part in map(part_in, (*SEEDS, *more)) if part is not None), None)
-
-
-def part_in(seed: int) -> str | None:
-    """The part that differs first in a drawn world; what had not begun by then never does."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            run(drawn(seed), events_max=EVENTS_MAX)
-        except FoundError as found:
-            return str(found)
-        except SimulationCrashed:
-            return None
-        finally:
-            gc.collect()
-    return None
-
+from tests.support.kept_worlds import SEEDS, differences, first_part, plan_of
 
 PAUSED: Final = 28  # in its world a node is paused in the instant in which it starts again
 
 
 def test_parts_do_what_their_models_do() -> None:
     for seed in (*SEEDS, PAUSED):
-        assert differences(ran(seed)) == []
+        assert differences(run(plan_of(seed))) == []
 
 
 def without(kind: type) -> Callable[[Any], Callable[..., None]]:
@@ -485,6 +421,6 @@ def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_difference_is_a_violation_of_i12(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HybridClock, "update", never_merge(None))
-    history = next(one for one in map(ran, SEEDS) if differences(one))
+    history = next(one for one in map(run, map(plan_of, SEEDS)) if differences(one))
     kinds = [one.kind for one in judge(history).violations if one.invariant == "I12"]
     assert "clock-diverged" in kinds

@@ -14,7 +14,6 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.operations import Last, ModelledExecutor
 from ddlsim.cluster.models.participant import ModelledParticipant
 from ddlsim.model.reasons import Reason
@@ -28,7 +27,7 @@ from ddlsim.protocol.transaction.lease_check import lease_over_at
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.protocol.transaction.routing import Router
 from ddlsim.units import Timestamp
-from tests.unit.cluster.test_models import FoundError, part_in
+from tests.support.kept_worlds import Planted, assert_seen
 
 
 def at_any_safe_time(_method: Any) -> Callable[..., Any]:
@@ -67,7 +66,7 @@ def gives_up(method: Any) -> Callable[..., Any]:
     return planted
 
 
-PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
+PLANTED: dict[str, Planted] = {
     "judges at any safe time": (
         closing,
         "schema_at_the_stamp",
@@ -83,15 +82,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, method, fault, seed, part = PLANTED[name]
-
-    def stop(self: Divergence, _what: str) -> None:
-        raise FoundError(self.part)
-
-    monkeypatch.setattr(Divergence, "found", stop)
-    assert part_in(seed) is None
-    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
-    assert part_in(seed) == part
+    assert_seen(PLANTED[name], monkeypatch)
 
 
 @pytest.mark.parametrize(

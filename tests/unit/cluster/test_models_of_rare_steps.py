@@ -14,12 +14,9 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.operations import ModelledReplica
 from ddlsim.cluster.run import run
 from ddlsim.kernel.clock import PhysicalClock
-from ddlsim.plan import swarm
-from ddlsim.plan.plan import plan
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
@@ -33,7 +30,7 @@ from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Micros, Timestamp
-from tests.unit.cluster.test_models import FoundError, differences, part_in
+from tests.support.kept_worlds import Planted, assert_seen, differences, plan_of
 
 
 def ends_no_term(method: Any) -> Callable[..., None]:
@@ -121,7 +118,7 @@ def always(_function: Any) -> Callable[..., bool]:
     return lambda *_given: True
 
 
-PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
+PLANTED: dict[str, Planted] = {
     "ends no term": (SafeTimeTicker, "stop", ends_no_term, 3, "idle commands"),
     "sees no lock that is held": (LockTable, "any_held", awaited_alone, 9, "locks"),
     "is primary without a lease": (Leases, "held", without_a_lease, 3, "leases"),
@@ -140,15 +137,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], int, str]] = {
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, method, fault, seed, part = PLANTED[name]
-
-    def stop(self: Divergence, _what: str) -> None:
-        raise FoundError(self.part)
-
-    monkeypatch.setattr(Divergence, "found", stop)
-    assert part_in(seed) is None
-    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
-    assert part_in(seed) == part
+    assert_seen(PLANTED[name], monkeypatch)
 
 
 @pytest.mark.parametrize(("op_ts", "found"), [(100, 1), (101, 1), (149, 1), (150, 0), (151, 0)])
@@ -175,6 +164,5 @@ def test_a_deleted_row_of_a_newer_schema_refuses_no_read_where_the_design_leaves
 
     if faulty:
         monkeypatch.setattr(Executor, "_judged_row", judged)
-    world = swarm.scenario(swarm.source_of(None, {"strategy.name": "ignite3"}), DELETED)
-    found = differences(run(plan(world, DELETED, models=True)))
+    found = differences(run(plan_of(DELETED, "ignite3")))
     assert [one.part for one in found] == ["operations"] * faulty

@@ -13,8 +13,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design import as_shipped, failure_rules, flows, schema_rules
 from ddlsim.protocol.schema import column_types
 from ddlsim.units import Timestamp
-from tests.unit.cluster import test_models
-from tests.unit.cluster.test_models import drawn, first_part
+from tests.support.kept_worlds import first_part
 
 
 def in_three(attempts: int) -> bool:
@@ -92,10 +91,5 @@ def test_a_planted_rule_of_the_shipped_code_is_seen(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rule, fault = SHIPPED[name]
-    monkeypatch.setattr(test_models, "OVERRIDES", {"strategy.name": "ignite3"})
     monkeypatch.setattr(rule, "__code__", fault.__code__)
-    drawn.cache_clear()
-    try:
-        assert first_part(monkeypatch) == "rules"
-    finally:
-        drawn.cache_clear()
+    assert first_part(monkeypatch, strategy="ignite3") == "rules"

@@ -10,7 +10,7 @@ from ddlsim.protocol.messages import Operate
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.units import Timestamp
-from tests.unit.cluster.test_models import first_part
+from tests.support.kept_worlds import first_part
 
 
 def tables_alone(method: Any) -> Callable[..., Any]:

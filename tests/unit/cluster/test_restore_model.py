@@ -10,7 +10,7 @@ from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.transaction.coordinator import Coordinator
-from tests.unit.cluster.test_models import first_part
+from tests.support.kept_worlds import first_part
 
 
 def without_the_snapshot(method: Any) -> Callable[..., None]:

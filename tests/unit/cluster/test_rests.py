@@ -13,7 +13,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.scenario.load import load
-from tests.unit.cluster.test_models import differences
+from tests.support.kept_worlds import differences
 
 REFUSED = "faults/refused_at_once"
 BETWEEN_NODES = "network.latency_ms"
