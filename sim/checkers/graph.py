@@ -47,7 +47,7 @@ from ddlsim.checkers.edges import (
 from ddlsim.checkers.late import lateness
 from ddlsim.checkers.sessions import client_of, session_edges
 from ddlsim.graph.edges import RW, STRICT_ONLY, WR, WW, Edges
-from ddlsim.history.events import ReadExecuted, RowRead
+from ddlsim.history.events import Enlisted, ReadExecuted, RowRead
 
 
 class Graph:
@@ -157,15 +157,28 @@ class Graph:
         uses: dict[tuple[int, int], SchemaUse] = {}
         for used in tx.uses():
             uses.setdefault((used.object_id, used.version), as_use(used))
-        for _, enlisted in tx.enlisted if uses else ():
-            if self._case.schemas.is_way(enlisted.object_id):
-                key = (enlisted.object_id, enlisted.version)
-                uses.setdefault(key, SchemaUse(*key, enlisted))
+        for enlisted in self._ways(tx) if uses else ():
+            key = (enlisted.object_id, enlisted.version)
+            uses.setdefault(key, SchemaUse(*key, enlisted))
         for (object_id, version), use in uses.items():
             source = self._of_version.get((object_id, version))
             if source is not None:
                 self._add(Edge(source, number, WR, InstalledThenUsed(use)))
             self._replaced(number, tx, use)
+
+    def _ways(self, tx: Transaction) -> list[Enlisted]:
+        """The views and aliases that it used: none where what was executed named tables alone.
+
+        A commit may overtake an operation whose name has been looked up and that is not executed.
+        """
+        is_way = self._case.schemas.is_way
+        ways = [enlisted for _, enlisted in tx.enlisted if is_way(enlisted.object_id)]
+        if not ways:
+            return ways
+        tables = {one.name for _, one in tx.enlisted} - {one.name for one in ways}
+        asked = [self._case.operations.get(used.event.op) for used in tx.uses()]
+        named = {one.invoked.table if one and one.invoked else None for one in asked}
+        return [] if named <= tables else ways
 
     def _replaced(self, number: int, tx: Transaction, use: SchemaUse) -> None:
         """T -> D_{v+1}; where the relaxed graph drops it, the edge that it leaves there."""

@@ -300,7 +300,7 @@ class Story:
         op, node, version = self.op(more.get("op")), more.get("node", "n1"), more.get("version", 1)
         client = more.get("client", f"client of {tx}")
         named = None if more.get("implicit") else tx
-        self.add(at, Invoked, client, op, named, node, "get", table="t")
+        self.add(at, Invoked, client, op, named, node, "get", table=more.get("named", "t"))
         self._enlist(tx, table, at, more.get("initial", version))
         self.add(
             at,

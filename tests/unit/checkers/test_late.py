@@ -127,7 +127,7 @@ def test_a_view_that_was_looked_up_wrongly_is_used_late(
 ) -> None:
     story, t = uses_a_view()
     story.resolve("T", VIEW, top, looked_up, op="get", at=29)
-    story.read("T", t, "x", 29, None, op="get")
+    story.read("T", t, "x", 29, None, op="get", named="av")
     story.commit("T", 40)
     assert f"rw-schema[110.view{late}]" in edges(story)
 
@@ -147,7 +147,7 @@ def test_in_the_past_a_view_is_looked_up_by_its_name(
     """A reader that saw what was written after the view was dropped has used it."""
     story, t = uses_a_view(read_at=27)
     story.resolve("T", VIEW, top, looked_up, op="get", at=29, purpose=purpose)
-    story.read("T", t, "x", 29, "T2", op="get")
+    story.read("T", t, "x", 29, "T2", op="get", named="av")
     story.commit("T", 40)
     assert f"rw-schema[110.view{late}]" in edges(story)
 
@@ -155,9 +155,21 @@ def test_in_the_past_a_view_is_looked_up_by_its_name(
 def test_in_the_present_the_primary_decides_and_not_where_the_name_was_looked_up() -> None:
     story, t = uses_a_view()
     story.resolve("T", VIEW, 27, 1, op="get", at=29, purpose="enlist")
-    story.read("T", t, "x", 29, None, op="get")
+    story.read("T", t, "x", 29, None, op="get", named="av")
     story.commit("T", 40)
     assert "rw-schema[110.view]" in edges(story)
+
+
+@pytest.mark.parametrize(("named", "executed"), [("t", False), ("av", True), ("u", True)])
+def test_a_view_is_not_used_by_an_operation_that_a_commit_overtook(
+    named: str, *, executed: bool
+) -> None:
+    """Its name was looked up; what was executed named the table."""
+    story, t = uses_a_view()
+    story.resolve("T", VIEW, 27, 1, op="other", at=29, purpose="enlist")
+    story.read("T", t, "x", 29, None, op="get", named=named)
+    story.commit("T", 40)
+    assert ("rw-schema[110.view]" in edges(story)) is executed
 
 
 def in_reverse(*, again_from: int) -> Story:
