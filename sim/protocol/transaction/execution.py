@@ -344,7 +344,28 @@ class OnePhaseWrite:
         return Operated(node.clock.now(), self.op_ts, None, (), commit_ts=result)
 
     def leave_intent(self) -> Operated:
-        """Make it a write intent; it has been recorded already."""
+        """Make it a write intent; it has been recorded already.
+
+        While its leader was asked its transaction or lease may have ended, and its locks with them:
+        another transaction may have written its row here.
+        """
+        node, request, local = self.node, self._request, self._hosted
+        ended = local.machine.ended
+        if request.tx in ended:
+            commit_ts = ended[request.tx]
+            reason = Reason.TX_FINISHED if commit_ts is None else None
+            return Operated(node.clock.now(), self.op_ts, reason, (), commit_ts=commit_ts)
+        if not serves(local, request, self.op_ts):
+            node.probe("primary-expired")
+            return Operated(node.clock.now(), self.op_ts, Reason.PRIMARY_EXPIRED)
         return self._executor.leave_intent(
             self._coordinator, self._request, self._hosted, self.op_ts, self._table
         )
+
+
+def serves(local: LocalReplica, request: Operate, op_ts: Timestamp) -> bool:
+    """Whether the replica is primary at op_ts by the lease that an operation names."""
+    lease = local.lease
+    return (
+        lease is not None and lease.start_ts == request.lease_start and op_ts < lease.expiration_ts
+    )

@@ -48,7 +48,7 @@ from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGr
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.conditional import CONDITIONAL, execute, repeated_answer
-from ddlsim.protocol.transaction.execution import Executor
+from ddlsim.protocol.transaction.execution import Executor, serves
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
@@ -449,14 +449,6 @@ class Replica:
             return False
         await self.participant.clean_here(other, outcome.commit_ts, (local.place,))
         return True
-
-
-def serves(local: LocalReplica, request: Operate, op_ts: Timestamp) -> bool:
-    """Whether the replica is primary at op_ts by the lease that an operation names."""
-    lease = local.lease
-    return (
-        lease is not None and lease.start_ts == request.lease_start and op_ts < lease.expiration_ts
-    )
 
 
 def meets_a_row(request: Operate, local: LocalReplica) -> bool:

@@ -1,11 +1,16 @@
 """What a primary of replicated rows does: early answers, news of them, copies, one-phase writes."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ddlsim.model.reasons import Reason
+from ddlsim.protocol.commands import CleanUp
+from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.replica_messages import AreReplicated, LeaseFenced, PartitionRaft
+from ddlsim.protocol.strategy import OnePhasePart
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Micros, Timestamp
 from tests.support.primary import OLD, PLACE, YOUNG
@@ -201,9 +206,9 @@ def test_a_primary_reports_a_lease_under_which_its_group_takes_no_write() -> Non
     assert [(one.place, one.start_ts) for one in reports] == [(PLACE, FIRST_LEASE)] * 2
 
 
-def unsure() -> Trio:
+def unsure(**rules: Any) -> Trio:
     """With a leader whose metadata is never complete for its stamp."""
-    return Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None))
+    return Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None, **rules))
 
 
 def test_where_the_leader_does_not_know_the_schema_a_one_phase_write_is_an_intent() -> None:
@@ -217,6 +222,40 @@ def test_where_the_leader_does_not_know_the_schema_a_one_phase_write_is_an_inten
     assert trio.heard() == [("w", None)]
     assert trio.local("n1").machine.intents[1].tx == OLD
     assert trio["n1"].replica.locks.any_held
+
+
+async def late(write: OnePhasePart) -> Operated:
+    """The leader's answer takes 200 ms."""
+    await write.node.sleep(Micros(200_000))
+    return write.leave_intent()
+
+
+END = Timestamp(7)
+
+
+@pytest.mark.parametrize(
+    ("since", "reason", "commit_ts"),
+    [
+        (lambda trio: trio.ran("n1", CleanUp(OLD, None)), Reason.TX_FINISHED, None),
+        (lambda trio: trio.ran("n1", CleanUp(OLD, END)), None, END),
+        (lambda trio: trio.next_lease("n1"), Reason.PRIMARY_EXPIRED, None),
+    ],
+    ids=["aborted", "committed", "next lease"],
+)
+def test_a_one_phase_write_that_has_lost_its_locks_leaves_no_intent(
+    since: Callable[[Trio], object], reason: Reason | None, commit_ts: Timestamp | None
+) -> None:
+    """Its transaction or lease has ended while the leader was asked; others may have the locks."""
+    trio = unsure(leader_is_late=late)
+    answer = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(1)
+    since(trio)
+    trio.later(200)
+    assert (answer.value.reason, answer.value.commit_ts) == (reason, commit_ts)
+    assert answer.value.ended is (reason is not None)
+    assert trio.local("n1").pending == {}
+    assert trio.local("n1").machine.intents == {}
+    assert trio.heard() == []
 
 
 def test_copy_of_one_phase_write_that_became_an_intent_is_unreplicated() -> None:
