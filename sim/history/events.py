@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ddlsim.history.event import Cells, Event
+from ddlsim.history.index_events import IndexEvent
 from ddlsim.history.world_events import WorldEvent
 from ddlsim.model.ddl import ObjectChange, Statement
 
@@ -318,6 +319,7 @@ AnyEvent = (
     | TxAborted
     | LockWaited
     | RowFinal
+    | IndexEvent
     | WorldEvent
 )
 """Every kind of event, as the codec reads them back."""

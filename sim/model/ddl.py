@@ -295,6 +295,13 @@ class IndexDropped(Tagged, frozen=True, tag="index-dropped"):
     index: Index
 
 
+class IndexStateSet(Tagged, frozen=True, tag="index-state-set"):
+    """An index has another of the states `INDEX_STATES` from now on."""
+
+    index_id: int
+    state: str
+
+
 class ZoneAltered(Tagged, frozen=True, tag="zone-altered"):
     """A zone changed in a way that touches no tuple [110.zone]."""
 
@@ -313,6 +320,7 @@ SimpleChange = (
     | ConstraintDropped
     | IndexCreated
     | IndexDropped
+    | IndexStateSet
     | ZoneAltered
 )
 """A simple schema change of one top-level object."""

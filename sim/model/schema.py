@@ -7,6 +7,8 @@ again under its old name is another column.
 
 from typing import Final
 
+from msgspec import field
+
 from ddlsim.model.records import Record, Tagged
 
 Value = int | float | str | bool | None
@@ -60,13 +62,24 @@ class Column(Record, frozen=True):
     initial_default: Value = None
 
 
-class Index(Record, frozen=True):
-    """An index of a table, over columns by id."""
+PUBLIC: Final = "public"
+"""The state of an index that is maintained by every write and answers queries."""
+INDEX_STATES: Final = ("delete_only", "write_only", "reorganization", PUBLIC)
+"""The states of an index in the order in which it is built; a drop goes through them backwards."""
+
+
+class Index(Record, frozen=True, omit_defaults=True):
+    """An index of a table, over columns by id; `state` is one of `INDEX_STATES`.
+
+    In JSON `state` is left out where it is `public`; `unique` always stands there, which its
+    factory brings about: msgspec leaves out no field that has one.
+    """
 
     id: int
     name: str
     columns: tuple[int, ...]
-    unique: bool = False
+    unique: bool = field(default_factory=bool)
+    state: str = PUBLIC
 
 
 class Comparison(Tagged, frozen=True, tag="compare"):

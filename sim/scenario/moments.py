@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 from msgspec import Meta, field
 
-from ddlsim.history import events, world_events
+from ddlsim.history import events, index_events, world_events
 from ddlsim.kernel.host import kind_of
 from ddlsim.model import probes
 from ddlsim.model.clauses import PAUSE_POINTS
@@ -37,6 +37,7 @@ Source = Literal["probe", "event", "point", "sent", "delivered"]
 
 AFTERWARDS: Final = (
     events.RowFinal,
+    index_events.IndexFinal,
     world_events.NeverCompleted,
     world_events.LeftOpen,
     world_events.StepMissed,

@@ -36,6 +36,7 @@ from ddlsim.model.ddl import (
     ConstraintDropped,
     IndexCreated,
     IndexDropped,
+    IndexStateSet,
     ObjectCreated,
     ObjectDropped,
     ObjectRenamed,
@@ -189,6 +190,8 @@ def _of_rules(change: SimpleChange) -> Aspect:
     if isinstance(change, IndexDropped):
         bare, built = _indexed(change.index, built=True)
         return Aspect("110.ours.index.drop", built, bare)
+    if isinstance(change, IndexStateSet):
+        return Aspect("110.ours.index.create", _table(), _table())
     raise NoRuleError(f"no rule judges {change!r}")
 
 
@@ -234,7 +237,9 @@ def _same_default(before: Column, after: Column) -> bool:
 
 def harmless_to_older(changes: Iterable[SimpleChange]) -> bool:
     """Whether any row written after these changes, downgraded, is one of the schema before."""
-    harmless = ColumnAdded | ColumnRenamed | PendingChange | IndexDropped | ObjectCreated
+    harmless = (
+        ColumnAdded | ColumnRenamed | PendingChange | IndexDropped | IndexStateSet | ObjectCreated
+    )
     return all(
         isinstance(change, harmless)
         or (isinstance(change, IndexCreated) and not change.index.unique)
@@ -245,7 +250,8 @@ def harmless_to_older(changes: Iterable[SimpleChange]) -> bool:
 def leaves_rows_alone(changes: Iterable[SimpleChange]) -> bool:
     """Whether a row written after these changes is encoded as one before: indexes, and names."""
     return all(
-        isinstance(change, IndexCreated | IndexDropped | ObjectRenamed) for change in changes
+        isinstance(change, IndexCreated | IndexDropped | IndexStateSet | ObjectRenamed)
+        for change in changes
     )
 
 

@@ -40,6 +40,7 @@ from ddlsim.model.ddl import (
     ConstraintDropped,
     IndexCreated,
     IndexDropped,
+    IndexStateSet,
     ObjectChange,
     ObjectCreated,
     ObjectDropped,
@@ -240,6 +241,8 @@ def _constraint_or_index(change: SimpleChange, _: str) -> RuleVerdict | None:
             return _yes("110.ours.index.create", reason)
         case IndexDropped():
             return _yes("110.ours.index.drop", "no tuple depends on an index")
+        case IndexStateSet():
+            return _yes("110.ours.index.create", "no tuple depends on the state of an index")
         case _:
             return None
 

@@ -10,6 +10,7 @@ import pytest
 from ddlsim.history.codec import BadHistory, load, parse, save
 from ddlsim.history.events import Invoked, LockWaited, RowRead
 from ddlsim.history.history import History
+from ddlsim.history.index_events import IndexFinal, IndexRead, IndexWritten
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from tests.support.history import BIGINT, INT, Story, add_column
@@ -24,6 +25,9 @@ def told() -> History:
     story.ddl("D", t, add_column(2, "w", default=1.5), ddl.ColumnAltered(before, after), tu=20)
     story.add(21, LockWaited, "n1", "T", "op", t, (1, "a"), 5, granted=True)
     story.add(22, Invoked, "c", "x", None, "n1", "get", table="t", key="ü\n")
+    story.add(23, IndexWritten, "n1", "T", "op", t, 9, (5, None), (1, "a"), added=True)
+    story.add(24, IndexRead, "n1", "T", "op", t, 9, 24, (5, None), ((1, "a"), "b"))
+    story.add(50, IndexFinal, "n1", t, 9, (5, None), (1, "a"))
     story.commit("T", 40)
     story.kept(t, (1, "a"), "T", 40, 50)
     history = story.history()
@@ -52,6 +56,8 @@ def test_load_makes_composite_keys_tuples(saved: Path) -> None:
     events = load(saved).events
     keys = [event.key for event in events if hasattr(event, "key") and event.key is not None]
     assert {type(key) for key in keys} == {tuple, str}
+    (found,) = [event for event in events if isinstance(event, IndexRead)]
+    assert found.keys == ((1, "a"), "b")
     rows: list[RowRead] = [row for event in events for row in getattr(event, "rows", ())]
     assert rows[0].key == (1, "a")
 
