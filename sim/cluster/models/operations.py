@@ -43,6 +43,7 @@ class ModelledExecutor(Executor):
     def begin(self, divergence: Divergence) -> None:
         """Compare from now on."""
         self.divergence = divergence
+        self.at_once_ts: dict[tuple[TxId, str, Timestamp], Timestamp] = {}
         self._left: dict[tuple[TxId, str], Timestamp] = {}
         self._last: dict[tuple[TxId, PartitionId, Key], Last] = {}
         self._on_its_way: dict[tuple[TxId, str], None] = {}
@@ -167,6 +168,17 @@ class ModelledExecutor(Executor):
                 self.divergence.found(f"{request.op} left {one} and should leave {expected}")
         return answer
 
+    async def write_and_commit(
+        self,
+        coordinator: str,
+        request: Operate,
+        local: LocalReplica,
+        op_ts: Timestamp,
+        table: Table,
+    ) -> Operated:
+        self.at_once_ts[request.tx, request.op, request.lease_start] = op_ts
+        return await super().write_and_commit(coordinator, request, local, op_ts, table)
+
     async def _report(
         self,
         coordinator: str,
@@ -221,6 +233,7 @@ class ModelledReplica(Replica):
             came_ts = self._arrived[place, request.lease_start] if waits else request.sent_ts
             self._compare_op_ts(request, answer.op_ts, came_ts)
             if answer.reason is None:
+                is_copy = is_copy or self._was_executed_for_another(request, answer)
                 self._compare_run(request, answer, is_copy=is_copy)
             elif not request.one_phase or begun not in self._refused:
                 self._compare_refusal(request, answer)
@@ -228,6 +241,13 @@ class ModelledReplica(Replica):
             elif answer.reason is not self._refused[begun]:
                 self._compare_refusal(request, answer)
         return answer
+
+    def _was_executed_for_another(self, request: Operate, answer: Operated) -> bool:
+        """Whether it is a one-phase write that another message of it has carried out."""
+        executor = self.executor
+        assert isinstance(executor, ModelledExecutor), executor
+        begun = (request.tx, request.op, request.lease_start)
+        return executor.at_once_ts.get(begun, answer.op_ts) != answer.op_ts
 
     async def _lease_arrives(self, place: PartitionId, start_ts: Timestamp) -> None:
         if self.leases.knows(place, start_ts):
@@ -259,7 +279,7 @@ class ModelledReplica(Replica):
         return answer
 
     def _compare_run(self, request: Operate, answer: Operated, *, is_copy: bool) -> None:
-        """A copy may be answered for the first one, which ran under an earlier schema."""
+        """A copy may be answered for the one that ran, under an earlier schema."""
         local = self.replicas.members[request.table_id, request.partition]
         if answer.commit_ts is not None:
             if local.machine.ended.get(request.tx) != answer.commit_ts:
@@ -267,7 +287,7 @@ class ModelledReplica(Replica):
             return
         lease = local.lease
         if is_copy and request.one_phase:
-            pass  # the first one has checked its lease, and goes on
+            pass  # the one that ran has checked its lease
         elif lease is None or lease.start_ts != request.lease_start:
             self._divergence.found(f"{request.op} ran under the lease {request.lease_start}")
         elif answer.op_ts >= lease.expiration_ts:
