@@ -219,10 +219,12 @@ class ReplicaManager:
     async def result_of(self, submission: Submission[R]) -> R:
         """Wait for the result; without one, send the command to the present leader again.
 
-        The first request goes out at once; what was refused rests before it is sent again.
+        The first request goes out at once; what was refused rests before it is sent again. A
+        one-phase write that may be in the log is ended there, once its leader has lacked the
+        metadata for its stamp for as long as an operation may take: it might lack it for good.
         """
         node, (local, command, attempt) = self.node, submission
-        group, asked = local.group, 0
+        group, asked, began_us = local.group, 0, self.node.watch.now_us
         doubtful = refused = False
         self._submissions += 1
         number = self._submissions
@@ -236,6 +238,9 @@ class ReplicaManager:
                 if doubtful and type(command) is FullWrite and isinstance(result, Reason):
                     result = await self._ended(local, command, result)
                 return cast("R", result)
+            if result is BUSY and self._takes_long(began_us):
+                ended = await self._ended(local, cast("FullWrite", command), Reason.METADATA_LATE)
+                return cast("R", ended)
             if refused:
                 await node.sleep(node.settings.retry_us)
             refused = True
@@ -255,6 +260,10 @@ class ReplicaManager:
                 continue
             doubtful = doubtful or reply.result is NOT_LEADER  # appended, and perhaps replaced
             attempt = await self._result(local, reply)
+
+    def _takes_long(self, began_us: int) -> bool:
+        """Whether an operation's time limit has passed since an instant."""
+        return self.node.watch.now_us - began_us >= self.node.settings.operation_timeout_us
 
     async def _ended(
         self, local: LocalReplica, command: FullWrite, reason: Reason

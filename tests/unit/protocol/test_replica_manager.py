@@ -217,7 +217,7 @@ def test_a_write_that_may_be_in_the_log_already_never_falls_back() -> None:
     known = {"busy": False}
     told = ((1, 1, 1),)
     strategy = replace(IEP, validate_one_phase=lambda *_: None if known["busy"] else (None, told))
-    trio = Trio(strategy=strategy, election_timeout_ms=100)
+    trio = Trio(strategy=strategy, election_timeout_ms=100, operation_timeout_ms=5_000)
     results: list[Any] = []
 
     async def run() -> None:
@@ -291,6 +291,32 @@ def test_refusal_of_a_write_that_may_be_in_the_log_already_waits_for_its_end(
     commit_ts = trio.local("n1").machine.ended[OLD]
     assert (commit_ts is None) == is_lost
     assert results == [Reason.SCHEMA_INCOMPATIBLE if is_lost else commit_ts]
+
+
+def test_a_write_that_may_be_in_the_log_is_ended_there_where_its_leader_stays_busy() -> None:
+    """Its DD may be smaller than what the log takes, so that no copy is ever judged."""
+    known = {"busy": False}
+    rule = IEP.validate_one_phase
+    strategy = replace(
+        IEP, validate_one_phase=lambda *asked: None if known["busy"] else rule(*asked)
+    )
+    trio = Trio(strategy=strategy, election_timeout_ms=100, operation_timeout_ms=900)
+    results: list[Any] = []
+
+    async def run() -> None:
+        results.append(await trio["n1"].replicas.run(trio.local("n1"), at_once()))
+
+    trio.cut = {"n1"}
+    trio["n1"].node.spawn(run())
+    trio.later(500)
+    known["busy"], trio.cut = True, set()
+    trio.later(399)
+    assert (results, OLD in trio.local("n1").machine.ended) == ([], False)
+    trio.later(500)
+    assert results == [Reason.METADATA_LATE]
+    assert trio.local("n1").machine.ended[OLD] is None
+    known["busy"] = False
+    assert trio.ran("n1", at_once()) is Reason.TX_FINISHED
 
 
 @pytest.mark.parametrize("verdict", [(Reason.SCHEMA_INCOMPATIBLE, ()), None])
