@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ddlsim.cluster.cluster import Cluster
+from ddlsim.cluster.machines import Machines
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Failed, Invoked, Named, Ok, Unknown
 from ddlsim.kernel.clock import PhysicalClock
@@ -56,7 +56,7 @@ DATA: Final[dict[type, str]] = {
 class ClientHost:
     """One client's machine: its connection, its schema cache, and its events in the history."""
 
-    def __init__(self, cluster: Cluster, name: str, *, session: bool) -> None:
+    def __init__(self, cluster: Machines, name: str, *, session: bool) -> None:
         self.name = name
         self.cluster = cluster
         self.host = Host(cluster.loop, cluster.network, name, PhysicalClock(cluster.loop))

@@ -1,12 +1,13 @@
-"""Builds the nodes and wires them: hosts, clocks, links, and a server on each node.
+"""The Ignite plane: a server on each node, wired; and its models.
 
-The cluster owns everything that lives in a run, and finds the node that plays a role ("the meta
-storage leader", "primary of t") for faults.
+The cluster finds the node that plays a role ("the meta storage leader", "primary of t") for faults.
 """
 
-from collections import Counter
+from collections.abc import Iterator
 
-from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
+from ddlsim.cluster import final_state
+from ddlsim.cluster.adapters import Recorder
+from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.models.client import ModelledClient
 from ddlsim.cluster.models.clock import Merges
 from ddlsim.cluster.models.divergence import Models
@@ -16,20 +17,12 @@ from ddlsim.cluster.models.rules import ModelledRules
 from ddlsim.cluster.models.walks import walk
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
-from ddlsim.history.world_events import ClockSet
-from ddlsim.kernel.channel import LinkProfile
-from ddlsim.kernel.clock import PhysicalClock
-from ddlsim.kernel.engine import Loop
-from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import Network
-from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.model.ops import Get, Key, Scan
 from ddlsim.model.schema import Table
-from ddlsim.model.settings import Settings
 from ddlsim.nemesis.roles import META, VacantRoleError
-from ddlsim.plan.records import NodePlan, Plan
+from ddlsim.plan.records import Plan
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.metastorage.placement import partition_of
 from ddlsim.protocol.metastorage.stages import Delays
@@ -46,22 +39,13 @@ BOOT_TS = timestamp(-86_400_000)
 """When the initial schema activated: a day before the run, by any clock."""
 
 
-class Cluster:
-    """The simulated machines of one run and what runs on them."""
+class Cluster(Machines):
+    """The machines of one run on the Ignite plane, and what runs on them."""
 
     def __init__(self, plan: Plan, strategy: Strategy, parts: Parts, recorder: Recorder) -> None:
-        self.plan = plan
-        self.loop = Loop()
-        self.network = Network(self.loop, plan.network_seed)
-        self.recorder = recorder
-        self.pauses = Pauses()
-        self.hosts: dict[str, Host] = {}
-        self.ports: dict[str, NodePort] = {}
+        super().__init__(plan, recorder)
         self.servers: dict[str, Server] = {}
-        self.asked: dict[str, str] = {}  # by client: the node that it sent its last request to
-        self._disk_us: Counter[str] = Counter()
         self._delays = {node.name: Delays() for node in plan.nodes}
-        self._settings = {node.name: Settings(**node.settings) for node in plan.nodes}
         self._strategy = strategy
         self._models = Models(recorder.record, self.loop)
         self._models.hosts = self.hosts
@@ -73,16 +57,13 @@ class Cluster:
             rules = self._models.divergence("rules", plan.meta_leader)
             self._rules = ModelledRules(rules).of(strategy)
             walk(self._models, plan.seed)
-        self._configure_links()
-        for node in plan.nodes:
-            self._add_host(node)
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = {
             each.name: each.object_id for objects in self._schema for each in objects
         }
         for node in plan.nodes:
-            self._open_port(node.name)
+            self.open_port(node.name, strategy.clock)
         self._config = self._cluster_config()
         for node in plan.nodes:
             self.boot(node.name, restarted=False)
@@ -92,7 +73,7 @@ class Cluster:
     def boot(self, node: str, *, restarted: bool) -> None:
         """Start the server of a node on its host; only the disk of an earlier one is left."""
         if restarted:
-            self._open_port(node)
+            self.open_port(node, self._strategy.clock)
         self._models.starting = node
         exchange = self._watched(node)
         server = Server(
@@ -131,17 +112,27 @@ class Cluster:
         divergence = self._models.divergence("client", name)
         return ModelledClient(name, connection, timeout_us, session=session, divergence=divergence)
 
+    def has_open_work(self) -> bool:
+        """Whether a node does not run, has locks or intents left, or replicas differ."""
+        return final_state.has_open_work(self.servers, self.hosts) or not (
+            final_state.replicas_agree(final_state.alive(self.servers, self.hosts))
+        )
+
+    def left_open(self) -> Iterator[tuple[str, str, str]]:
+        """What transactions left open on nodes that run: (node, transaction, what it is)."""
+        for name, server in final_state.alive(self.servers, self.hosts).items():
+            for tx, what in server.replica.left_open():
+                yield name, tx, what
+
+    def read_back(self) -> None:
+        """Record what every replica holds now, row by row."""
+        alive = final_state.alive(self.servers, self.hosts)
+        final_state.read_back(alive, self.recorder.record, self.loop.now_us)
+
     def compare_states(self) -> None:
         """Compare what every modelled replica has now."""
         for compare in self._models.at_end:
             compare()
-
-    def _open_port(self, node: str) -> None:
-        host = self.hosts[node]
-        settings, clock = self._settings[node], self._strategy.clock
-        port = NodePort(host, settings, self.recorder, self.pauses, clock)
-        port.disk_delay_us = self._disk_us[node]
-        self.ports[node] = port
 
     def takes_part_ms(self, node: str) -> int:
         """What the physical clock of a crashed node must show before the node starts again."""
@@ -177,16 +168,20 @@ class Cluster:
         newest = max(groups, key=lambda group: (group.is_leader, group.term))
         return newest.leader or newest.node.name
 
-    def primary_of(self, table_name: str, partition: int = 0) -> str:
-        """The primary of a partition, or the last one; `VacantRoleError` if there is none yet."""
-        return self.holder_of((self.table_id(table_name), partition))
-
     def holder_of(self, place: PartitionId) -> str:
         """The primary of a partition, or the last one; `VacantRoleError` if there is none yet."""
         lease = self.servers[self.leader].metastorage.leases.of(place)
         if lease is None:
             raise VacantRoleError(f"{place} never had a primary")
         return lease.holder
+
+    def place_of_commit(self, tx: str, coordinator: str) -> PartitionId | None:
+        """The partition where a transaction commits, as its coordinator knows by now."""
+        server = self.servers.get(coordinator)
+        found = None if server is None else server.coordinator.transactions.get(tx)
+        if found is None:
+            return None
+        return found.commit_place or next(iter(found.participants), None)
 
     def primary_known_to(self, node: str, table_name: str, key: Key) -> str | None:
         """The primary of a key, as a node knows it now; None where it knows no table or lease."""
@@ -218,55 +213,10 @@ class Cluster:
             raise VacantRoleError(f"there is no table {name}")
         return found.id
 
-    def settings_of(self, node: str) -> Settings:
-        """A node's settings as they are now."""
-        return self._settings[node]
-
-    def slow_disk(self, node: str, by_us: int) -> None:
-        """Make every sync of a node's disk take `by_us` more, or less if negative."""
-        self._disk_us[node] += by_us
-        self.ports[node].disk_delay_us = self._disk_us[node]
-
     def slow_apply(self, node: str, stage: str, by_us: int) -> None:
         """Make a node apply the meta storage `by_us` later at a stage, or earlier if negative."""
         delays = self._delays[node]
         setattr(delays, stage, getattr(delays, stage) + by_us)
-
-    def drift_of(self, node: str) -> int:
-        """The present drift of a node's physical clock, in parts per million."""
-        return self.hosts[node].clock.pieces[-1].drift_ppm
-
-    def step_clock(self, node: str, by_us: int) -> None:
-        """Move a node's physical clock by `by_us`, and record it."""
-        self.hosts[node].clock.step(by_us)
-        self._record_clock(node)
-
-    def set_drift(self, node: str, ppm: int) -> None:
-        """Set the drift of a node's physical clock, and record it."""
-        self.hosts[node].clock.set_drift(ppm)
-        self._record_clock(node)
-
-    def _record_clock(self, node: str) -> None:
-        clock, now = self.hosts[node].clock, self.loop.now_us
-        self.recorder.record(ClockSet(now, node, clock.read_us() - now, clock.pieces[-1].drift_ppm))
-
-    def _configure_links(self) -> None:
-        """Set latency and misbehaviour of the links; a link without an entry takes no time."""
-        self.network.configure(LinkProfile(latency=quantiles(Constant(0))))
-        for link in self.plan.links:
-            latency = None if link.latency is None else quantiles(link.latency)
-            profile = LinkProfile(
-                latency=latency,
-                loss=link.loss,
-                duplication=link.duplication,
-                reordering=link.reordering,
-            )
-            self.network.configure(profile, link.sender, link.to, link.kind)
-
-    def _add_host(self, node: NodePlan) -> None:
-        clock = PhysicalClock(self.loop, node.clock_offset_us, node.clock_drift_ppm)
-        host = Host(self.loop, self.network, node.name, clock)
-        self.hosts[node.name] = host
 
     def _cluster_config(self) -> ClusterConfig:
         plan = self.plan
@@ -301,8 +251,7 @@ class Cluster:
         record, leader = self.recorder.record, self.plan.meta_leader
         for version, objects in enumerate(self._schema, start=1):
             record(UpdateLogged(0, leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects))
-        for node in self.plan.nodes:
-            record(ClockSet(0, node.name, node.clock_offset_us, node.clock_drift_ppm))
+        self._record_clocks()
 
 
 def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:

@@ -4,7 +4,6 @@ A `FaultInProgress` is what one fault acts through; it keeps a list of undos. `C
 what faults do to nodes, groups and settings, and counts those that overlap there:
 
 - a node that several faults crash or pause runs again when the last of them ends;
-- a lease that several faults let expire is renewed again when the last of them ends;
 - delays of disks and of stages add up;
 - of several values of a setting, the latest one that still lasts counts.
 """
@@ -14,13 +13,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from ddlsim.cluster.cluster import Cluster
-from ddlsim.history.world_events import (
-    AppliedLost,
-    NodeCrashed,
-    NodeRestarted,
-    SettingChanged,
-)
+from ddlsim.cluster.group_faults import GroupFaults, Undo
+from ddlsim.cluster.machines import Machines
+from ddlsim.history.world_events import NodeCrashed, NodeRestarted, SettingChanged
 from ddlsim.kernel.channel import Envelope, LinkProfile
 from ddlsim.kernel.network import Block, Copy, Delay, Override, Rule, Slow, Strike, Verdict
 from ddlsim.nemesis.actions import Fate, FaultActions
@@ -34,28 +29,28 @@ from ddlsim.nemesis.roles import (
     place_of,
 )
 from ddlsim.protocol.ids import PartitionId
-from ddlsim.protocol.raft import RaftLog
-from ddlsim.protocol.replication.group import Group
-from ddlsim.protocol.replication.state_machine import disk_name
 from ddlsim.units import US_PER_MS, Micros
-
-Undo = Callable[[], None]
-"""Takes one action back; called once."""
 
 
 class ClusterFaults:
-    """Carries out faults on nodes, groups and settings of one cluster; counts those in progress.
+    """Carries out faults on nodes and settings of one run; counts those in progress.
 
-    What lasts returns its `Undo`.
+    What lasts returns its `Undo`. `groups` does those of replication groups, where there are any.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Machines, groups: GroupFaults | None) -> None:
         self.cluster = cluster
+        self._groups = groups
         self._crashes: Counter[str] = Counter()
         self._torn: dict[str, int] = {}
         self._pauses: Counter[str] = Counter()
-        self._expiries: Counter[PartitionId] = Counter()
         self._values: dict[tuple[str, str], dict[object, int]] = {}
+
+    @property
+    def groups(self) -> GroupFaults:
+        """What does the faults of groups; a scenario of a plane without groups has none of them."""
+        assert self._groups is not None, "this plane has no replication groups"
+        return self._groups
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -75,23 +70,14 @@ class ClusterFaults:
         self._crashes[node] -= 1
         if self._crashes[node]:
             return
-        torn, logs, cluster = self._torn.pop(node, None), self._logs(node), self.cluster
+        torn = self._torn.pop(node, None)
         if torn is not None:
-            for group, log in logs.items():
-                applied = log.applied
-                log.lose_unsynced(torn)
-                if log.applied < applied:
-                    lost = AppliedLost(cluster.loop.now_us, node, group, log.applied)
-                    cluster.recorder.record(lost)
-            cluster.recorder.probe("unsynced-lost")
-        for log in logs.values():
-            log.sync_now()
+            if self._groups is not None:
+                self._groups.lose_unsynced(node, torn)
+            self.cluster.recorder.probe("unsynced-lost")
+        if self._groups is not None:
+            self._groups.sync_logs(node)
         self._restart_in_time(node)
-
-    def _logs(self, node: str) -> dict[str, RaftLog]:
-        """The logs on a node's disk by group."""
-        disk, folder = self.cluster.hosts[node].disk, disk_name("")
-        return {key.removeprefix(folder): disk[key] for key in disk if key.startswith(folder)}
 
     def _restart_in_time(self, node: str) -> None:
         """Restart a crashed node once its physical clock shows what the disk asks for [98.x.7]."""
@@ -153,8 +139,8 @@ class ClusterFaults:
 
     def slow_apply(self, node: str, stage: str, by_us: Micros) -> Undo:
         """Make one stage of applying the meta storage take `by_us` more."""
-        self.cluster.slow_apply(node, stage, by_us)
-        return lambda: self.cluster.slow_apply(node, stage, -by_us)
+        self.groups.slow_apply(node, stage, by_us)
+        return lambda: self.groups.slow_apply(node, stage, -by_us)
 
     # --- settings ---------------------------------------------------------------------------------
 
@@ -180,65 +166,8 @@ class ClusterFaults:
         cluster.recorder.probe("setting-changed")
         cluster.recorder.record(SettingChanged(cluster.loop.now_us, node, key, value))
 
-    # --- groups and leases ------------------------------------------------------------------------
 
-    def transfer(self, group: str | PartitionId, to: str | None) -> None:
-        """Make the leader of `meta` or `t/0` hand over to the voter `to`, or to the next voter.
-
-        Nothing happens where the leader is down or `to` is no other voter.
-        """
-        found = self._led(group)
-        if found is None:
-            return
-        others = [voter for voter in found.voters if voter != found.node.name]
-        if to is None and others:
-            to = others[0]
-        if to is not None and to in others:
-            found.transfer_to(to)
-            self.cluster.recorder.probe("transfer")
-
-    def re_elect(self, group: str | PartitionId, rival: int = 0) -> None:
-        """Make the leader step down and stand for election at once, unless it is down.
-
-        So does the other voter with the number `rival`, counted from 1 on and around, if it is up.
-        """
-        found = self._led(group)
-        if found is None:
-            return
-        found.re_elect()
-        others = [voter for voter in found.voters if voter != found.node.name]
-        if rival and others:
-            name = others[(rival - 1) % len(others)]
-            other = self.cluster.member_of(group, name)
-            if other is not None and self.cluster.hosts[name].alive:
-                other.re_elect()
-
-    def _led(self, group: str | PartitionId) -> Group | None:
-        """The group's member on the node that leads it; None if that is down or does not lead."""
-        cluster = self.cluster
-        leader = cluster.leader_of(group)
-        found = cluster.member_of(group, leader) if cluster.hosts[leader].alive else None
-        return found if found is not None and found.is_leader else None
-
-    def expire_lease(self, partition: str | PartitionId) -> Undo:
-        """Stop renewing the present lease of a partition; when it has ended another begins."""
-        place = self.cluster.place_of(partition)
-        self._expiries[place] += 1
-        if self._expiries[place] == 1:
-            for server in self.cluster.servers.values():
-                lease = server.metastorage.leases.of(place)
-                if lease is not None:
-                    server.driver.not_renewed[place] = lease.start_ts
-        return lambda: self._end_expiry(place)
-
-    def _end_expiry(self, place: PartitionId) -> None:
-        self._expiries[place] -= 1
-        if not self._expiries[place]:
-            for server in self.cluster.servers.values():
-                server.driver.not_renewed.pop(place, None)
-
-
-def node_of(cluster: Cluster, role: str) -> str:
+def node_of(cluster: Machines, role: str) -> str:
     """The node that plays a role now; a node's name stands for itself.
 
     Raises `VacantRoleError` if no node plays it.
@@ -443,13 +372,13 @@ class FaultInProgress(FaultActions):
     # --- groups and leases ------------------------------------------------------------------------
 
     def transfer(self, group: str, to: str | None) -> None:
-        self._faults.transfer(self._full_name(group), to)
+        self._faults.groups.transfer(self._full_name(group), to)
 
     def re_elect(self, group: str, rival: int) -> None:
-        self._faults.re_elect(self._full_name(group), rival)
+        self._faults.groups.re_elect(self._full_name(group), rival)
 
     def expire_lease(self, place: str) -> None:
-        self._undo.append(self._faults.expire_lease(self._full_name(place)))
+        self._undo.append(self._faults.groups.expire_lease(self._full_name(place)))
 
     def _full_name(self, group: str) -> str | PartitionId:
         """`t/0` for `t`; raises `VacantRoleError` where the table is not there."""

@@ -1,33 +1,35 @@
 """Whether all work of a cluster has ended, and what its storage holds then."""
 
-from ddlsim.cluster.cluster import Cluster
+from collections.abc import Callable, Mapping
+
 from ddlsim.history.event import Cells
 from ddlsim.history.events import RowFinal
+from ddlsim.kernel.host import Host
 from ddlsim.model.schema import Table
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.schema.rows import decode
 from ddlsim.protocol.server import Server
+from ddlsim.units import Micros
 
 
-def alive(cluster: Cluster) -> dict[str, Server]:
+def alive(servers: Mapping[str, Server], hosts: Mapping[str, Host]) -> dict[str, Server]:
     """The servers of the nodes that have not crashed."""
-    hosts = cluster.hosts
-    return {name: server for name, server in cluster.servers.items() if hosts[name].alive}
+    return {name: server for name, server in servers.items() if hosts[name].alive}
 
 
-def has_open_work(cluster: Cluster) -> bool:
+def has_open_work(servers: Mapping[str, Server], hosts: Mapping[str, Host]) -> bool:
     """Whether some node does not run, or has locks or intents left."""
-    servers = alive(cluster)
-    if len(servers) < len(cluster.servers):
+    running = alive(servers, hosts)
+    if len(running) < len(servers):
         return True
-    return any(server.replica.has_open_work for server in servers.values())
+    return any(server.replica.has_open_work for server in running.values())
 
 
-def replicas_agree(cluster: Cluster) -> bool:
+def replicas_agree(servers: Mapping[str, Server]) -> bool:
     """Whether all replicas of each partition hold the same; idle commands may be under way."""
     first: dict[PartitionId, Partition] = {}
-    for server in alive(cluster).values():
+    for server in servers.values():
         for place, partition in server.replica.partitions.items():
             other = first.setdefault(place, partition)
             if other.applied_index != partition.applied_index and not _hold_the_same(
@@ -48,10 +50,11 @@ def _hold_the_same(one: Partition, other: Partition) -> bool:
     )
 
 
-def read_back(cluster: Cluster) -> None:
+def read_back(
+    servers: Mapping[str, Server], record: Callable[[RowFinal], None], now: Micros
+) -> None:
     """Record what every replica holds now, row by row."""
-    record, now = cluster.recorder.record, cluster.loop.now_us
-    for name, server in alive(cluster).items():
+    for name, server in servers.items():
         for (table_id, number), partition in server.replica.partitions.items():
             for key, versions in partition.rows.items():
                 newest = versions[-1]

@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ddlsim.cluster.adapters import Listeners
-from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.faults import node_of
+from ddlsim.cluster.machines import Machines
 from ddlsim.history.events import TxBegan
 from ddlsim.kernel.channel import Envelope
 from ddlsim.kernel.engine import Future, Timer
@@ -78,7 +78,7 @@ class Awaited:
 class Moments:
     """The moments that are awaited in one run."""
 
-    def __init__(self, cluster: Cluster, listeners: Listeners) -> None:
+    def __init__(self, cluster: Machines, listeners: Listeners) -> None:
         self._cluster = cluster
         self._loop = cluster.loop
         self._listeners = listeners
@@ -209,11 +209,9 @@ class Moments:
         """With the partition where its transaction commits, unless it says of which group it is."""
         if found.tx is None or found.group is not None:
             return found
-        server = self._cluster.servers.get(self._coordinators.get(found.tx, ""))
-        tx = None if server is None else server.coordinator.transactions.get(found.tx)
-        if tx is None:
-            return found
-        return found._replace(group=tx.commit_place or next(iter(tx.participants), None))
+        coordinator = self._coordinators.get(found.tx, "")
+        place = self._cluster.place_of_commit(found.tx, coordinator)
+        return found if place is None else found._replace(group=place)
 
     # --- going on ---------------------------------------------------------------------------------
 

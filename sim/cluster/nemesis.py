@@ -3,8 +3,8 @@
 from functools import partial
 
 from ddlsim.cluster.adapters import Listeners
-from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
+from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.moments import Awaited, MomentOfFault, Moments, Occurrence
 from ddlsim.history.world_events import FaultBegan, FaultHealed, TrafficDelayed
 from ddlsim.nemesis.base import FAULTS, Fault, affected_nodes
@@ -57,7 +57,7 @@ class Nemesis:
     """The planned faults of one run."""
 
     def __init__(
-        self, cluster: Cluster, faults: ClusterFaults, listeners: Listeners | None
+        self, cluster: Machines, faults: ClusterFaults, listeners: Listeners | None
     ) -> None:
         self._cluster = cluster
         self._loop = cluster.loop

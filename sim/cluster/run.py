@@ -11,11 +11,10 @@ from typing import Final
 import ddlsim
 from ddlsim.cluster.adapters import Listeners, Recorder
 from ddlsim.cluster.clients import ClientHost, ProgramRunner
-from ddlsim.cluster.cluster import Cluster
-from ddlsim.cluster.designs import declared, design
+from ddlsim.cluster.designs import declared
 from ddlsim.cluster.faults import ClusterFaults
-from ddlsim.cluster.final_state import alive, has_open_work, read_back, replicas_agree
 from ddlsim.cluster.nemesis import Nemesis, awaits_moments
+from ddlsim.cluster.planes import built
 from ddlsim.cluster.timeline import Timeline
 from ddlsim.garbage import collected_seldom
 from ddlsim.history.events import AnyEvent
@@ -100,7 +99,6 @@ class Run:
     ) -> None:
         self.plan = plan
         self._events_max = events_max
-        chosen, parts, _ = design(plan)
         self.history = History(self._header())
         self._stream = stream
         if stream is not None:
@@ -109,12 +107,12 @@ class Run:
         recorder = Recorder(
             self.history, recording=plan.recording, stream=stream, listeners=listeners
         )
-        self.cluster = Cluster(plan, chosen, parts, recorder)
+        self.cluster, groups = built(plan, recorder)
         self.loop = self.cluster.loop
         self._recorder = recorder
         self._clients: dict[str, ClientHost] = {}
         self._programs: list[ProgramRunner] = []
-        self._cluster_faults = ClusterFaults(self.cluster)
+        self._cluster_faults = ClusterFaults(self.cluster, groups)
         self._nemesis = Nemesis(self.cluster, self._cluster_faults, listeners)
         if plan.trace:
             self.cluster.network.trace = self._trace
@@ -129,7 +127,7 @@ class Run:
             self._steps.settle(self._so_far())
             self._record_unmatched()
             self.cluster.compare_states()
-            read_back(self.cluster)
+            self.cluster.read_back()
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
         return self.history
@@ -155,7 +153,7 @@ class Run:
             self.loop.call_at(tick.at_us, self._tick)
         for transfer in plan.leaders:
             if transfer.at_us:
-                transfer_to = self._cluster_faults.transfer
+                transfer_to = self._cluster_faults.groups.transfer
                 self.loop.call_at(transfer.at_us, transfer_to, transfer.group, transfer.node)
         for change in plan.clock_steps:
             self.loop.call_at(change.at_us, self._set_clock, change)
@@ -163,7 +161,7 @@ class Run:
 
     def _tick(self) -> None:
         """Send a scripted idle safe-time command from the present leader."""
-        self.cluster.servers[self.cluster.leader].metastorage.tick()
+        self._cluster_faults.groups.tick()
 
     def _client(self, name: str, *, session: bool) -> ClientHost:
         if name not in self._clients:
@@ -196,7 +194,7 @@ class Run:
         """Run until all work has ended or the drain is over; record what never completed."""
         deadline_us = self.plan.load_until_us + self.plan.drain_us
         while self.loop.now_us < deadline_us:
-            if self._work_is_over() and replicas_agree(self.cluster):
+            if self._work_is_over():
                 break
             self.loop.run(min(self.loop.now_us + SLICE_US, deadline_us), self._events_max)
         for client in self._clients.values():
@@ -208,15 +206,14 @@ class Run:
             waits_for = f"its moment, {step.after}"
             event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
             self._recorder.record(event)
-        for name, server in alive(self.cluster).items():
-            for tx, what in server.replica.left_open():
-                self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
+        for name, tx, what in self.cluster.left_open():
+            self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
 
     def _work_is_over(self) -> bool:
         """Whether every client is done, all nodes run, and no transaction left anything open."""
         if self._steps.unfinished or not all(program.finished for program in self._programs):
             return False
-        return not has_open_work(self.cluster)
+        return not self.cluster.has_open_work()
 
     # --- the history's header, the trace ----------------------------------------------------------
 

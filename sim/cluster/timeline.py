@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ddlsim.cluster.clients import ClientHost, Outcome
-from ddlsim.cluster.cluster import Cluster
+from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.step_outcome import AT_THE_END, StepEvents, missed_at_once
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.world_events import StepMissed
@@ -53,7 +53,7 @@ def operation_of(payload: object) -> str | None:
 class Timeline:
     """The steps, holds and pauses of one scripted run."""
 
-    def __init__(self, cluster: Cluster, clients: dict[str, ClientHost]) -> None:
+    def __init__(self, cluster: Machines, clients: dict[str, ClientHost]) -> None:
         self._cluster = cluster
         self._clients = clients
         self._loop = cluster.loop
