@@ -21,11 +21,13 @@ from ddlsim.model.ops import (
     Conditional,
     Ddl,
     Delete,
+    Find,
     Get,
     Insert,
     Key,
     Operation,
     Put,
+    Read,
     Replace,
     Rollback,
     Scan,
@@ -48,7 +50,7 @@ from ddlsim.units import Micros
 Outcome = Answer | Refusal | Any
 DATA: Final[dict[type, str]] = {
     kind: str(kind.__struct_config__.tag)
-    for kind in (Get, Put, Delete, Insert, Replace, Update, Scan)
+    for kind in (Get, Put, Delete, Insert, Replace, Update, Scan, Find)
 }
 """The kinds of data operations: looking one up is cheaper than matching its class."""
 
@@ -152,7 +154,7 @@ class ClientHost:
         now = self._loop.now_us
         if type(reply) is Answer:
             shown = None
-            if type(do) is Get or type(do) is Scan:
+            if isinstance(do, Read):
                 shown = self._shown(do, reply)
             elif isinstance(do, Conditional):
                 shown = reply.done
@@ -162,12 +164,12 @@ class ClientHost:
         else:
             self.record(Unknown(now, self.name, op, Reason.NODE_UNREACHABLE.name))
 
-    def _shown(self, do: Get | Scan, reply: Answer) -> Any:
+    def _shown(self, do: Read, reply: Answer) -> Any:
         """The result of a read as its user sees it: a row, rows, or nothing."""
         rows: tuple[tuple[Key, Cells], ...] = reply.rows
         if type(do) is Get:
-            return self.client.shown(do, rows[0][1]) if rows else None
-        return [self.client.shown(do, cells) for _, cells in rows]
+            return self.client.shown(do, rows[0][1], reply.columns) if rows else None
+        return [self.client.shown(do, cells, reply.columns) for _, cells in rows]
 
 
 class ProgramRunner:
@@ -215,7 +217,7 @@ class ProgramRunner:
     def _primary(self, item: TransactionItem) -> str:
         """The node at which a partition-aware client begins a transaction."""
         first = item.operations[0]
-        if isinstance(first, Begin | Commit | Rollback | Ddl | Scan):
+        if isinstance(first, Begin | Commit | Rollback | Ddl | Scan | Find):
             return item.node
         known = self.client.cluster.primary_known_to(item.node, first.table, first.key)
         return known or item.node

@@ -15,7 +15,7 @@ from ddlsim.history.events import AnyEvent
 from ddlsim.history.world_events import StepMissed
 from ddlsim.kernel.engine import Future
 from ddlsim.kernel.network import Hold, Verdict
-from ddlsim.model.ops import Begin, Ddl, Get, Scan
+from ddlsim.model.ops import Begin, Ddl, Read
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.programs import Step
 from ddlsim.plan.records import HoldPlan, PausePlan
@@ -148,7 +148,7 @@ class Timeline:
         if step.expect is None:
             return None
         rows = None
-        if type(reply) is Answer and isinstance(step.do, Get | Scan):
+        if type(reply) is Answer and isinstance(step.do, Read):
             client = self._clients[step.client].client
             rows = [client.shown(step.do, cells) for _, cells in reply.rows]
         ended_ms = self._loop.now_us / US_PER_MS

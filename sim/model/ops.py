@@ -113,6 +113,17 @@ class Scan(Tagged, frozen=True, tag="scan"):
     columns: tuple[str, ...] = ()
 
 
+class Find(Tagged, frozen=True, tag="find"):
+    """Read the rows that have these values in the columns of an index, by that index."""
+
+    key: ClassVar[None] = None
+    table: str
+    index: str
+    values: dict[str, Value]
+    metadata: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]] = ()
+
+
 class Ddl(Tagged, frozen=True, tag="ddl"):
     """Run one DDL statement."""
 
@@ -121,7 +132,9 @@ class Ddl(Tagged, frozen=True, tag="ddl"):
 
 Conditional = Insert | Replace | Update
 """Writes that depend on the row they find; the answer is whether they wrote."""
-DataOperation = Get | Put | Delete | Insert | Replace | Update | Scan
+DataOperation = Get | Put | Delete | Insert | Replace | Update | Scan | Find
 """What reads or writes rows."""
+Read = Get | Scan | Find
+"""What reads rows and writes none."""
 Operation = Begin | Commit | Rollback | DataOperation | Ddl
 """Anything that a client can ask."""

@@ -11,7 +11,7 @@ from ddlsim.model.ops import Key
 from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
-from ddlsim.model.schema import Table
+from ddlsim.model.schema import Table, Value
 from ddlsim.protocol.ids import IndexKey, PartitionId, Tuple, TxId
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
@@ -39,6 +39,8 @@ class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     update `sets` the columns at these positions of `row`; a `strict` insert fails where there is a
     row. `read_ts` is the timestamp that the client chose for the read-only transaction that it
     begins.
+    Where processes encode rows, and not clients, there is no `row` but the `values` by column name;
+    None and `spread` where they are filled in. `index` is the one that a find asks.
     """
 
     op: str
@@ -59,6 +61,9 @@ class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     sets: tuple[int, ...] = ()
     strict: bool = False
     read_ts: Timestamp | None = None
+    values: dict[str, Value] | None = None
+    spread: int = 0
+    index: str = ""
 
 
 class ClientCommit(Request["Answer | Refusal"], frozen=True):

@@ -9,7 +9,7 @@ from typing import Any
 from ddlsim.kernel.rng import Constant, Uniform
 from ddlsim.model import probes
 from ddlsim.model.reasons import Reason
-from ddlsim.model.settings import DEFAULTS, PRESETS, REQUIRED
+from ddlsim.model.settings import DEFAULTS, PRESETS, REQUIRED, SETTINGS
 from ddlsim.nemesis.roles import META, place_of
 from ddlsim.scenario import config
 from ddlsim.scenario.positions import Path
@@ -79,14 +79,21 @@ def must_be_client(client: str, nodes: Sequence[str], origin: Origin, path: Path
 # --- [protocol], [clocks], [network] -------------------------------------------------------------
 
 
-def protocol_numbers(protocol: config.Protocol, origin: Origin) -> dict[str, int]:
-    """The cluster's settings: defaults, over them the preset, over that what the file says."""
+def protocol_numbers(
+    protocol: config.Protocol, origin: Origin, *, required: bool
+) -> dict[str, int]:
+    """The cluster's settings: defaults, over them the preset, over that what the file says.
+
+    Where the protocol does not run none is `required`: what has no default is the least.
+    """
     preset = protocol.preset
     if preset is not None and preset not in PRESETS:
         what = f"no preset is called {preset!r}; {near(preset, PRESETS)}"
         raise origin.error(("protocol", "preset"), what)
     numbers = {**DEFAULTS, **PRESETS.get(preset or "", {}), **config.given(protocol)}
     for key in REQUIRED:
+        if not required:
+            numbers.setdefault(key, SETTINGS[key].least)
         if key not in numbers:
             what = f'{key} is missing; give it, or preset = "ignite3_defaults"'
             raise origin.error(("protocol",), what)

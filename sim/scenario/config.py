@@ -77,7 +77,7 @@ class Cluster(TableRecord, frozen=True):
     `partitions` and `replicas` are those of tables outside any zone.
     """
 
-    plane: Literal["ignite"] = "ignite"
+    plane: Literal["ignite", "fdb"] = "ignite"
     nodes: Positive | list[Text] = 3
     voters: Positive | None = None
     partitions: Positive = 1

@@ -23,6 +23,7 @@ from ddlsim.scenario.files import Files, reason
 from ddlsim.scenario.first_schema import tables_at_start, views_at_start
 from ddlsim.scenario.migrations import MigrationEntry, paced, read_migrations, read_schema
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
+from ddlsim.scenario.planes import IGNITE, check_plane
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, ScenarioError, convert
 from ddlsim.scenario.rules import BadRuleError, value_of
@@ -234,7 +235,9 @@ def _checked(
     strategy, fields, mutant = _strategy(table.strategy, origin)
     design = label_of(strategy, mutant)
     expect = _head(table, design, origin)
-    numbers = checks.protocol_numbers(table.protocol, origin)
+    numbers = checks.protocol_numbers(
+        table.protocol, origin, required=table.cluster.plane == IGNITE
+    )
     nodes = checks.nodes_of(table.cluster, origin)
     voters = checks.voters_of(table.cluster, nodes, origin)
     protocols = checks.node_tables(
@@ -260,6 +263,7 @@ def _checked(
         lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
     )
     at_start = {name: partitions[name] for name in tables_at_start(schema)}
+    check_plane(table, strategy, steps, origin)
     check_script(table, origin, nodes=nodes, voters=voters, tables=at_start, steps=steps)
     return Scenario(
         name=source.name,

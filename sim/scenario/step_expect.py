@@ -12,7 +12,7 @@ and beside any of these, or alone for a success: `waits_until_ms`, `version`, `c
 
 from typing import Any, Final
 
-from ddlsim.model.ops import Commit, Conditional, DataOperation, Ddl, Get, Operation, Scan
+from ddlsim.model.ops import Commit, Conditional, DataOperation, Ddl, Operation, Read
 from ddlsim.scenario.checks import check_reason
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near
@@ -106,7 +106,7 @@ def _check_possible(
     data = isinstance(do, DataOperation)
     for key, possible, what in (
         ("aborts", not isinstance(do, Ddl), "DDL is in no transaction; say fails"),
-        ("rows", isinstance(do, Get | Scan), "only a read has rows"),
+        ("rows", isinstance(do, Read), "only a read has rows"),
         ("answer", isinstance(do, Conditional), "only insert, replace and UPDATE have one"),
         ("version", data or isinstance(do, Ddl), "only an operation on rows or DDL has a version"),
         ("tu_ms", isinstance(do, Ddl), "only DDL activates anything"),

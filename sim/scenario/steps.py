@@ -10,11 +10,13 @@ from ddlsim.model.ops import (
     DataOperation,
     Ddl,
     Delete,
+    Find,
     Get,
     Insert,
     Key,
     Operation,
     Put,
+    Read,
     Replace,
     Rollback,
     Scan,
@@ -49,6 +51,7 @@ _FORMS = {
     "replace": '["replace", "t", 1, { v = 5 }]',
     "delete": '["delete", "t", 1]',
     "scan": '["scan", "t"]',
+    "find": '["find", "t", "i", { v = 5 }]',
 }
 
 
@@ -89,7 +92,7 @@ class StepReader:
             if do.table not in names and not self._misfits[index]:
                 what = f"no table is called {do.table!r}; {near(do.table, names)}"
                 raise self._origin.error(path, what)
-            if isinstance(do, Scan):
+            if isinstance(do, Scan | Find):
                 continue
             if index in self._writes:
                 do = self._keyed(self._writes[index], types, path, made=do.table in names)
@@ -229,7 +232,7 @@ class StepReader:
         reads = self._read_only.get(table.tx, table.read_only) if table.tx else table.read_only
         if table.tx is not None:
             self._read_only[table.tx] = reads
-        writes = isinstance(do, DataOperation) and not isinstance(do, Get | Scan)
+        writes = isinstance(do, DataOperation) and not isinstance(do, Read)
         if reads and writes and not table.misfit:
             raise self._origin.error((*path, "do"), "a read-only transaction does not write")
         return (
@@ -261,20 +264,26 @@ class StepReader:
             case [("put" | "insert" | "strict" | "replace") as kind, str(table), key]:
                 return self._write(kind, table, self._key(key, (*path, 2)))
             case [("put" | "insert" | "strict" | "replace") as kind, str(table), key, dict(values)]:
-                given = {
-                    name: None if value == NULL else self._value(value, (*path, 3, name))
-                    for name, value in values.items()
-                }
+                given = self._values(values, path)
                 return self._write(kind, table, self._key(key, (*path, 2)), given)
             case ["delete", str(table), key]:
                 return Delete(table, self._key(key, (*path, 2)))
             case ["scan", str(table)]:
                 return Scan(table)
+            case ["find", str(table), str(index), dict(values)]:
+                return Find(table, index, self._values(values, path))
             case [str(kind), *_] if kind in _FORMS:
                 raise self._origin.error(path, f"expected {_FORMS[kind]}")
             case _:
                 what = f"unknown operation; one of {', '.join(_FORMS.values())}"
                 raise self._origin.error(path, what)
+
+    def _values(self, values: dict[str, Any], path: Path) -> dict[str, Value]:
+        """Values by column name."""
+        return {
+            name: None if value == NULL else self._value(value, (*path, 3, name))
+            for name, value in values.items()
+        }
 
     def _write(
         self, kind: str, table: str, key: Key, values: dict[str, Value] | None = None

@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Encoded, ReadTimeChosen
-from ddlsim.model.ops import Begin, DataOperation, Get, Insert, Key, Put, Replace, Scan, Update
+from ddlsim.model.ops import Begin, DataOperation, Insert, Key, Put, Read, Replace, Update
 from ddlsim.model.ports import NoReplyType, Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, Table, Value
@@ -181,7 +181,9 @@ class Client:
         if token is not None:
             self.token_ts = token if self.token_ts is None else max(token, self.token_ts)
 
-    def shown(self, do: Get | Scan, cells: Cells) -> dict[str, Value]:
+    def shown(
+        self, do: Read, cells: Cells, columns: tuple[str, ...] | None = None
+    ) -> dict[str, Value]:
         """A row as the client shows it: by column name, and only the columns asked for."""
         table, values = self.tables[do.table], dict(cells)
         row = {column.name: values.get(column.id) for column in table.columns}

@@ -1,0 +1,1 @@
+"""SQL tables as a layer on the key-value store: its processes, its index states, its designs."""

@@ -1,0 +1,71 @@
+"""The client's side where processes encode rows: it sends values by name and caches no schema."""
+
+import zlib
+from typing import Final
+
+from ddlsim.history.event import Cells
+from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Read, Update
+from ddlsim.model.ports import NoReplyType
+from ddlsim.model.schema import Value
+from ddlsim.protocol.messages import Answer, ClientOperation, Refusal
+from ddlsim.protocol.transaction.client import Client
+
+WRITTEN: Final = ("put", "insert", "replace")
+"""Operations whose columns are filled in where they name no values."""
+
+
+class LayerClient(Client):
+    """One client of a layer: a request for each operation, with the values as they were given."""
+
+    async def operate(
+        self,
+        node: str,
+        op: str,
+        tx: str,
+        do: DataOperation,
+        begin: Begin | None = None,
+        *,
+        implicit: bool = False,
+    ) -> Answer | Refusal | NoReplyType:
+        """Run one operation; the process at `node` encodes and decodes rows."""
+        action: str = do.__struct_config__.tag  # type: ignore[assignment]  # a str for all of them
+        request = ClientOperation(
+            op,
+            tx,
+            action,
+            do.table,
+            do.key,
+            None,
+            0,
+            label=zlib.crc32(op.encode()) << 8,
+            begins=begin is not None and not implicit,
+            implicit=implicit,
+            metadata=do.metadata,
+            columns=do.columns,
+            session_ts=self.token_ts if self._session else None,
+            read_only=begin is not None and begin.read_only,
+            strict=type(do) is Insert and do.strict,
+            read_ts=self.chosen_ts(op, begin),
+            values=_values(do),
+            spread=do.spread if action in WRITTEN else 0,  # type: ignore[union-attr]
+            index=do.index if type(do) is Find else "",
+        )
+        reply = await self._connection.request(node, request, self._timeout_us, request.label)
+        if self._session:
+            self._keep_token(reply)
+        assert isinstance(reply, Answer | Refusal | NoReplyType), reply
+        return reply
+
+    def shown(
+        self, do: Read, cells: Cells, columns: tuple[str, ...] | None = None
+    ) -> dict[str, Value]:
+        """A row as the client shows it: the answer names the columns of all its rows, in order."""
+        row = {name: value for name, (_, value) in zip(columns or (), cells, strict=True)}
+        return {name: row[name] for name in do.columns} if do.columns else row
+
+
+def _values(do: DataOperation) -> dict[str, Value] | None:
+    """The values by column name that a write sets or a find looks for; None where none is named."""
+    if type(do) is Update or type(do) is Find:
+        return do.values
+    return getattr(do, "values", None)
