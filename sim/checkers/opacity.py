@@ -82,7 +82,7 @@ def _fractured(case: Case, graph: Graph, view: View) -> Iterator[Anomaly]:
     edges = loop(graph, view)
     if not edges:
         return
-    nodes = [*graph.nodes, view.node()]
+    nodes = [*graph.nodes, view.node(case)]
     steps = steps_of(case, nodes, edges)
     witness: dict[int, AnyEvent] = {}
     for edge in edges:

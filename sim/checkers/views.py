@@ -21,10 +21,18 @@ class View(NamedTuple):
         """What it read."""
         return self.tx.reads
 
-    def node(self) -> Node:
-        """As a node of the graph, at its last read; nothing ends it and nothing follows."""
-        last_ts = max(read.op_ts for _, read in self.reads)
-        return Node(self.tx.name, "T", last_ts, None, None, self.tx, None)
+    def node(self, case: Case) -> Node:
+        """As a node of the graph, at its last read; nothing ends it and nothing follows.
+
+        It is behind what it read, which is committed later than op_ts where that is taken on
+        arrival and a lock is waited for then.
+        """
+        stamps = [read.op_ts for _, read in self.reads]
+        for writer in {row.writer: None for _, read in self.reads for row in read.rows}:
+            tx = None if writer is None else case.transactions.get(writer)
+            if tx is not None and tx.committed is not None:
+                stamps.append(tx.committed.commit_ts + 1)
+        return Node(self.tx.name, "T", max(stamps), None, None, self.tx, None)
 
 
 def judged_reads(case: Case, tx: Transaction) -> Iterator[View]:

@@ -20,8 +20,10 @@ def kinds(story: Story) -> list[str]:
     return [one.kind for one in anomalies("opacity", story)]
 
 
-def fractured(*, late: bool = True, between: Any = None, ends: str = "aborted") -> Story:
-    """T reads x as it was before W, and y as W left it."""
+def fractured(
+    *, late: bool = True, between: Any = None, ends: str = "aborted", top: int = 15
+) -> Story:
+    """T reads x as it was before W, and y as W left it, at 15 and with an op_ts of `top`."""
     story = Story()
     t = story.table()
     story.write("O", t, "x", 1)
@@ -35,7 +37,7 @@ def fractured(*, late: bool = True, between: Any = None, ends: str = "aborted") 
         story.add(13, *between)
     if not late:
         story.abort("T", 14)
-    story.read("T", t, "y", 15, "W")
+    story.read("T", t, "y", 15, "W", op_ts=top)
     if ends == "aborted" and late:
         story.abort("T", 20)
     return story
@@ -46,6 +48,14 @@ def test_an_aborted_transaction_had_read_one_state() -> None:
     assert anomaly.kind == "fractured-read"
     assert anomaly.summary.endswith("no serial state has: T < W < T")
     assert [step.edge for step in anomaly.steps] == ["rw-row", "wr-row"]
+
+
+@pytest.mark.parametrize("top", [15, 12, 11])
+def test_an_aborted_transaction_stands_behind_what_it_read(top: int) -> None:
+    """W commits at 12; op_ts may be below that where it is taken before the wait for locks."""
+    [anomaly] = anomalies("opacity", fractured(top=top))
+    assert [step.edge for step in anomaly.steps] == ["rw-row", "wr-row"]
+    assert anomaly.back_ms == (3 if top == 15 else 0, None)
 
 
 def test_opacity_judges_open_transactions_but_not_committed_ones() -> None:
