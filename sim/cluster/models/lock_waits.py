@@ -108,8 +108,8 @@ class ModelledLockWaits(LockWaits):
     ) -> None:
         settings = self._ports.settings
         values = [one if isinstance(one, bool) else cast("Any", one).value for _, one in answers]
-        waited = not isinstance(answers[-1][1], bool)
-        ended = self._has_ended(request) or (waited and values[-1] is False)
+        told = [value for (_, one), value in zip(answers, values, strict=True) if one is not value]
+        ended = self._has_ended(request) or False in told  # copies may have been answered since
         refused = [at for at, one in answers if one is False]
         between_us = settings.lock_retry_ms * US_PER_MS
         if any(later - at < between_us for at, later in pairwise(refused)):

@@ -20,9 +20,9 @@ from ddlsim.scenario.shipped import shipped
 from ddlsim.strategies.base import STRATEGIES
 
 FINDINGS = [name for name in shipped() if name.startswith("findings/")]
-ONE_SYMPTOM = [{"F-16", "F-22"}, {"F-19", "F-20", "F-21"}]
-"""Different open rules let the same promise break without a cycle: stamps follow the log (I12), a
-node uses the version in force (I1). A history shows the broken promise; the design, the rule."""
+ONE_SYMPTOM = [{"F-19", "F-20", "F-21"}]
+"""Different open rules let the same promise break without a cycle: a node uses the version in force
+(I1). A history shows the broken promise; the design, the rule."""
 
 
 def violation(
