@@ -8,7 +8,7 @@ import pytest
 
 from tests.house.tree import ROOT, nodes, plant, python_files
 
-TYPED = ("sim/protocol", "sim/strategies", "sim/mutants")
+TYPED = ("sim/protocol", "sim/fdb", "sim/layer", "sim/strategies", "sim/mutants")
 
 
 def untyped(root: Path) -> Iterator[str]:

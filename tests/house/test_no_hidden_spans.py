@@ -45,7 +45,7 @@ def hidden(tree: ast.Module) -> Iterator[int]:
 def test_no_span_of_the_protocol_is_hidden() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
-        for path in python_files(ROOT, "sim/protocol")
+        for path in python_files(ROOT, "sim/protocol", "sim/fdb", "sim/layer")
         for line in hidden(parsed(path))
     ]
     assert found == [], "name it in sim/model/settings.py"

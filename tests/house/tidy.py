@@ -13,7 +13,10 @@ FILE_LINES, FUNCTION_LINES, LINE_LENGTH = 500, 60, 100
 PRODUCT = ("sim", "analysis")
 
 # Where a run happens: an order that depends on PYTHONHASHSEED would change its outcome.
-ORDERED = tuple(f"sim/{part}" for part in ("model", "protocol", "kernel", "strategies", "mutants"))
+ORDERED = tuple(
+    f"sim/{part}"
+    for part in ("model", "protocol", "fdb", "layer", "kernel", "strategies", "mutants")
+)
 PRINTERS = ("sim/cli.py", "sim/cli/", "sim/__main__.py")
 MARKERS = re.compile(rf"\b(?:{'TO'}DO|{'FIX'}ME|X{'XX'})\b")
 WAIVER = re.compile(r"#.*\b(?:noqa|type:\s*ignore|mypy:\s*ignore-errors|ruff:)", re.IGNORECASE)
@@ -58,7 +61,7 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def crash_safety(root: Path) -> Iterator[str]:
     """A crash must not run cleanup, and the protocol knows neither dice nor wall clocks."""
-    for path in python_files(root, "sim/protocol"):
+    for path in python_files(root, "sim/protocol", "sim/fdb", "sim/layer"):
         for node in nodes(path):
             where = f"{at(root, path)}:{getattr(node, 'lineno', 0)}"
             match node:

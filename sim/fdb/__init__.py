@@ -1,0 +1,1 @@
+"""FoundationDB's processes and client library, against the ports of `ddlsim.model.ports` alone."""

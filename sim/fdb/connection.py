@@ -1,0 +1,163 @@
+"""A client process's connection to the plane: requests, each by turns to one of those that serve.
+
+* `_turn`: which proxy, GRV proxy or replica is asked next; all by turns.
+* `_cache`: the last read version that came, with the client's clock then: for transactions that
+  accept a version of up to `grv_cache_ms` ago.
+* `_metadata`: metadata versions by read version, the last 1000: of a version that was set by hand,
+  what the metadata version was is known only from here, else it is read as a key.
+* `_commits`: numbers of this client's commits, which go on after a restart: a proxy takes each
+  number once.
+"""
+
+from ddlsim.fdb.config import FdbConfig, Parts
+from ddlsim.fdb.errors import ErrorCode, FdbError
+from ddlsim.fdb.messages import (
+    Commit,
+    Committed,
+    Failed,
+    Fired,
+    Get,
+    GetRange,
+    GetReadVersion,
+    Got,
+    GotRange,
+    ReadVersion,
+    Stale,
+    WatchKey,
+)
+from ddlsim.model.ports import Node
+from ddlsim.units import US_PER_MS, Micros, physical_ms
+
+KEPT_METADATA_VERSIONS = 1000
+COMMITS = "commits"
+"""Where a client's disk holds a number above those of its commits."""
+RESERVED = 1_000_000
+"""So many numbers a client takes at once."""
+
+
+class Connection:
+    """A client process's connection."""
+
+    def __init__(self, node: Node, config: FdbConfig) -> None:
+        self.node = node
+        self.config = config
+        self.settings = config.settings
+        self.watches = 0
+        self._shards = Parts(tuple(shard.begin for shard in config.shards))
+        self._turn = 0
+        self._cache: tuple[ReadVersion, int] | None = None
+        self._metadata: dict[int, int] = {}
+        used = node.disk.get(COMMITS, 0)
+        assert isinstance(used, int), f"{used!r} is no number of commits"
+        self._commits = used
+        node.disk[COMMITS] = used + RESERVED
+        self._request_us = Micros(self.settings.request_ms * US_PER_MS)
+        self._retry_us = Micros(self.settings.retry_ms * US_PER_MS)
+        self._commit_us = Micros(self.settings.commit_timeout_ms * US_PER_MS)
+        self._watch_us = Micros(self.settings.watch_timeout_ms * US_PER_MS)
+        self._read_us = Micros((self.settings.future_version_ms * US_PER_MS) + self._request_us)
+
+    # --- read versions ----------------------------------------------------------------------------
+
+    async def read_version(self, *, risky: bool, cached: bool) -> ReadVersion:
+        """A read version, from a GRV proxy or, where that is accepted, from the cache."""
+        if cached and self._cache is not None:
+            version, taken_ms = self._cache
+            if self._now_ms() - taken_ms <= self.settings.grv_cache_ms:
+                return version
+        taken_ms = self._now_ms()
+        while True:
+            self._turn += 1
+            grv = self.config.grvs[self._turn % len(self.config.grvs)]
+            answer = await self.node.request(grv, GetReadVersion(risky), self._request_us)
+            if isinstance(answer, ReadVersion):
+                self._remember(answer, taken_ms)
+                return answer
+            await self.node.sleep(self._retry_us)
+
+    def _remember(self, version: ReadVersion, taken_ms: int) -> None:
+        if self._cache is None or self._cache[0].version <= version.version:
+            self._cache = version, taken_ms
+        self._metadata[version.version] = version.metadata_version
+        if len(self._metadata) > KEPT_METADATA_VERSIONS:
+            del self._metadata[next(iter(self._metadata))]
+
+    def metadata_version_at(self, version: int) -> int | None:
+        """The metadata version that came with a read version, if it is still known."""
+        return self._metadata.get(version)
+
+    def _now_ms(self) -> int:
+        return physical_ms(self.node.clock.current())
+
+    # --- reads ------------------------------------------------------------------------------------
+
+    async def get(self, key: bytes, version: int) -> object:
+        """A key's value at a version, from any replica."""
+        shard = self._shards.of(key)
+        return await self.get_from(self.config.shards[shard].team, key, version)
+
+    async def get_from(self, team: tuple[str, ...], key: bytes, version: int) -> object:
+        """A key's value at a version, from one of these storage servers."""
+        while True:
+            self._turn += 1
+            name = team[self._turn % len(team)]
+            answer = await self.node.request(name, Get(key, version), self._read_us)
+            if isinstance(answer, Got):
+                return answer.value
+            if isinstance(answer, Failed):
+                raise FdbError(answer.code)
+            await self.node.sleep(self._retry_us)
+
+    async def get_range(
+        self, begin: bytes, end: bytes, version: int, limit: int
+    ) -> tuple[list[tuple[bytes, object]], bytes]:
+        """The first keys of a range with their values, `limit` at most; how far that is all."""
+        found: list[tuple[bytes, object]] = []
+        for shard in self._shards.over(begin, end):
+            own = self._shards.clip(shard, begin, end)
+            team = self.config.shards[shard].team
+            part = await self._part(team, GetRange(*own, version, limit - len(found)))
+            found += part.pairs
+            if part.more:
+                return found, found[-1][0] + b"\x00"
+        return found, end
+
+    async def _part(self, team: tuple[str, ...], request: GetRange) -> GotRange:
+        while True:
+            self._turn += 1
+            name = team[self._turn % len(team)]
+            answer = await self.node.request(name, request, self._read_us)
+            if isinstance(answer, GotRange):
+                return answer
+            if isinstance(answer, Failed):
+                raise FdbError(answer.code)
+            await self.node.sleep(self._retry_us)
+
+    # --- commits ----------------------------------------------------------------------------------
+
+    def next_number(self) -> int:
+        """A number for a commit."""
+        self._commits += 1
+        return self._commits
+
+    async def commit(self, request: Commit) -> Committed | Failed:
+        """A transaction's outcome; without an answer it is unknown."""
+        while True:
+            self._turn += 1
+            proxy = self.config.proxies[self._turn % len(self.config.proxies)]
+            answer = await self.node.request(proxy, request, self._commit_us)
+            if isinstance(answer, Committed | Failed):
+                return answer
+            if not isinstance(answer, Stale):
+                return Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
+            await self.node.sleep(self._retry_us)
+
+    # --- watches ----------------------------------------------------------------------------------
+
+    async def changed(self, key: bytes, value: object, version: int) -> bool:
+        """Wait for another value of a key at a replica; False if it was not heard of in time."""
+        self._turn += 1
+        team = self.config.shards[self._shards.of(key)].team
+        name = team[self._turn % len(team)]
+        request = WatchKey(key, value, version)
+        return isinstance(await self.node.request(name, request, self._watch_us), Fired)

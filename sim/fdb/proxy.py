@@ -1,0 +1,342 @@
+"""A commit proxy: gathers transactions into batches and commits each batch as a whole.
+
+    gathered (commit_batch_us) -> versions of the sequencer -> decided by all resolvers
+      -> behind the proxy's batch before it: local state, mutations by shard
+      -> on the disks of all logs -> reported to the sequencer -> answered
+
+* `_gathering`: what has arrived since the last batch began; a timer is set while it is not empty.
+* `_turn`: the end of this proxy's last batch in the stage of the local state: `_state` is changed
+  in the order of versions.
+* `_state`: metadata version and local space as of the last batch; changes of other proxies arrive
+  with the answers of the resolvers, those between two batches before the second one is written.
+* `_seen`: client and number of the last commits that were taken: a copy of a message must not
+  commit twice.
+* Whatever ends a generation ends the batches under way: their clients hear that the result is
+  unknown, since logs may have the batch.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ddlsim.fdb.config import FdbConfig, Parts
+from ddlsim.fdb.errors import ErrorCode
+from ddlsim.fdb.keys import METADATA_VERSION, is_local, pack
+from ddlsim.fdb.local_state import LocalState
+from ddlsim.fdb.membership import Process
+from ddlsim.fdb.messages import (
+    ADD,
+    CLEAR,
+    EVERYWHERE,
+    SET,
+    STALE,
+    STAMPED_KEY,
+    STAMPED_VALUE,
+    Commit,
+    Committed,
+    Entry,
+    Failed,
+    Generation,
+    GetCommitVersions,
+    Mutation,
+    Push,
+    Range,
+    ReportCommitted,
+    Resolve,
+    Resolved,
+    Stale,
+    StateChange,
+    Tail,
+    ToResolve,
+    VersionsGranted,
+    Written,
+)
+from ddlsim.model.ports import Future, Node, Timer
+from ddlsim.units import US_PER_MS, Micros
+
+KEPT_NUMBERS = 10_000
+"""So many commits are remembered; a copy of a message comes sooner than so many others."""
+Outcome = Committed | Failed | Stale
+Waiting = tuple[Commit, Future[Outcome]]
+UNKNOWN: Final = Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
+FAILED: Final = {code: Failed(code) for code in ErrorCode}
+
+
+class Proxy(Process):
+    """Commits batches of transactions."""
+
+    def __init__(self, node: Node, config: FdbConfig) -> None:
+        self._parts = Parts(config.resolver_begins)
+        self._shards = Parts(tuple(shard.begin for shard in config.shards))
+        self._gathering: list[Waiting] = []
+        self._pending: dict[Future[Outcome], None] = {}
+        self._timer: Timer | None = None
+        self._batches = 0
+        self._committed = 0
+        self._turn: Future[None] | None = None
+        self._state = LocalState()
+        self._seen: dict[tuple[str, int], None] = {}
+        super().__init__(node, config)
+        self._batch_us = Micros(config.settings.commit_batch_us)
+        self._idle_us = Micros(config.settings.idle_commit_ms * US_PER_MS)
+        node.on(Commit, self.commit)
+
+    # --- generations ------------------------------------------------------------------------------
+
+    def begin(self, generation: Generation, tail: Tail) -> None:
+        """Start with the state that the last generation left."""
+        self._batches = 0
+        self._committed = generation.start_version
+        self._turn = None
+        self._state = LocalState.of(tail.changes, generation.start_version)
+        self._set_timer(self._idle_us)
+
+    def end(self) -> None:
+        """Of what is under way, the result is unknown."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._gathering = []
+        for future in self._pending:
+            future.set(UNKNOWN)
+        self._pending = {}
+
+    # --- gathering --------------------------------------------------------------------------------
+
+    async def commit(self, sender: str, request: Commit) -> Outcome | None:
+        """Take a transaction into the next batch; its outcome. None for a copy."""
+        if self.generation is None:
+            return STALE
+        seen = self._seen
+        if (sender, request.number) in seen:
+            return None
+        seen[sender, request.number] = None
+        if len(seen) > KEPT_NUMBERS:
+            del seen[next(iter(seen))]
+        future: Future[Outcome] = self.node.future()
+        self._pending[future] = None
+        if not self._gathering:
+            self._set_timer(self._batch_us)
+        self._gathering.append((request, future))
+        return await future
+
+    def _set_timer(self, delay_us: Micros) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.node.call_later(delay_us, self._begin_batch)
+
+    def _begin_batch(self) -> None:
+        """Send what was gathered on its way; an empty batch if nothing was, to move versions on."""
+        assert self.generation is not None, "a proxy without a generation has no timer"
+        batch, self._gathering = self._gathering, []
+        self._timer = None
+        self._set_timer(self._idle_us)
+        self.node.spawn(self._commit_batch(self.generation, batch))
+
+    # --- a batch ----------------------------------------------------------------------------------
+
+    async def _commit_batch(self, generation: Generation, batch: list[Waiting]) -> None:
+        number = generation.number
+        self._batches += 1
+        before = self._turn
+        mine: Future[None] = self.node.future()
+        self._turn = mine
+        asked = GetCommitVersions(number, self._batches, len(batch))
+        granted = await self.ask(number, generation.sequencer, asked)
+        if granted is None:
+            return
+        requests = [
+            self._stamped(one, granted.first + place) for place, (one, _) in enumerate(batch)
+        ]
+        resolved = await self._resolve(generation, granted, requests)
+        if resolved is None:
+            return
+        if before is not None and not before.done:
+            await before
+            if not self.serves(number):
+                return
+        refused, entry = self._assemble(granted, requests, resolved)
+        metadata_version = self._state.metadata_version
+        mine.set(None)
+        logs = generation.logs
+        push = Push(number, entry, self._committed)
+        if await self.ask_all(number, logs, [push] * len(logs)) is None:
+            return
+        self._committed = max(self._committed, granted.last)
+        report = ReportCommitted(number, granted.last, metadata_version)
+        if await self.ask(number, generation.sequencer, report) is None:
+            return
+        for place, (_, future) in enumerate(batch):
+            error = refused.get(granted.first + place)
+            del self._pending[future]
+            future.set(Committed(granted.first + place) if error is None else FAILED[error])
+
+    @staticmethod
+    def _stamped(request: Commit, version: int) -> Commit:
+        """The transaction once its commit version is known."""
+        if not request.has_stamps:
+            return request
+        return stamped(request, version)
+
+    async def _resolve(
+        self, generation: Generation, granted: VersionsGranted, requests: list[Commit]
+    ) -> list[Resolved] | None:
+        """What all resolvers decide; None once the generation is over."""
+        transactions: list[ToResolve] = []
+        changes: list[StateChange] = []
+        for version, one in enumerate(requests, granted.first):
+            transactions.append(
+                ToResolve(version, one.read_version, one.reads, one.writes, one.pasts, one.futures)
+            )
+            if one.bump or one.futures or (self.settings.local_keys and _writes_local(one)):
+                changes.append(self._change(version, one))
+        number, previous, last = generation.number, granted.previous, granted.last
+        seen, rest = self._state.version, tuple(changes)
+        return await self.ask_all(
+            number,
+            generation.resolvers,
+            [
+                Resolve(number, previous, last, seen, part, rest)
+                for part in self._split(transactions, len(generation.resolvers))
+            ],
+        )
+
+    def _change(self, version: int, request: Commit) -> StateChange:
+        local = tuple(one for one in request.mutations if is_local(one[1]))
+        local = local if self.settings.local_keys else ()
+        return StateChange(version, request.bump, local, request.required, request.futures)
+
+    def _split(self, transactions: list[ToResolve], count: int) -> list[tuple[ToResolve, ...]]:
+        """The transactions for each resolver, with those conflict ranges that are its own."""
+        if count == 1:
+            return [tuple(transactions)]
+        split: list[list[ToResolve]] = [[] for _ in range(count)]
+        for one in transactions:
+            parts = [self._shares(one, number, count) for number in range(count)]
+            for own, part in zip(split, parts, strict=True):
+                if part.reads or part.writes or part.pasts or part.futures:
+                    own.append(part)
+        return [tuple(own) for own in split]
+
+    def _shares(self, one: ToResolve, number: int, count: int) -> ToResolve:
+        def own(key: bytes) -> bool:
+            return min(self._parts.of(key), count - 1) == number
+
+        return ToResolve(
+            one.version,
+            one.read_version,
+            tuple(self._own_ranges(one.reads, number, count)),
+            tuple(self._own_ranges(one.writes, number, count)),
+            tuple(past for past in one.pasts if own(past[0])),
+            tuple(future for future in one.futures if own(future[0])),
+        )
+
+    def _own_ranges(self, ranges: tuple[Range, ...], number: int, count: int) -> Iterable[Range]:
+        """The shares of a resolver; the last one also has those of resolvers that are missing."""
+        parts = self._parts
+        for one in ranges:
+            if isinstance(one, bytes):
+                if min(parts.of(one), count - 1) == number:
+                    yield one
+            else:
+                for part in parts.over(*one):
+                    if min(part, count - 1) == number:
+                        yield parts.clip(part, *one)
+
+    # --- what is logged ---------------------------------------------------------------------------
+
+    def _assemble(
+        self, granted: VersionsGranted, requests: list[Commit], resolved: list[Resolved]
+    ) -> tuple[dict[int, ErrorCode], Entry]:
+        """Why transactions are refused, by version; what is logged of the others."""
+        refused: dict[int, ErrorCode] = {}
+        for answer in resolved:
+            for version, error in answer.refused:
+                refused.setdefault(version, error)
+        self._catch_up(resolved, granted.first)
+        written: dict[int, list[tuple[int, tuple[Mutation, ...]]]] = {}
+        changes: list[StateChange] = []
+        for version, one in enumerate(requests, granted.first):
+            if version in refused:
+                continue
+            if one.required and not self._state.holds(one.required):
+                refused[version] = ErrorCode.NOT_COMMITTED
+                continue
+            self._write(written, version, one, changes)
+        self._state.version = granted.last
+        by_shard: dict[int, Written] = {shard: tuple(own) for shard, own in written.items()}
+        return refused, Entry(granted.previous, granted.last, by_shard, tuple(changes))
+
+    def _catch_up(self, resolved: list[Resolved], first: int) -> None:
+        """Take the changes of other proxies that lie before this batch."""
+        state = self._state
+        for votes in zip(*(answer.changes for answer in resolved), strict=True):
+            change = votes[0]
+            if state.version < change.version < first:
+                accepted = all(vote.accepted for vote in votes)
+                if accepted:
+                    state.apply(change)
+                state.version = change.version
+
+    def _write(
+        self,
+        written: dict[int, list[tuple[int, tuple[Mutation, ...]]]],
+        version: int,
+        request: Commit,
+        changes: list[StateChange],
+    ) -> None:
+        """Add a committed transaction to what is logged."""
+        if request.bump or request.futures or (self.settings.local_keys and _writes_local(request)):
+            change = self._change(version, request)
+            self._state.apply(change)
+            changes.append(change)
+        by_shard: dict[int, list[Mutation]] = {}
+        for mutation in request.mutations:
+            for shard in self._places(mutation):
+                by_shard.setdefault(shard, []).append(mutation)
+        if request.bump:
+            bumped = (SET, METADATA_VERSION, version)
+            by_shard.setdefault(self._shards.of(METADATA_VERSION), []).append(bumped)
+        for shard, own in by_shard.items():
+            written.setdefault(shard, []).append((version, tuple(own)))
+
+    def _places(self, mutation: Mutation) -> Iterable[int]:
+        kind, key, value = mutation
+        if self.settings.local_keys and is_local(key):
+            return (EVERYWHERE,)
+        if kind == CLEAR:
+            assert isinstance(value, bytes), f"{value!r} does not end a range"
+            return self._shards.over(key, value)
+        return (self._shards.of(key),)
+
+
+def _writes_local(request: Commit) -> bool:
+    return any(is_local(key) for _, key, _ in request.mutations)
+
+
+def stamped(request: Commit, version: int) -> Commit:
+    """A transaction whose versionstamps are filled in."""
+    mutations: list[Mutation] = []
+    writes = list(request.writes)
+    for kind, key, value in request.mutations:
+        if kind == STAMPED_VALUE:
+            mutations.append((SET, key, value(version)))  # type: ignore[operator]  # a function
+        elif kind == STAMPED_KEY:
+            assert isinstance(value, tuple), f"{value!r} does not make a key"
+            make, inner = value
+            made = pack(make(version))
+            mutations.append((SET, made, inner))
+            writes.append(made)
+        else:
+            assert kind in (SET, CLEAR, ADD), f"kind {kind}"
+            mutations.append((kind, key, value))
+    return Commit(
+        request.number,
+        request.read_version,
+        request.reads,
+        tuple(writes),
+        tuple(mutations),
+        request.pasts,
+        request.futures,
+        request.bump,
+        request.required,
+    )

@@ -1,0 +1,53 @@
+"""The numbers of the plane: FoundationDB's defaults where it has them.
+
+Times are in milliseconds (`_ms`) or microseconds (`_us`), sizes in bytes.
+"""
+
+from ddlsim.fdb.versions import versions_in
+from ddlsim.model.records import Record
+
+
+class FdbSettings(Record, frozen=True):
+    """Rates, windows, limits, waits and switches; FoundationDB's knobs in its own words are beside.
+
+    `versions_per_second`: rate of the sequencer. `window_ms`: how far back reads and conflict
+    checks reach. `recovery_jump`: versions between two generations. `idle_commit_ms`: a proxy
+    without commits commits an empty batch so often. `storage_read_us`: service time of a read at a
+    storage server, one after the other; 0: none. `log_sync_us`: what a log's disk takes. Switches
+    for what FoundationDB lacked in 2018: `local_keys` (C7), `past_read_conflicts` (C13),
+    `future_write_conflicts` (C11), which `resolver_keeps_future` lets survive a recovery.
+    """
+
+    versions_per_second: int = 1_000_000
+    window_ms: int = 5000
+    recovery_jump: int = 100_000_000
+    grv_batch_us: int = 500
+    commit_batch_us: int = 1000
+    idle_commit_ms: int = 2000
+    grv_cache_ms: int = 100
+    transaction_bytes: int = 10_000_000
+    watches_most: int = 10_000
+    watch_poll_ms: int = 1000
+    watch_timeout_ms: int = 30_000
+    storage_read_us: int = 0
+    log_sync_us: int = 0
+    future_version_ms: int = 1000
+    peek_ms: int = 1000
+    pop_ms: int = 1000
+    request_ms: int = 500
+    commit_timeout_ms: int = 5000
+    retry_ms: int = 10
+    backoff_ms: int = 10
+    backoff_most_ms: int = 1000
+    ping_ms: int = 250
+    ping_timeout_ms: int = 500
+    pings_missed: int = 2
+    local_keys: bool = False
+    past_read_conflicts: bool = False
+    future_write_conflicts: bool = False
+    resolver_keeps_future: bool = False
+
+    @property
+    def window(self) -> int:
+        """The window in versions."""
+        return versions_in(self.window_ms, self.versions_per_second)
