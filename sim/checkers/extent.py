@@ -23,6 +23,7 @@ from ddlsim.history.events import (
     Unknown,
     UpdateApplied,
 )
+from ddlsim.history.index_events import IndexFinal, IndexRead, IndexWritten
 from ddlsim.history.world_events import CommandLogged, LeaderElected, LeaseBegan, NodeCrashed
 from ddlsim.model.records import Record
 
@@ -113,6 +114,20 @@ def _data(case: Case) -> Amounts:
     }
 
 
+def _entries(case: Case) -> Amounts:
+    return {
+        "entries written or removed": len(case.of(IndexWritten)),
+        "queries by an index": len(case.of(IndexRead)),
+        "entries kept at the end": len(case.of(IndexFinal)),
+    }
+
+
+def _two_versions(case: Case) -> Amounts:
+    """Uses of a version of a table by transactions that committed."""
+    used = [len({(use.object_id, use.version) for use in tx.uses()}) for tx in case.committed]
+    return {"committed transactions": len(used), "versions of tables that they used": sum(used)}
+
+
 def _forward(case: Case) -> Amounts:
     crossed = sum(
         any(initial != now for _, initial, now in tx.committed.tables)
@@ -168,6 +183,8 @@ AMOUNTS: Final[dict[str, Callable[[Case], Amounts]]] = {
     "own_ddl": _own_ddl,
     "single_schema": _single_schema,
     "data_matches_schema": _data,
+    "index_contents": _entries,
+    "two_versions": _two_versions,
     "forward_compatible": _forward,
     "liveness": _liveness,
     "opacity": _opacity,

@@ -11,6 +11,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
 from ddlsim.checkers.edges import witnesses
 from ddlsim.checkers.graph import Graph, graph_of
+from ddlsim.checkers.index_reads import index_reads
 from ddlsim.checkers.past import past_reads, session_reads
 from ddlsim.checkers.steps import steps_of
 from ddlsim.checkers.views import View, judged_reads, loop
@@ -57,6 +58,7 @@ class Opacity:
             if tx.read_ts is not None:
                 yield from past_reads(case, writes, tx)
                 yield from session_reads(case, writes, tx)
+        yield from index_reads(case, of_the_past=True)
 
 
 def _dirty(case: Case, view: View) -> Iterator[Anomaly]:

@@ -6,6 +6,8 @@ Judged are the committed versions of rows, in the order of commit_ts, against th
 * Unique: at no timestamp are two rows there with equal values in an index in force, unless both
   were committed before the index came into force. Rows that exist are not checked when an index or
   a constraint is added (NOT VALID); what is committed later may not equal one of these either.
+  Where transactions write the entries of indexes, an index is in force once it is public, and
+  no two rows are excused: what makes it public has read them all.
 
 By commit_ts alone, a row that was written under an older schema counts as what it is when it is
 committed. A design under which adding an index is incompatible never commits it that late.
@@ -136,7 +138,8 @@ def _overlaps(case: Case, force: InForce, values: object, lives: list[Life]) -> 
         there = [one for one in there if one.end > life.start]
         for other in there:
             later = max(life.version, other.version, key=lambda one: one.commit_ts)
-            if other.key != life.key and later.commit_ts >= force.since:
+            excused = later.commit_ts < force.since and not case.is_layered
+            if other.key != life.key and not excused:
                 yield _duplicate(case, force, values, (other, life))
                 break
         there.append(life)

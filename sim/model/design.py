@@ -22,6 +22,12 @@ ELECTIONS_SLOW: Final = "skew<=election timeout"
 """No physical clock is ever behind what any has shown by more than an election takes."""
 
 
+LAYERED_PLANES: Final = ("fdb",)
+"""The planes on which SQL is a layer over a key-value store. A transaction there reads at one
+version, writes at the version of its commit, holds no locks, and writes the entries of indexes
+itself. Timestamps are versions of one sequencer and rest on no clock."""
+
+
 class Claim(Record, frozen=True):
     """An invariant that a design promises, what it needs for it, and the breaches it admits.
 

@@ -6,6 +6,8 @@ its key, and in each other column of its version a value that names the writer.
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ddlsim.history.events import (
     AnyEvent,
     DdlDecided,
@@ -35,7 +37,7 @@ from ddlsim.units import ms, timestamp
 
 INT = ColumnType("INTEGER")
 BIGINT = ColumnType("BIGINT")
-ALL_INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I7", "I8", "I9", "I10", "I11", "I12")
+ALL_INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12")
 NOT_GIVEN: Any = object()
 
 
@@ -394,6 +396,10 @@ def _demands(
                 indexes.append(index)
             case ddl.IndexDropped(index=index):
                 indexes = [one for one in indexes if one.id != index.id]
+            case ddl.IndexStateSet(index_id=index_id, state=state):
+                indexes = [
+                    replace(one, state=state) if one.id == index_id else one for one in indexes
+                ]
             case ddl.ConstraintAdded(constraint=constraint):
                 constraints.append(constraint)
             case ddl.ConstraintDropped(constraint=constraint):

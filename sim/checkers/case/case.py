@@ -35,6 +35,7 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.history import History
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
+from ddlsim.model.design import LAYERED_PLANES
 
 T = TypeVar("T")
 __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
@@ -55,6 +56,11 @@ class Case:
             self._built[build] = build(self)
         found: T = self._built[build]
         return found
+
+    @property
+    def is_layered(self) -> bool:
+        """Whether transactions read at one version, without locks, and write entries of indexes."""
+        return self.header.design.plane in LAYERED_PLANES
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ddlsim.checkers.spec.types import Content, read
 from ddlsim.history.event import Cells
-from ddlsim.model.schema import Comparison, Condition, IsNull, Table, Value
+from ddlsim.model.schema import PUBLIC, Comparison, Condition, IsNull, Table, Value
 
 
 class Unique(NamedTuple):
@@ -21,8 +21,12 @@ class Unique(NamedTuple):
 
 
 def uniques(table: Table) -> list[Unique]:
-    """Every unique index and unique constraint of a table."""
-    indexes = [Unique(one.id, one.name, one.columns) for one in table.indexes if one.unique]
+    """Every unique constraint of a table, and every unique index that is not being built."""
+    indexes = [
+        Unique(one.id, one.name, one.columns)
+        for one in table.indexes
+        if one.unique and one.state == PUBLIC
+    ]
     constraints = [one for one in table.constraints if one.kind == "unique" and one.columns]
     return indexes + [Unique(one.id, one.name, one.columns) for one in constraints]
 
