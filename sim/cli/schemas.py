@@ -29,7 +29,7 @@ from ddlsim.scenario.config import NodeClock, NodeProtocol
 from ddlsim.scenario.expect import WORDS
 from ddlsim.scenario.faults import FaultTimes
 from ddlsim.scenario.moments import moments
-from ddlsim.scenario.rules import fields_of_designs, is_number, rules_of
+from ddlsim.scenario.rules import fields_of_designs, is_number, planes, rules_of
 from ddlsim.scenario.scenario import NO_MUTANT
 from ddlsim.scenario.script import EVENT
 from ddlsim.scenario.tables import ScenarioTable
@@ -256,9 +256,12 @@ def _strategy() -> Schema:
         "name": _known(STRATEGIES),
         "mutant": _known([*MUTANTS, NO_MUTANT]),
     }
-    for field in fields_of_designs():
-        number = {"type": "integer", "minimum": 0}
-        properties[field] = number if is_number(field) else _known(rules_of(field))
+    for plane in planes():
+        for field in fields_of_designs(plane):
+            number = {"type": "integer", "minimum": 0}
+            known = number if is_number(field, plane) else _known(rules_of(field, plane))
+            before = properties.get(field)
+            properties[field] = known if before is None else {"anyOf": [before, known]}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 

@@ -182,13 +182,13 @@ def moments() -> Iterator[Entry]:
 
 def rules() -> Iterator[Entry]:
     """Every rule of every field that `[strategy]` of a scenario may set, field by field."""
-    from ddlsim.scenario.rules import fields_of_designs, is_number, rules_of
+    from ddlsim.scenario.rules import fields_of_designs, is_number, planes, rules_of
 
-    for field in fields_of_designs():
-        if is_number(field):
+    for plane, field in ((one, field) for one in planes() for field in fields_of_designs(one)):
+        if is_number(field, plane):
             more: dict[str, Any] = {"field": field, "rule": None, "default": False}
             yield _entry(f"{field}=0", "a whole number", OURS, **more)
-        for name, rule in rules_of(field).items():
+        for name, rule in rules_of(field, plane).items():
             remark = "the default" if rule.default else ""
             more = {"field": field, "rule": name, "default": rule.default}
             yield _entry(f"{field}={name}", rule.summary, rule.source or OURS, remark, **more)

@@ -38,7 +38,7 @@ def declared(plan: Plan) -> DesignHeader:
 
 def rules_of(chosen: Strategy) -> dict[str, str]:
     """The name of the rule in each field; a dotted name for a rule from outside of the protocol."""
-    return {name: _named(getattr(chosen, name)) for name in fields_of_designs()}
+    return {name: _named(getattr(chosen, name)) for name in fields_of_designs(chosen.header.plane)}
 
 
 def _named(rule: Any) -> str:
@@ -55,7 +55,7 @@ def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
     """A strategy with fields of its record set: by the names of rules of each, or numbers."""
     for name, value in settings.items():
         try:
-            chosen = chosen.with_rules({name: value_of(name, value)})
+            chosen = chosen.with_rules({name: value_of(name, value, chosen.header.plane)})
         except BadRuleError as error:
             raise BadDesignError(f"strategy.{name}: {error}") from None
     return chosen

@@ -20,7 +20,7 @@ from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.settings import Settings
-from ddlsim.plan.records import NodePlan, Plan
+from ddlsim.plan.records import Plan
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.transaction.client import Client, Connection
 from ddlsim.units import Micros
@@ -42,7 +42,7 @@ class Machines(ABC):
         self._settings = {node.name: Settings(**node.settings) for node in plan.nodes}
         self._configure_links()
         for node in plan.nodes:
-            self._add_host(node)
+            self._add_host(node.name, node.clock_offset_us, node.clock_drift_ppm)
 
     # --- what a plane does ------------------------------------------------------------------------
 
@@ -164,6 +164,6 @@ class Machines(ABC):
             )
             self.network.configure(profile, link.sender, link.to, link.kind)
 
-    def _add_host(self, node: NodePlan) -> None:
-        clock = PhysicalClock(self.loop, node.clock_offset_us, node.clock_drift_ppm)
-        self.hosts[node.name] = Host(self.loop, self.network, node.name, clock)
+    def _add_host(self, name: str, offset_us: int = 0, drift_ppm: int = 0) -> None:
+        clock = PhysicalClock(self.loop, offset_us, drift_ppm)
+        self.hosts[name] = Host(self.loop, self.network, name, clock)

@@ -37,6 +37,11 @@ class FdbConfig(Record, frozen=True):
         """The storage servers, in the order in which the shards name them."""
         return tuple(dict.fromkeys(name for shard in self.shards for name in shard.team))
 
+    def team_of(self, key: Key) -> tuple[str, ...]:
+        """The storage servers that hold a key."""
+        place = Parts(tuple(shard.begin for shard in self.shards)).of(pack(key))
+        return self.shards[place].team
+
     @property
     def transactional(self) -> tuple[tuple[str, str], ...]:
         """Role and name of every process whose failure leads to a recovery."""

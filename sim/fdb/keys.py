@@ -24,6 +24,8 @@ Key = tuple[Atom, ...]
 EMPTY: Final = b""
 END: Final = b"\xff\xff"
 """After every key, system keys included."""
+SYSTEM: Final = b"\xff"
+"""Where the keys of the system begin, which no client reads by itself."""
 METADATA_VERSION: Final = b"\xff/metadataVersion"
 """The system key of the metadata version; no tuple is packed to it."""
 LOCAL: Final = "\x00local"

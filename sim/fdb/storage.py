@@ -15,7 +15,7 @@ from collections import deque
 
 from ddlsim.fdb.config import FdbConfig, Parts
 from ddlsim.fdb.errors import ErrorCode
-from ddlsim.fdb.keys import is_local, pack
+from ddlsim.fdb.keys import EMPTY, SYSTEM, Key, is_local, pack, unpack
 from ddlsim.fdb.membership import first_generation
 from ddlsim.fdb.messages import (
     Failed,
@@ -76,6 +76,11 @@ class Storage:
     def version(self) -> int:
         """The last version that is applied."""
         return self._store.version
+
+    def values(self) -> list[tuple[Key, object]]:
+        """Every key of clients that it holds, with its value as of the last version applied."""
+        held = self._store.scan(EMPTY, SYSTEM, self._store.version)
+        return [(unpack(key), value) for key, value in held if not is_local(key)]
 
     # --- from the logs ----------------------------------------------------------------------------
 

@@ -1,17 +1,13 @@
 """The client's side where processes encode rows: it sends values by name and caches no schema."""
 
 import zlib
-from typing import Final
 
 from ddlsim.history.event import Cells
-from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Read, Update
+from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Put, Read, Replace, Update
 from ddlsim.model.ports import NoReplyType
 from ddlsim.model.schema import Value
 from ddlsim.protocol.messages import Answer, ClientOperation, Refusal
 from ddlsim.protocol.transaction.client import Client
-
-WRITTEN: Final = ("put", "insert", "replace")
-"""Operations whose columns are filled in where they name no values."""
 
 
 class LayerClient(Client):
@@ -47,7 +43,7 @@ class LayerClient(Client):
             strict=type(do) is Insert and do.strict,
             read_ts=self.chosen_ts(op, begin),
             values=_values(do),
-            spread=do.spread if action in WRITTEN else 0,  # type: ignore[union-attr]
+            spread=do.spread if isinstance(do, Put | Insert | Replace) else 0,
             index=do.index if type(do) is Find else "",
         )
         reply = await self._connection.request(node, request, self._timeout_us, request.label)

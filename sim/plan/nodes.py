@@ -4,8 +4,15 @@ from itertools import permutations
 
 from ddlsim.kernel.rng import Spread, Streams, pick, quantiles
 from ddlsim.model.settings import complete
-from ddlsim.plan.records import BoundaryPlan, Demotion, LinkPlan, NodePlan, PctPlan
-from ddlsim.scenario.config import Boundary, Empirical, Link
+from ddlsim.plan.records import (
+    BoundaryPlan,
+    Demotion,
+    LinkPlan,
+    NodePlan,
+    PctPlan,
+    StorePlan,
+)
+from ddlsim.scenario.config import Boundary, Empirical, Link, store_settings
 from ddlsim.scenario.samples import latency
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import US_PER_MS, Micros, ms
@@ -30,6 +37,14 @@ def nodes(scenario: Scenario, streams: Streams) -> tuple[NodePlan, ...]:
         votes = name in scenario.voters
         made.append(NodePlan(name, votes, settings(scenario, name), offset_us, drift_ppm))
     return tuple(made)
+
+
+def store(scenario: Scenario) -> StorePlan | None:
+    """The key-value store of the scenario, if its plane has one."""
+    if not scenario.processes:
+        return None
+    table = scenario.table.fdb
+    return StorePlan(scenario.processes, table.replicas, store_settings(table))
 
 
 def settings(scenario: Scenario, node: str) -> dict[str, int]:
@@ -62,7 +77,8 @@ def _draw(streams: Streams, component: str, purpose: str) -> int:
 
 def links(scenario: Scenario) -> tuple[LinkPlan, ...]:
     """Profiles of links: those with clients, then those between nodes, then the exceptions."""
-    network, names = scenario.table.network, scenario.nodes
+    network = scenario.table.network
+    names = (*scenario.nodes, *(name for _, name in scenario.processes))
     client_latency = latency(network.client_latency_ms, scenario.samples, ())
     with_clients = LinkPlan(None, None, None, client_latency, 0.0, 0.0, 0.0)
     everywhere = Link(

@@ -78,6 +78,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False, models: bool
         trace=trace,
         models=models,
         schedule=plan_nodes.schedule(scenario, network, load_us),
+        store=plan_nodes.store(scenario),
     )
 
 

@@ -24,6 +24,14 @@ class NodePlan(Record, frozen=True):
     clock_drift_ppm: int
 
 
+class StorePlan(Record, frozen=True):
+    """The key-value store under a layer: its processes by role and name, and its settings."""
+
+    processes: tuple[tuple[str, str], ...]
+    replicas: int
+    settings: dict[str, int]
+
+
 class ClockStep(Record, frozen=True):
     """At `at_us` a node's physical clock gets an absolute offset, a new drift, or both."""
 
@@ -158,6 +166,7 @@ class Plan(Record, frozen=True):
 
     At `load_until_us` no new work is begun any more and faults are healed; what has not completed
     `drain_us` later counts as stuck. With `models` the parts of nodes are compared with models.
+    `store` is there on the plane of a key-value store alone.
     """
 
     scenario: str
@@ -197,3 +206,4 @@ class Plan(Record, frozen=True):
     all_claims: bool = False
     never_reaches: tuple[str, ...] = ()
     schedule: PctPlan | BoundaryPlan | None = None
+    store: StorePlan | None = None

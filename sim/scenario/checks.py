@@ -79,20 +79,19 @@ def must_be_client(client: str, nodes: Sequence[str], origin: Origin, path: Path
 # --- [protocol], [clocks], [network] -------------------------------------------------------------
 
 
-def protocol_numbers(
-    protocol: config.Protocol, origin: Origin, *, required: bool
-) -> dict[str, int]:
+def protocol_numbers(table: ScenarioTable, origin: Origin) -> dict[str, int]:
     """The cluster's settings: defaults, over them the preset, over that what the file says.
 
-    Where the protocol does not run none is `required`: what has no default is the least.
+    On a plane without the protocol what has no default need not be given: it is the least.
     """
+    protocol, needed = table.protocol, table.cluster.plane == "ignite"
     preset = protocol.preset
     if preset is not None and preset not in PRESETS:
         what = f"no preset is called {preset!r}; {near(preset, PRESETS)}"
         raise origin.error(("protocol", "preset"), what)
     numbers = {**DEFAULTS, **PRESETS.get(preset or "", {}), **config.given(protocol)}
     for key in REQUIRED:
-        if not required:
+        if not needed:
             numbers.setdefault(key, SETTINGS[key].least)
         if key not in numbers:
             what = f'{key} is missing; give it, or preset = "ignite3_defaults"'

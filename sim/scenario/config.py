@@ -5,17 +5,19 @@ them; `ddlsim.plan.plan` turns them into microseconds. What only a scripted scen
 `ddlsim.scenario.script`.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, field
 
+from ddlsim.fdb.settings import FdbSettings
 from ddlsim.kernel.rng import Constant, Spread, Uniform
 from ddlsim.model.settings import SETTINGS, Setting
 from ddlsim.units import FOREVER_MS, Ms, SignedMs
 
 WholeMs = Annotated[int, Meta(ge=0, le=FOREVER_MS)]
 Positive = Annotated[int, Meta(ge=1)]
+Few = Annotated[int, Meta(ge=1, le=100)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 Text = Annotated[str, Meta(min_length=1)]
 
@@ -83,6 +85,43 @@ class Cluster(TableRecord, frozen=True):
     partitions: Positive = 1
     replicas: Positive = 1
     leader: str | None = None
+
+
+class StoreProcesses(TableRecord, frozen=True):
+    """How many processes of each role the key-value store has."""
+
+    grvs: Few = 1
+    proxies: Few = 1
+    resolvers: Few = 1
+    logs: Few = 1
+    storages: Few = 3
+    replicas: Few = 1
+
+
+STORE_SETTINGS: Final = FdbSettings.__struct_fields__
+"""The settings of the store by name."""
+
+if TYPE_CHECKING:
+    Fdb = StoreProcesses
+else:
+    Fdb = msgspec.defstruct(
+        "Fdb",
+        [
+            (name, (bool if type(default) is bool else WholeMs) | None, None)
+            for name, default in zip(STORE_SETTINGS, FdbSettings.__struct_defaults__, strict=True)
+        ],
+        bases=(StoreProcesses,),
+        frozen=True,
+        kw_only=True,
+        module=__name__,
+    )
+    Fdb.__doc__ = "`[fdb]`: the processes of the key-value store, and its settings."
+
+
+def store_settings(table: Fdb) -> dict[str, int]:
+    """The settings of the store that a file gives, by name."""
+    values = {name: getattr(table, name, None) for name in STORE_SETTINGS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 # --- [clocks], [network] -------------------------------------------------------------------------

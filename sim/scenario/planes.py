@@ -3,20 +3,46 @@
 from collections.abc import Sequence
 from typing import Final
 
+from ddlsim.fdb.config import plain_config
 from ddlsim.model.ops import Find
 from ddlsim.model.programs import Step
 from ddlsim.scenario.problems import Origin
+from ddlsim.scenario.rules import FDB, IGNITE
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.strategies.base import STRATEGIES
 
-IGNITE: Final = "ignite"
-"""The plane of the IEPs: replicas of partitions under leases, and a meta storage."""
-FDB: Final = "fdb"
-"""The plane of the thread: an ordered, optimistic key-value store with tables as a layer."""
 OF_GROUPS: Final = ("leader_transfer", "re_election", "lease_loss", "slow_listener", "slow_disk")
 """Faults of replication groups, leases and the meta storage, which the other plane lacks."""
 OF_THE_PROTOCOL: Final = ("tick", "apply", "leader", "pause")
 """Tables of the timeline that act on parts which the other plane lacks."""
+
+
+def processes_of(table: ScenarioTable) -> tuple[tuple[str, str], ...]:
+    """Role and name of every process of the key-value store; none on the Ignite plane."""
+    if table.cluster.plane != FDB:
+        return ()
+    store = table.fdb
+    return plain_config(
+        grvs=store.grvs,
+        proxies=store.proxies,
+        logs=store.logs,
+        storages=store.storages,
+        resolver_begins=tuple((n,) if n else () for n in range(store.resolvers)),
+        shard_begins=tuple((n,) if n else () for n in range(store.storages)),
+    ).processes
+
+
+def machines_of(table: ScenarioTable, nodes: tuple[str, ...], origin: Origin) -> tuple[str, ...]:
+    """Every machine of a run: the nodes, and the processes of the key-value store."""
+    if table.fdb.replicas > table.fdb.storages:
+        what = f"{table.fdb.replicas} replicas, but only {table.fdb.storages} storage servers"
+        raise origin.error(("fdb", "replicas"), f"{what}; raise fdb.storages")
+    names = tuple(name for _, name in processes_of(table))
+    for name in nodes:
+        if name in names:
+            what = f"{name!r} is a process of the key-value store; call the node otherwise"
+            raise origin.error(("cluster", "nodes"), what)
+    return (*nodes, *names)
 
 
 def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], origin: Origin) -> None:

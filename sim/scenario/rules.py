@@ -1,8 +1,9 @@
 """The rules that a scenario may put into each field of a design's record, by name.
 
-The rules of a field are its default, those of all known designs, those of mutants that are defined
-in the protocol's own modules, and those in `ALSO`, which only scenarios choose. A rule of another
-field, a helper and a misspelt name are refused before the run, with a list of the rules.
+Each data plane has a record of its own. The rules of a field are its default, those of all known
+designs, those of mutants that are defined in the protocol's own modules, and those in `ALSO`, which
+only scenarios choose. A rule of another field, a helper and a misspelt name are refused before the
+run, with a list of the rules.
 """
 
 import inspect
@@ -26,11 +27,9 @@ from ddlsim.protocol.design import (
     time_rules,
 )
 from ddlsim.protocol.schema import renaming
-from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction import commit_check
 from ddlsim.scenario.problems import near
 from ddlsim.strategies.base import STRATEGIES
-from ddlsim.strategies.iep import IEP
 
 MODULES: Final = (
     schema_rules,
@@ -49,6 +48,12 @@ MODULES: Final = (
 """The modules that define the rules of the protocol."""
 _CLAUSES: Final = re.compile(r"\[((?:98|110)\.[^\]]+)\]")
 _OF_THE_PROTOCOL: Final = frozenset(module.__name__ for module in MODULES)
+IGNITE: Final = "ignite"
+"""The plane of the IEPs: replicas of partitions under leases, and a meta storage."""
+FDB: Final = "fdb"
+"""The plane of the thread: an ordered, optimistic key-value store with tables as a layer."""
+FIRST: Final = {IGNITE: "iep", FDB: "c1_schema"}
+"""By plane, the design whose rules are the defaults."""
 NONE: Final = "none"
 """The name of a rule that is left out."""
 ALSO: Final[dict[str, tuple[Any, ...]]] = {
@@ -96,37 +101,46 @@ class BadRuleError(ValueError):
     """The record has no such field, or the field has no such rule."""
 
 
-def fields_of_designs() -> list[str]:
-    """Every field that a scenario may set, in the order of the record."""
-    return [field.name for field in fields(Strategy) if field.name != "header"]
+def planes() -> list[str]:
+    """The data planes that have designs."""
+    return [plane for plane, first in FIRST.items() if first in STRATEGIES]
 
 
-def is_number(field: str) -> bool:
+def fields_of_designs(plane: str = IGNITE) -> list[str]:
+    """Every field that a scenario may set, in the order of the plane's record."""
+    return [
+        field.name
+        for field in fields(STRATEGIES.get(FIRST[plane]))
+        if field.name != "header" and _is_settable(_default(field.name, plane))
+    ]
+
+
+def is_number(field: str, plane: str = IGNITE) -> bool:
     """Whether a field holds a number instead of a rule."""
-    return type(_default(field)) is int
+    return type(_default(field, plane)) is int
 
 
-def rules_of(field: str) -> dict[str, Rule]:
+def rules_of(field: str, plane: str = IGNITE) -> dict[str, Rule]:
     """The rules of a field by name, its default first; none for a number."""
     found: dict[str, Rule] = {}
-    default = _default(field)
-    for value in () if is_number(field) else _values(field):
+    default = _default(field, plane)
+    for value in () if is_number(field, plane) else _values(field, plane):
         name = name_of(value)
         if name is not None and name not in found:
             found[name] = Rule(field, name, value, value is default)
     return found
 
 
-def value_of(field: str, name: Any) -> Any:
+def value_of(field: str, name: Any, plane: str = IGNITE) -> Any:
     """The record's value for a name or a number of a scenario; raises `BadRuleError`."""
-    known = fields_of_designs()
+    known = fields_of_designs(plane)
     if field not in known:
         raise BadRuleError(f"no such field; {near(field, known)}")
-    if is_number(field):
+    if is_number(field, plane):
         if type(name) is not int or name < 0:
             raise BadRuleError(f"expected a whole number, 0 or more, not {name!r}")
         return name
-    rules = rules_of(field)
+    rules = rules_of(field, plane)
     if not isinstance(name, str) or name not in rules:
         raise BadRuleError(f"no rule of it is called {name!r}; rules: {', '.join(rules)}")
     return rules[name].value
@@ -145,16 +159,23 @@ def name_of(value: Any) -> str | None:
     return None
 
 
-def _default(field: str) -> Any:
-    """The rule of the documents: what `iep` has."""
-    return getattr(IEP, field)
+def _is_settable(default: Any) -> bool:
+    """Whether a name or a number can stand for a field's values: flows in a row have none."""
+    return not isinstance(default, tuple)
 
 
-def _values(field: str) -> Iterator[Any]:
-    yield _default(field)
+def _default(field: str, plane: str) -> Any:
+    """The rule of the plane's first design; on the Ignite plane that of the documents."""
+    return getattr(STRATEGIES.get(FIRST[plane]), field)
+
+
+def _values(field: str, plane: str) -> Iterator[Any]:
+    yield _default(field, plane)
     yield from ALSO.get(field, ())
     for name in STRATEGIES:
-        yield getattr(STRATEGIES.get(name), field)
+        one = STRATEGIES.get(name)
+        if one.header.plane == plane:
+            yield getattr(one, field)
     for name in MUTANTS:
         value = MUTANTS.get(name).fields.get(field)
         if not inspect.isfunction(value) or value.__module__ in _OF_THE_PROTOCOL:

@@ -23,10 +23,10 @@ from ddlsim.scenario.files import Files, reason
 from ddlsim.scenario.first_schema import tables_at_start, views_at_start
 from ddlsim.scenario.migrations import MigrationEntry, paced, read_migrations, read_schema
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
-from ddlsim.scenario.planes import IGNITE, check_plane
+from ddlsim.scenario.planes import check_plane, machines_of, processes_of
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, ScenarioError, convert
-from ddlsim.scenario.rules import BadRuleError, value_of
+from ddlsim.scenario.rules import FIRST, BadRuleError, value_of
 from ddlsim.scenario.samples import SamplesByFile, read_samples
 from ddlsim.scenario.script_checks import check_script
 from ddlsim.scenario.sqltext import SqlLine
@@ -85,6 +85,11 @@ class Scenario(Record, frozen=True):
     overrides: dict[str, Any]
     directory: str | None = None
     within: str | None = None
+
+    @property
+    def processes(self) -> tuple[tuple[str, str], ...]:
+        """Role and name of every process of the key-value store; none on the Ignite plane."""
+        return processes_of(self.table)
 
     @property
     def estimate(self) -> bounds.Estimate:
@@ -232,12 +237,10 @@ def _checked(
     table: ScenarioTable, origin: Origin, files: Files, source: ScenarioSource
 ) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
-    strategy, fields, mutant = _strategy(table.strategy, origin)
+    strategy, fields, mutant = _strategy(table.strategy, table.cluster.plane, origin)
     design = label_of(strategy, mutant)
     expect = _head(table, design, origin)
-    numbers = checks.protocol_numbers(
-        table.protocol, origin, required=table.cluster.plane == IGNITE
-    )
+    numbers = checks.protocol_numbers(table, origin)
     nodes = checks.nodes_of(table.cluster, origin)
     voters = checks.voters_of(table.cluster, nodes, origin)
     protocols = checks.node_tables(
@@ -245,7 +248,8 @@ def _checked(
     )
     checks.check_clocks(table.clocks, origin)
     clocks = checks.node_tables(table.clocks.nodes, config.NodeClock, "clocks", nodes, origin)
-    checks.check_network(table.network, nodes, origin)
+    machines = machines_of(table, nodes, origin)
+    checks.check_network(table.network, machines, origin)
     schema = read_schema(table.schema, origin, files)
     migrations = read_migrations(table.migration, nodes, origin, files)
     reader = StepReader(nodes, design, origin)
@@ -258,13 +262,13 @@ def _checked(
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
     partitions = {name: one.partitions for name, one in tables.items()}
     targets = FaultTargets(
-        nodes,
+        machines,
         partitions,
         lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
     )
-    at_start = {name: partitions[name] for name in tables_at_start(schema)}
     check_plane(table, strategy, steps, origin)
-    check_script(table, origin, nodes=nodes, voters=voters, tables=at_start, steps=steps)
+    at_start = {name: partitions[name] for name in tables_at_start(schema)}
+    check_script(table, origin, nodes=machines, voters=voters, tables=at_start, steps=steps)
     return Scenario(
         name=source.name,
         table=table,
@@ -278,7 +282,7 @@ def _checked(
         numbers=numbers,
         node_protocols={node: config.given(each) for node, each in protocols.items()},
         node_clocks=clocks,
-        samples=read_samples(table.clocks, table.network, nodes, origin, files),
+        samples=read_samples(table.clocks, table.network, machines, origin, files),
         schema=schema,
         migrations=migrations,
         workloads=workloads,
@@ -321,16 +325,21 @@ def _check_work(scenario: Scenario, origin: Origin) -> None:
     check_times(scenario.faults, scenario.nodes, load_ms, origin)
 
 
-def _strategy(table: dict[str, Any], origin: Origin) -> tuple[str, dict[str, Any], str | None]:
-    """The design's name, the fields set by name, and the mutant of it, if any."""
+def _strategy(
+    table: dict[str, Any], plane: str, origin: Origin
+) -> tuple[str, dict[str, Any], str | None]:
+    """The design's name, the fields set by name, and the mutant of it, if any.
+
+    Without a name it is the first design of the plane.
+    """
     for key in ("name", "mutant"):
         if not isinstance(table.get(key, ""), str):
             raise origin.error(("strategy", key), f"expected a string, not {table[key]}")
     fields = {key: value for key, value in table.items() if key not in ("name", "mutant")}
     for key, value in fields.items():
         try:
-            value_of(key, value)
+            value_of(key, value, plane)
         except BadRuleError as error:
             raise origin.error(("strategy", key), str(error)) from None
     mutant = table.get("mutant", NO_MUTANT)
-    return table.get("name", "iep"), fields, None if mutant == NO_MUTANT else mutant
+    return table.get("name", FIRST[plane]), fields, None if mutant == NO_MUTANT else mutant

@@ -53,6 +53,7 @@ class ScenarioTable(TableRecord, frozen=True):
     strategy: dict[str, Any] = field(default_factory=dict)
     protocol: config.Protocol = field(default_factory=config.Protocol)
     cluster: config.Cluster = field(default_factory=config.Cluster)
+    fdb: config.Fdb = field(default_factory=config.Fdb)
     clocks: config.Clocks = field(default_factory=config.Clocks)
     network: config.Network = field(default_factory=config.Network)
     schema: config.Schema = field(default_factory=config.Schema)
