@@ -86,6 +86,8 @@ BRANCHES: Final = (
     Probe("ddl-attempts-exhausted", "a DDL statement lost against others at every attempt"),
     # transactions
     Probe("implicit-retry", "an implicit transaction was tried again by its coordinator"),
+    Probe("outcome-looked-up", "a process looked for the outcome of a commit without an answer"),
+    Probe("statement-resumed", "a process that started again went on with a DDL statement"),
     Probe("implicit-retry-over", "an implicit transaction was not tried again: its time was up"),
     Probe("unlocked-without-check", "a transaction that only read keys ended without validation"),
     Probe("client-version-refreshed", "a client's cached schema was out of date"),

@@ -1,16 +1,21 @@
 """The honest designs: a registry, and how one is written down.
 
 A strategy is a `Strategy` record of `ddlsim.protocol`; a file of this package adds one or several.
+A design of a layer on a key-value store is a `LayerDesign` record of `ddlsim.layer`.
 """
 
 from typing import Final
 
+from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import Registry
 
 STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "ddlsim.strategies")
 """Every design that can be run, by name."""
+
+LAYER_DESIGNS: Final[Registry[LayerDesign]] = Registry("layer design", "ddlsim.strategies")
+"""Every design of a layer, by name."""
 
 FULL_CLAIMS: Final = (
     Claim("I1"),
@@ -64,3 +69,32 @@ def header(
 def strategy(design: Strategy) -> Strategy:
     """Make a design known by its name."""
     return STRATEGIES.add(design.name, design)
+
+
+# --- designs of a layer ---------------------------------------------------------------------------
+
+THREAD: Final = 'FoundationDB forum, "Implementing atomic DDL for SQL schema"'
+"""Where the designs of a layer come from; a header adds the post."""
+
+
+def claims(*invariants: str) -> tuple[Claim, ...]:
+    """Claims that rest on nothing."""
+    return tuple(Claim(invariant) for invariant in invariants)
+
+
+EXACT: Final = claims("I1", "I2", "I3", "I4", "I5", "I7", "I8", "I9", "I10")
+"""The schema is read and written like any row: a DDL statement is a transaction like all others."""
+EVENTUAL: Final = claims("I5", "I9")
+"""A transaction uses one schema, and everything ends: no more."""
+
+
+def layer_header(
+    name: str, summary: str, post: str, promised: tuple[Claim, ...] = EXACT
+) -> DesignHeader:
+    """The header of a design on the FoundationDB plane; DDL edges rest on no clock."""
+    return DesignHeader(name, summary, f"{THREAD}: {post}", "fdb", promised, ddl_edges_assume=())
+
+
+def layer_design(design: LayerDesign) -> LayerDesign:
+    """Make a design of a layer known by its name."""
+    return LAYER_DESIGNS.add(design.name, design)

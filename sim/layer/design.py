@@ -1,0 +1,181 @@
+"""The joints of the layer: every choice in which the designs of the thread differ.
+
+A `LayerDesign` is a frozen record like `ddlsim.protocol.strategy.Strategy`: a header, functions and
+flows, and a few numbers that these read. Nothing in the layer asks which design runs. What all of
+them have in common is in `process`, `execution` and `schema_change`: a DDL statement is a
+transaction of the store that reads the head and the log, appends one update and, in the same
+transaction, writes whatever else the design's readers look at.
+
+    a transaction        admit -> read_schema -> operations -> fence -> commit -> (after_failure)
+    a DDL statement      plan -> for each step: pause_before -> change, publish, commit -> settle
+    all the time         background
+
+`ddlsim.layer.rules` has the rules; a file of `ddlsim.strategies` puts them together.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from ddlsim.fdb.settings import FdbSettings
+from ddlsim.fdb.transaction import TxOptions
+from ddlsim.layer.schema import Cached, Schema, Update, Used
+from ddlsim.layer.store import Store, StoreTransaction
+from ddlsim.layer.transaction import LayerTx
+from ddlsim.model.ddl import Statement
+from ddlsim.model.design import DesignHeader
+from ddlsim.model.ports import Node
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.messages import ClientOperation
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
+from ddlsim.units import Timestamp
+
+T = TypeVar("T")
+DEFAULTS: Final = TxOptions()
+Wait = Coroutine[None, None, T]
+"""The result of a coroutine function: awaited, a `T`."""
+Building = Callable[[Snapshot], Built | NoOp | Refused]
+"""Builds a statement, or a step of it, on the newest schema."""
+
+
+class Step(NamedTuple):
+    """One schema update of a statement, and the work on rows and entries that belongs to it.
+
+    Entries of new indexes are written, and those of dropped ones erased, `inside` of the update's
+    transaction, or in transactions that come `after` it: behind the design's wait, or `early`.
+    """
+
+    building: Building
+    inside: bool = False
+    after: bool = False
+    early: bool = False
+
+
+class LayerPart(Protocol):
+    """What a rule may use of a process.
+
+    `cache` is the schema that the process keeps, `log` all updates that it has ever read, of which
+    the `first` are the initial schema. `mode` is
+    the mode that it has switched to, `newest_tag` the newest metadata version that it has seen.
+    """
+
+    node: Node
+    design: "LayerDesign"
+    store: Store
+    settings: FdbSettings
+    cache: Cached | None
+    log: Schema
+    first: int
+    mode: str
+    newest_tag: int | None
+
+    def schema(self, number: int) -> Schema:
+        """The schema of a number that it has read."""
+
+    def learn(self, updates: tuple[Update, ...]) -> None:
+        """Take in updates that it has read; those that it has are ignored."""
+
+    def now_ms(self) -> int:
+        """Its own clock, in whole milliseconds."""
+
+    async def rest(self, purpose: str) -> None:
+        """Rest a little after an error of the store."""
+
+    def spread(self, purpose: str, bound: int) -> int:
+        """A number below the bound, drawn anew at each call."""
+
+
+Admit = Callable[[LayerPart, LayerTx, ClientOperation], Wait[Reason | None]]
+"""Whether an operation may use what the process has; may wait until it may."""
+ReadSchema = Callable[[LayerPart, LayerTx], Wait[Used | Reason]]
+"""How a transaction gets its schema, at its first operation."""
+Fence = Callable[[LayerPart, LayerTx], Wait[Reason | None]]
+"""What is added to a transaction's conflict sets before it commits, or why it may not."""
+AfterFailure = Callable[[LayerPart, LayerTx, Reason], None]
+"""What a process does with its cache when a transaction has failed."""
+NewerRow = Callable[[int, int], int | Reason]
+"""The version to decode a row with that is newer (its format, the version used), or a refusal."""
+Token = Callable[[LayerPart, LayerTx, Timestamp | None], Timestamp]
+"""The token of an answer; the last argument is the token of the request."""
+Plan = Callable[[Statement], tuple[Step, ...] | Refused]
+"""The steps of a statement."""
+PauseBefore = Callable[[Schema, int], int]
+"""The versions to wait before a further update is made on a schema, at a read version."""
+Activation = Callable[[int, int, int], int]
+"""Since when an update is in force: (read version, commit version, `distance`)."""
+Publish = Callable[[LayerPart, StoreTransaction, "Publication"], None]
+"""What the transaction of an update writes, besides its entry in the log."""
+Flow = Callable[[LayerPart], Wait[None]]
+"""A task of a process, or a wait before or behind a statement."""
+Settle = Callable[[LayerPart, Update, Step], Wait[None]]
+"""What a statement waits for once a step has been committed."""
+OwnChange = Callable[[LayerPart, Schema], None]
+"""What a process does with its cache when it has built an update, before that is committed."""
+WritesEntries = Callable[[LayerPart, StoreTransaction], StoreTransaction]
+"""The transaction that writes the entries of the rows that one has read."""
+
+
+class Publication(NamedTuple):
+    """An update in its transaction: `make` gives it once the commit version is known."""
+
+    before: Schema
+    number: int
+    objects: tuple[int, ...]
+    read_version: int
+    make: Callable[[int], Update]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerDesign:
+    """A design on the FoundationDB plane.
+
+    Numbers: `copies` of the schema or its version; `schema_replicas` of the schema's shard (0: as
+    all shards); `lease_ms` and `drift_percent` that it allows for; `poll_ms` between explicit
+    reads of the schema or the mode; `push_ms` for a mode to reach all; `distance` in versions from
+    an update to its activation, `valid_for` in versions how long a cached log may be used,
+    `cutoff` in versions from then on to the end of writes under the old schema; `chunk_rows` of a
+    backfill.
+    """
+
+    header: DesignHeader
+    # transactions
+    options: TxOptions = DEFAULTS
+    admit: Admit
+    read_schema: ReadSchema
+    fence: Fence
+    after_failure: AfterFailure
+    newer_row: NewerRow
+    token: Token
+    # DDL
+    plan: Plan
+    pause_before: PauseBefore
+    activation: Activation
+    publish: Publish
+    own_change: OwnChange
+    settle: Settle
+    writes_entries: WritesEntries
+    before_statement: Flow
+    after_statement: Flow
+    # processes
+    background: tuple[Flow, ...] = ()
+    # numbers
+    copies: int = 100
+    schema_replicas: int = 0
+    lease_ms: int = 1000
+    drift_percent: int = 10
+    poll_ms: int = 500
+    push_ms: int = 3000
+    distance: int = 1_000_000
+    valid_for: int = 1_000_000
+    cutoff: int = 0
+    chunk_rows: int = 100
+
+    @property
+    def name(self) -> str:
+        """The design's name."""
+        return self.header.name
+
+    def with_rules(self, rules: Mapping[str, object]) -> "LayerDesign":
+        """The design with other rules or numbers in some fields, by the names of the fields."""
+        return replace(self, **rules)  # type: ignore[arg-type]  # known by name only

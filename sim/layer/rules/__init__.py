@@ -1,0 +1,1 @@
+"""The rules that fill the fields of `LayerDesign`, a file for each kind of choice."""

@@ -1,0 +1,169 @@
+"""The steps of a statement, and what writes a backfill's entries.  [plan, writes_entries]
+
+Adding an index is the change that takes steps: rows that exist need entries, and rows that are
+written meanwhile too. `direct` does all of it in the transaction of the statement. The others go
+through the states of an index, a schema update for each.
+"""
+
+from msgspec.structs import replace
+
+from ddlsim.layer.design import Building, LayerPart, Step
+from ddlsim.layer.store import StoreTransaction
+from ddlsim.model.ddl import (
+    AddConstraint,
+    AlterTable,
+    CreateIndex,
+    DropIndex,
+    IndexCreated,
+    IndexStateSet,
+    ObjectChange,
+    Statement,
+)
+from ddlsim.model.schema import PUBLIC, Table
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
+from ddlsim.protocol.schema.ddl_answers import changed, evolve, refuse
+
+DELETE_ONLY, WRITE_ONLY, REORGANIZATION = "delete_only", "write_only", "reorganization"
+Steps = tuple[Step, ...] | Refused
+
+
+def of_statement(statement: Statement) -> Building:
+    """Builds the statement itself."""
+    return lambda snapshot: build(statement, snapshot, snapshot.next_object_id)
+
+
+def in_state(statement: CreateIndex, state: str) -> Building:
+    """Builds the statement, with its index in a state."""
+
+    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
+        built = build(statement, snapshot, snapshot.next_object_id)
+        if not isinstance(built, Built):
+            return built
+        return Built(tuple(_begun(one, state) for one in built.objects))
+
+    return building
+
+
+def _begun(change: ObjectChange, state: str) -> ObjectChange:
+    """A change that creates an index, with the index in a state."""
+    table = change.definition
+    assert isinstance(table, Table), change
+    created = next(one.index for one in change.changes if isinstance(one, IndexCreated))
+    index = replace(created, state=state)
+    indexes = tuple(index if one.id == index.id else one for one in table.indexes)
+    return replace(
+        change, definition=evolve(table, indexes=indexes), changes=(IndexCreated(index),)
+    )
+
+
+def setting(name: str, state: str) -> Building:
+    """Builds the next state of the index of a name; nothing where it is dropped by now."""
+
+    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
+        table = snapshot.index_owner(name)
+        if table is None:
+            return NoOp(f"index {name!r} is dropped")
+        index = next(one for one in table.indexes if one.name == name)
+        if index.state == state:
+            return NoOp(f"index {name!r} is so already")
+        new = replace(index, state=state)
+        indexes = tuple(new if one.id == index.id else one for one in table.indexes)
+        after = evolve(table, version=table.version + 1, indexes=indexes)
+        return Built((changed(after, (IndexStateSet(index.id, state),)),))
+
+    return building
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def direct(statement: Statement) -> Steps:
+    """One update; entries are written, or erased, in its transaction."""
+    return (Step(of_statement(statement), inside=True),)
+
+
+def three_states(statement: Statement) -> Steps:
+    """A new index is write-only, then filled, then public.
+
+    Enough where no transaction commits under an older version than is in force (C6-C1). Dropped
+    indexes are erased behind the wait.
+    """
+    if isinstance(statement, CreateIndex):
+        return (
+            Step(in_state(statement, WRITE_ONLY), after=True),
+            Step(setting(statement.name, PUBLIC)),
+        )
+    if _adds_unique(statement):
+        return refuse("add a UNIQUE INDEX instead: a constraint has no states")
+    if isinstance(statement, DropIndex):
+        return (Step(of_statement(statement), after=True),)
+    return direct(statement)
+
+
+def all_states(statement: Statement) -> Steps:
+    """Delete-only, write-only, reorganization with the backfill, public; drops backwards (C6)."""
+    return _states(statement, (DELETE_ONLY, WRITE_ONLY, REORGANIZATION, PUBLIC))
+
+
+def straight_to_public(statement: Statement) -> Steps:
+    """Public at once, filled in the same transaction (C6-T1)."""
+    if isinstance(statement, DropIndex):
+        return all_states(statement)
+    return direct(statement)
+
+
+def without_delete_only(statement: Statement) -> Steps:
+    """Begins with write-only (C6-T2)."""
+    return _states(statement, (WRITE_ONLY, REORGANIZATION, PUBLIC))
+
+
+def without_write_only(statement: Statement) -> Steps:
+    """Filled while it is delete-only, then public (C6-T3)."""
+    return _states(statement, (DELETE_ONLY, PUBLIC))
+
+
+def backfill_too_early(statement: Statement) -> Steps:
+    """Filled as soon as write-only is committed, while delete-only is in use (C6-T5)."""
+    steps = _states(statement, (DELETE_ONLY, WRITE_ONLY, PUBLIC))
+    if isinstance(steps, Refused) or not isinstance(statement, CreateIndex):
+        return steps
+    return tuple(one._replace(early=one.after) for one in steps)
+
+
+def _states(statement: Statement, states: tuple[str, ...]) -> Steps:
+    """Through these states to a new index; the one before public is filled."""
+    if isinstance(statement, CreateIndex):
+        first = (Step(in_state(statement, states[0]), after=len(states) == 2),)
+        return first + tuple(
+            Step(setting(statement.name, state), after=place == len(states) - 2)
+            for place, state in enumerate(states[1:], 1)
+        )
+    if _adds_unique(statement):
+        return refuse("add a UNIQUE INDEX instead: a constraint has no states")
+    if isinstance(statement, DropIndex):
+        down = tuple(Step(setting(statement.name, one)) for one in (WRITE_ONLY, DELETE_ONLY))
+        return (*down, Step(of_statement(statement), after=True))
+    return direct(statement)
+
+
+def _adds_unique(statement: Statement) -> bool:
+    if not isinstance(statement, AlterTable):
+        return False
+    return any(
+        isinstance(action, AddConstraint) and action.constraint.kind == "unique"
+        for action in statement.actions
+    )
+
+
+# --- a backfill's transactions  [writes_entries] --------------------------------------------------
+
+
+def the_same(_layer: LayerPart, reading: StoreTransaction) -> StoreTransaction:
+    """The transaction that read the rows: a row that has changed since makes it fail."""
+    return reading
+
+
+def another(layer: LayerPart, _reading: StoreTransaction) -> StoreTransaction:
+    """One of its own: entries are written of rows that may be gone (C6-T6)."""
+    return layer.store.transaction()

@@ -1,0 +1,221 @@
+"""What a statement waits for, and what processes do by themselves.
+
+[settle, before_statement, after_statement, background]
+"""
+
+from typing import Final
+
+from ddlsim.fdb.errors import FdbError
+from ddlsim.layer.design import LayerPart, Step
+from ddlsim.layer.keyspace import HEAD, LOG_END, MODE, SWITCHED, copy_key, log_key, switched_key
+from ddlsim.layer.rules.reading import (
+    OPTIMISTIC,
+    PESSIMISTIC,
+    refreshed,
+    refreshed_apart,
+    updates_of,
+)
+from ddlsim.layer.schema import Update
+from ddlsim.layer.store import StoreTransaction, Watch
+from ddlsim.units import US_PER_MS, Micros
+
+WHOLE: Final = 100
+"""Percent."""
+US_PER_S: Final = 1_000_000
+
+# --- behind a step  [settle] ----------------------------------------------------------------------
+
+
+async def at_once(_layer: LayerPart, _update: Update, _step: Step) -> None:
+    """Go on as soon as the update is committed."""
+
+
+async def leases_end(layer: LayerPart, _update: Update, _step: Step) -> None:
+    """Wait until no process has a lease on the version before, however its clock drifts (C5).
+
+    A lease of `lease_ms` on a clock that is slow by a share d lasts lease / (1 - d).
+    """
+    drift = layer.design.drift_percent
+    lease_us = layer.design.lease_ms * US_PER_MS
+    await layer.node.sleep(Micros(lease_us * WHOLE // (WHOLE - drift) + 1))
+
+
+async def leases_end_without_drift(layer: LayerPart, _update: Update, _step: Step) -> None:
+    """The same, as if no clock were slow (C5-T3)."""
+    await layer.node.sleep(Micros(layer.design.lease_ms * US_PER_MS))
+
+
+async def in_force(layer: LayerPart, update: Update, _step: Step) -> None:
+    """Wait until the update is in force at the read versions to come (C8, C9, C11)."""
+    await version_passes(layer, update.activation)
+
+
+async def in_force_and_drained(layer: LayerPart, update: Update, step: Step) -> None:
+    """The same; before entries are touched, until old transactions cannot commit (C10)."""
+    cutoff = layer.design.cutoff if step.after else 0
+    await version_passes(layer, update.activation + cutoff)
+
+
+async def other_half(layer: LayerPart, _update: Update, _step: Step) -> None:
+    """Write the copies that the update's transaction has left out (C3-T1)."""
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            found = await transaction.get_range(log_key(layer.first + 1), LOG_END)
+            updates = updates_of(found)
+            for place in range(layer.design.copies // 2, layer.design.copies):
+                transaction.set(copy_key(place), updates)
+            await transaction.commit()
+        except FdbError as error:
+            await transaction.on_error(error)
+        else:
+            return
+
+
+async def version_passes(layer: LayerPart, version: int) -> None:
+    """Wait until read versions are at least this one."""
+    rate = layer.settings.versions_per_second
+    while True:
+        try:
+            now = await layer.store.transaction().read_version()
+        except FdbError:
+            await layer.rest("version")
+            continue
+        if now >= version:
+            return
+        await layer.node.sleep(Micros((version - now) * US_PER_S // rate + 1))
+
+
+# --- around a statement  [before_statement, after_statement] --------------------------------------
+
+
+async def nothing(_layer: LayerPart) -> None:
+    """No wait."""
+
+
+async def all_pessimistic(layer: LayerPart) -> None:
+    """Switch every process to pessimistic mode, and let older transactions end (C14)."""
+    await _push(layer, PESSIMISTIC)
+    while not await _have_switched(layer):
+        await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
+    await layer.node.sleep(Micros(layer.settings.window_ms * US_PER_MS))
+
+
+async def all_pessimistic_undrained(layer: LayerPart) -> None:
+    """The same, but older transactions go on (C14-T3)."""
+    await _push(layer, PESSIMISTIC)
+    while not await _have_switched(layer):
+        await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
+
+
+async def pessimistic_in_time(layer: LayerPart) -> None:
+    """Switch the processes that are reached in `push_ms` (C14-T1)."""
+    await _push(layer, PESSIMISTIC)
+    await layer.node.sleep(Micros(layer.design.push_ms * US_PER_MS))
+
+
+async def all_optimistic(layer: LayerPart) -> None:
+    """Switch every process back (C14)."""
+    await _push(layer, OPTIMISTIC)
+
+
+async def _mode(transaction: StoreTransaction) -> tuple[int, str]:
+    """How often the mode was switched, and the mode."""
+    found = await transaction.get(MODE)
+    return (0, OPTIMISTIC) if not isinstance(found, tuple) else (found[0], found[1])
+
+
+async def _push(layer: LayerPart, mode: str) -> None:
+    """Set the mode; its number counts the switches."""
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            number, _ = await _mode(transaction)
+            transaction.set(MODE, (number + 1, mode))
+            await transaction.commit()
+        except FdbError as error:
+            await transaction.on_error(error)
+        else:
+            return
+
+
+async def _have_switched(layer: LayerPart) -> bool:
+    """Whether every process that has ever reported itself has the newest mode."""
+    transaction = layer.store.transaction()
+    try:
+        number, _ = await _mode(transaction)
+        switched = await transaction.get_range(*SWITCHED)
+    except FdbError:
+        return False
+    return all(isinstance(one, int) and one >= number for _, one in switched)
+
+
+# --- all the time  [background] -------------------------------------------------------------------
+
+
+async def watch_the_head(layer: LayerPart) -> None:
+    """Read the schema and arm a watch in one transaction, again whenever it fires (C2)."""
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            watch = transaction.watch(HEAD)
+            await refreshed(layer, transaction)
+            await transaction.commit()
+        except FdbError:
+            await layer.rest("watch")
+            continue
+        await watch.fired
+
+
+async def watch_armed_later(layer: LayerPart) -> None:
+    """Read in one transaction, arm in the next one: what comes between is not reported (C2-T3)."""
+    while True:
+        await refreshed_apart(layer)
+        watch: Watch | None = None
+        while watch is None:
+            transaction = layer.store.transaction()
+            try:
+                armed = transaction.watch(HEAD)
+                await transaction.read_version()
+                await transaction.commit()
+                watch = armed
+            except FdbError:
+                await layer.rest("watch")
+        await watch.fired
+
+
+async def poll_the_head(layer: LayerPart) -> None:
+    """Read the schema every `poll_ms`; under leases that renews the lease (C2b, C5, C13)."""
+    while True:
+        await refreshed_apart(layer)
+        await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
+
+
+async def follow_the_mode(layer: LayerPart) -> None:
+    """Look for another mode every `poll_ms`; back to optimistic only with a fresh schema (C14)."""
+    await _follow(layer, fresh=True)
+
+
+async def follow_the_mode_stale(layer: LayerPart) -> None:
+    """The same, but back to optimistic with whatever schema there was before (C14-T2)."""
+    await _follow(layer, fresh=False)
+
+
+async def _follow(layer: LayerPart, *, fresh: bool) -> None:
+    seen = -1
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            number, mode = await _mode(transaction)
+            if number != seen:
+                before = layer.cache
+                if mode == OPTIMISTIC and (fresh or before is None):
+                    await refreshed(layer, transaction)
+                layer.mode = mode
+                transaction.set(switched_key(layer.node.name), number)
+                await transaction.commit()
+                seen = number
+        except FdbError:
+            await layer.rest("mode")
+            continue
+        await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))

@@ -1,0 +1,259 @@
+"""DDL statements: each a series of schema updates, and the work on entries between them.
+
+An update is one transaction of the store. It reads the head and what the process lacks of the log,
+builds the step on that, appends the update and writes the design's other keys; of two at a time one
+fails and builds again. The update names its statement and step, so that a process which does not
+learn its outcome finds it in the log.
+
+    for each step of the plan: update -> settle -> entries (behind the wait, or before it if early)
+
+How far a statement of several transactions is lies in a key of its process, which goes on from
+there when it starts again. Two rows with the same values take a unique index away again.
+
+Statements of one process run one after the other.
+"""
+
+from collections import deque
+from typing import Final
+
+from ddlsim.fdb.errors import ErrorCode, FdbError
+from ddlsim.fdb.keys import Key as StoreKey
+from ddlsim.history.events import DdlDecided
+from ddlsim.layer.backfill import Work, erase, fill, work_of
+from ddlsim.layer.design import Step
+from ddlsim.layer.execution import Executor
+from ddlsim.layer.keyspace import job_key, jobs_of
+from ddlsim.layer.part import Part
+from ddlsim.layer.rules.reading import head_of, numbered
+from ddlsim.layer.schema import Update, Used
+from ddlsim.layer.transaction import LayerTx
+from ddlsim.layer.update import DUPLICATE, Attempt, Job, Known, Pause
+from ddlsim.model.ddl import DropIndex
+from ddlsim.model.ports import Future
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.messages import Answer, ClientDdl, Refusal
+from ddlsim.protocol.schema.ddl import NoOp, Refused
+from ddlsim.units import Micros, Timestamp
+
+CONFLICT: Final = Refused(Reason.DDL_CONFLICT, "the schema changed at every attempt; try again")
+TOO_LARGE: Final = Refused(Reason.TX_TOO_LARGE, "the statement writes more than the store takes")
+US_PER_S: Final = 1_000_000
+LOST: Final = (ErrorCode.NOT_COMMITTED, ErrorCode.TRANSACTION_TOO_OLD)
+"""Errors that count as an attempt of a statement."""
+
+
+class SchemaChange:
+    """DDL of one process."""
+
+    def __init__(self, part: Part, executor: Executor) -> None:
+        self.part = part
+        self.under_way: dict[str, None] = {}
+        self._executor = executor
+        self._queue: deque[Future[None]] = deque()
+        part.node.on(ClientDdl, self.run)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a statement is under way."""
+        return bool(self.under_way)
+
+    async def run(self, _sender: str, request: ClientDdl) -> Answer | Refusal:
+        """Install a client's statement, after those that came before it."""
+        known = await self._in_turn(Job(request.op, request.statement))
+        token = Timestamp(self.part.log.number)
+        if isinstance(known, Refused):
+            return Refusal(token, known.reason, known.message)
+        return Answer(token)
+
+    async def resume(self) -> None:
+        """Go on with the statements that an earlier incarnation has left."""
+        for place, left in await self._left():
+            assert isinstance(left, tuple), f"{left!r} is no job"
+            self.part.node.probe("statement-resumed")
+            await self._in_turn(Job(str(place[2]), *left))
+
+    async def _left(self) -> list[tuple[StoreKey, object]]:
+        """The statements that this process has begun and not finished."""
+        while True:
+            transaction = self.part.store.transaction()
+            try:
+                return await transaction.get_range(*jobs_of(self.part.node.name))
+            except FdbError as error:
+                await transaction.on_error(error)
+
+    async def _in_turn(self, job: Job) -> Refused | None:
+        busy = self.is_busy
+        self.under_way[job.op] = None
+        if busy:
+            turn: Future[None] = self.part.node.future()
+            self._queue.append(turn)
+            await turn
+        await self.part.design.before_statement(self.part)
+        refused = await self._statement(job)
+        await self.part.design.after_statement(self.part)
+        del self.under_way[job.op]
+        if self._queue:
+            self._queue.popleft().set(None)
+        return refused
+
+    # --- a statement ------------------------------------------------------------------------------
+
+    async def _statement(self, job: Job) -> Refused | None:
+        """Run the steps of a statement, and record what came of it."""
+        steps = self.part.design.plan(job.statement)
+        done: Update | Known | Refused
+        if isinstance(steps, Refused):
+            done = Known(steps, self.part.log.number, 0)
+        else:
+            done = await self._steps(job, steps)
+        if isinstance(done, Known | Update):
+            self._record(job, done)
+        if isinstance(done, Known):
+            return done.built if isinstance(done.built, Refused) else None
+        return done if isinstance(done, Refused) else None
+
+    async def _steps(self, job: Job, steps: tuple[Step, ...]) -> Update | Known | Refused:
+        last: Update | None = None
+        lasting = len(steps) > 1 or steps[0].after
+        for number, step in enumerate(steps):
+            if number < job.step:
+                continue
+            begin = job.begin if number == job.step else None
+            job = Job(job.op, job.statement, number, begin)
+            done = await self._update(job, f"{job.op}/{number}", step, lasting=lasting)
+            if not isinstance(done, Update):
+                if last is None or isinstance(done, Refused):
+                    return done
+                break
+            last = done
+            refused = await self._entries(job, step, done)
+            if refused is not None:
+                return refused
+        if lasting:
+            await self._forget(job)
+        assert last is not None, f"{job.op} has no step"
+        return last
+
+    async def _entries(self, job: Job, step: Step, update: Update) -> Refused | None:
+        """Wait, and write or erase entries; two rows with the same values take the index away."""
+        part = self.part
+        if not step.early:
+            await part.design.settle(part, update, step)
+        for work in work_of(update.objects) if step.after else ():
+            if not await self._worked(job, work):
+                await self._undo(job, work)
+                return DUPLICATE
+        if step.early:
+            await part.design.settle(part, update, step)
+        return None
+
+    async def _undo(self, job: Job, work: Work) -> None:
+        part = self.part
+        name = next(one.name for one in work.table.indexes if one.id in work.filled)
+        steps = part.design.plan(DropIndex(name))
+        assert not isinstance(steps, Refused), steps
+        for number, step in enumerate(steps):
+            command = f"{job.op}/undo{number}"
+            done = await self._update(job, command, step, lasting=True)
+            if isinstance(done, Update):
+                await part.design.settle(part, done, step)
+                for erased in work_of(done.objects) if step.after else ():
+                    await self._worked(job, erased)
+        await self._forget(job)
+
+    # --- one update, and its entries --------------------------------------------------------------
+
+    async def _update(
+        self, job: Job, command: str, step: Step, *, lasting: bool
+    ) -> Update | Known | Refused:
+        """Commit one step of a statement; after too many lost attempts it is refused."""
+        part = self.part
+        lost = 0
+        while lost < part.node.settings.ddl_attempts:
+            attempt = Attempt(part, self._executor, job, command, step, lasting=lasting)
+            try:
+                done = await attempt.run()
+            except FdbError as error:
+                attempt.failed()
+                if error.code is ErrorCode.TRANSACTION_TOO_LARGE:
+                    return TOO_LARGE
+                lost += error.code in LOST
+                await attempt.transaction.on_error(error)
+                continue
+            if not isinstance(done, Pause):
+                return done
+            rate = part.settings.versions_per_second
+            await part.node.sleep(Micros(done.versions * US_PER_S // rate + 1))
+        part.node.probe("ddl-attempts-exhausted")
+        return CONFLICT
+
+    async def _worked(self, job: Job, work: Work) -> bool:
+        """Write or erase entries, some rows at a time; false where two rows have equal values."""
+        part = self.part
+        chunk = 0
+        while True:
+            chunk += 1
+            reading = part.store.transaction()
+            label = f"{job.op}/{job.step}.{chunk}@{part.node.watch.now_us}"
+            writing = part.design.writes_entries(part, reading)
+            tx = LayerTx(part.node, label, writing, part.settings.versions_per_second)
+            try:
+                schema = await numbered(part, reading, await head_of(part, reading))
+                tx.used = Used(schema, schema.latest())
+                tx.tables[work.table.id] = work.table
+                erase(writing, work)
+                filled = await fill(
+                    self._executor, reading, tx, job.op, work, job.begin, part.design.chunk_rows
+                )
+                if filled.duplicate:
+                    tx.aborted(Reason.UNIQUE_VIOLATED)
+                    return False
+                job = Job(job.op, job.statement, job.step, filled.begin)
+                job.write(part.node.name, writing)
+                tx.committed(await writing.commit())
+            except FdbError as error:
+                tx.aborted(Reason.TX_CONFLICT)
+                await writing.on_error(error)
+                continue
+            if filled.begin is None:
+                return True
+
+    async def _forget(self, job: Job) -> None:
+        """The statement is finished."""
+        part = self.part
+        while True:
+            transaction = part.store.transaction()
+            try:
+                transaction.clear(job_key(part.node.name, job.op))
+                await transaction.commit()
+            except FdbError as error:
+                await transaction.on_error(error)
+            else:
+                return
+
+    def _record(self, job: Job, done: Update | Known) -> None:
+        """Record what came of a statement."""
+        node, stamp = self.part.node, self.part.stamp
+        outcome, asked_ts = "installed", Timestamp(0)
+        if isinstance(done, Known):
+            outcome = "noop" if isinstance(done.built, NoOp) else "refused"
+            asked_ts = stamp(done.version)
+            newest = self.part.schema(done.number).newest
+            since, acknowledged = asked_ts if newest is None else stamp(newest.activation), asked_ts
+        else:
+            since = acknowledged = stamp(done.activation)
+        node.probe(f"ddl-{outcome}")
+        if node.recording:
+            node.record(
+                DdlDecided(
+                    node.watch.now_us,
+                    node.name,
+                    job.op,
+                    outcome,
+                    done.number,
+                    since,
+                    acknowledged,
+                    job.statement,
+                    asked_ts,
+                )
+            )

@@ -1,0 +1,114 @@
+"""A client's transaction in its process.
+
+    ACTIVE --commit--> COMMITTING --> COMMITTED
+      '---- refusal, roll-back, time limit, failed commit ----> ABORTED
+
+Its read version is known from its first read on; one that only writes gets it when it commits. What
+it records names that version, so its events wait for it in `unrecorded`.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from ddlsim.fdb.versions import stamp
+from ddlsim.history.events import SchemaResolved, TxAborted, TxBegan, TxCommitted
+from ddlsim.layer.schema import Used
+from ddlsim.layer.store import StoreTransaction
+from ddlsim.model.ports import Future, Node, Timer
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
+from ddlsim.units import Micros, Timestamp
+
+Made = Callable[[Micros, Timestamp], object]
+"""Makes an event of the instant at which it is recorded and the stamp of the read version."""
+
+
+class State(Enum):
+    """Where a transaction is."""
+
+    ACTIVE = "active"
+    COMMITTING = "committing"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class LayerTx:
+    """One transaction: on the store, and with the schema that it uses from its first use on.
+
+    `schema_version` is the read version at which the process had read its schema, and `mode` the
+    mode that it was in then. `tables` are those that it has used, by id; `wrote` is whether it has
+    written any row or entry. `last` comes once its last operation so far has ended.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        label: str,
+        store: StoreTransaction,
+        per_second: int,
+        *,
+        read_only: bool = False,
+        implicit: bool = False,
+    ) -> None:
+        self.node = node
+        self.label = label
+        self.store = store
+        self.read_only = read_only
+        self.state = State.ACTIVE
+        self.reason: Reason | None = None
+        self.version: int | None = None
+        self.used: Used | None = None
+        self.schema_version = 0
+        self.mode = ""
+        self.tables: dict[int, Table] = {}
+        self.wrote = False
+        self.last: Future[None] | None = None
+        self.limit: Timer | None = None
+        self.unrecorded: list[Made] = []
+        self._per_second = per_second
+        self.record(
+            lambda now, ts: TxBegan(now, label, node.name, ts, implicit, ts if read_only else None)
+        )
+
+    async def read_version(self) -> int:
+        """The version that it reads at; asks the store at the first call."""
+        if self.version is None:
+            self.version = await self.store.read_version()
+            self._flush()
+        return self.version
+
+    def record(self, made: Made) -> None:
+        """Record an event, now or once the read version is known."""
+        if self.node.recording and self.state is not State.ABORTED:
+            self.unrecorded.append(made)
+            if self.version is not None:
+                self._flush()
+
+    def _flush(self) -> None:
+        assert self.version is not None, f"{self.label} has no read version"
+        now, ts = self.node.watch.now_us, stamp(self.version, self._per_second)
+        made, self.unrecorded = self.unrecorded, []
+        for one in made:
+            self.node.record(one(now, ts))
+
+    def aborted(self, reason: Reason) -> None:
+        """Record that it is aborted; one without a read version has done nothing that is seen."""
+        node = self.node
+        if node.recording and self.version is not None:
+            node.record(TxAborted(node.watch.now_us, node.name, self.label, reason.name))
+        node.probe(f"abort-{reason.name.lower().replace('_', '-')}")
+
+    def committed(self, version: int) -> None:
+        """Record that it has committed at a version, and under which schemas."""
+        node = self.node
+        if not node.recording or self.version is None:
+            return
+        now, ts = node.watch.now_us, stamp(version, self._per_second)
+        for table in self.tables.values() if self.wrote else ():
+            node.record(
+                SchemaResolved(
+                    now, node.name, self.label, None, "commit", None, table.id, ts, table.version, 0
+                )
+            )
+        used = tuple((one.id, one.version, one.version) for one in self.tables.values())
+        node.record(TxCommitted(now, node.name, self.label, ts, used))

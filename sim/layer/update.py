@@ -1,0 +1,142 @@
+"""One attempt to commit a schema update: a transaction of the store."""
+
+from typing import NamedTuple
+
+from ddlsim.fdb.keys import Key
+from ddlsim.layer.backfill import erase, fill, work_of
+from ddlsim.layer.design import Publication, Step
+from ddlsim.layer.execution import Executor
+from ddlsim.layer.keyspace import job_key, log_key
+from ddlsim.layer.part import Part
+from ddlsim.layer.rules.reading import head_of, numbered
+from ddlsim.layer.schema import Schema, Update, Used
+from ddlsim.layer.store import StoreTransaction
+from ddlsim.layer.transaction import LayerTx
+from ddlsim.model.ddl import ObjectChange, Statement
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
+
+DUPLICATE = Refused(Reason.UNIQUE_VIOLATED, "two rows have the same values")
+
+
+class Known(NamedTuple):
+    """A step that changes nothing, on the schema of a number at a version of the store."""
+
+    built: NoOp | Refused
+    number: int
+    version: int
+
+
+class Pause(NamedTuple):
+    """The step must wait for so many versions."""
+
+    versions: int
+
+
+class Job(NamedTuple):
+    """A statement, its first step that may be unfinished, and how far that one's entries are."""
+
+    op: str
+    statement: Statement
+    step: int = 0
+    begin: Key | None = None
+
+    def write(self, process: str, transaction: StoreTransaction) -> None:
+        """Write how far it is with the other writes of a transaction."""
+        transaction.set(job_key(process, self.op), (self.statement, self.step, self.begin))
+
+
+class Attempt:
+    """The transaction of one step; `lasting`: the statement takes further ones."""
+
+    def __init__(
+        self,
+        part: Part,
+        executor: Executor,
+        job: Job,
+        command: str,
+        step: Step,
+        *,
+        lasting: bool,
+    ) -> None:
+        self.transaction = part.store.transaction()
+        self._part = part
+        self._executor = executor
+        self._job = job
+        self._command = command
+        self._step = step
+        self._lasting = lasting
+        self._tx: LayerTx | None = None
+
+    async def run(self) -> Update | Known | Pause:
+        """Build the step on the newest schema and commit it, unless it is in the log already."""
+        part, transaction = self._part, self.transaction
+        schema = await numbered(part, transaction, await head_of(part, transaction))
+        stored = next((one for one in schema.updates if one.command == self._command), None)
+        if stored is not None:
+            return stored
+        version = await transaction.read_version()
+        pause = part.design.pause_before(schema, version)
+        if pause:
+            return Pause(pause)
+        built = self._step.building(schema.latest())
+        if not isinstance(built, Built):
+            return Known(built, schema.number, version)
+        new = self._published(schema, version, built.objects)
+        after = schema.extended((new.make(version),))
+        part.design.own_change(part, after)
+        if self._step.inside and not await self._inside(after, built.objects):
+            self.failed()
+            return Known(DUPLICATE, schema.number, version)
+        if self._lasting:
+            self._job.write(part.node.name, transaction)
+        update = new.make(await transaction.commit())
+        part.learn((update,))
+        if self._tx is not None:
+            self._tx.committed(update.version)
+        return update
+
+    def failed(self) -> None:
+        """Record that what it wrote is void."""
+        if self._tx is not None:
+            self._tx.aborted(Reason.TX_CONFLICT)
+            self._tx = None
+
+    def _published(
+        self, schema: Schema, version: int, objects: tuple[ObjectChange, ...]
+    ) -> Publication:
+        """Write the update to the log, and whatever else the design's readers look at."""
+        part, command, op = self._part, self._command, self._job.op
+        number = schema.number + 1
+        activation, distance = part.design.activation, part.design.distance
+        name = part.node.name
+
+        def make(committed: int) -> Update:
+            since = activation(version, committed, distance)
+            return Update(number, name, op, command, committed, since, objects)
+
+        new = Publication(schema, number, tuple(one.object_id for one in objects), version, make)
+        self.transaction.set_versionstamped_value(log_key(number), make)
+        part.design.publish(part, self.transaction, new)
+        return new
+
+    async def _inside(self, after: Schema, objects: tuple[ObjectChange, ...]) -> bool:
+        """Write and erase entries in this transaction; false where two rows have equal values."""
+        for work in work_of(objects):
+            erase(self.transaction, work)
+            if not work.filled:
+                continue
+            tx = self._tx or self._begun(after)
+            tx.tables[work.table.id] = work.table
+            filled = await fill(
+                self._executor, self.transaction, tx, self._job.op, work, None, None
+            )
+            if filled.duplicate:
+                return False
+        return True
+
+    def _begun(self, after: Schema) -> LayerTx:
+        rate = self._part.settings.versions_per_second
+        self._tx = LayerTx(self._part.node, self._command, self.transaction, rate)
+        self._tx.used = Used(after, after.latest())
+        return self._tx
