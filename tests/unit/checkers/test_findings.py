@@ -228,11 +228,15 @@ def test_f25_explains_what_real_time_says_of_an_operation_under_way_and_of_no_ot
 
 
 @pytest.mark.parametrize(
-    ("number", "late", "back"),
-    [("F-3", ", late, nothing found", None), ("F-24", ", late, judged in time", "F-24")],
+    ("number", "used", "late", "other", "back"),
+    [
+        ("F-3", "compatible", ", late, nothing found", ", late", None),
+        ("F-13", "110.table.rename", ", late", ", late, judged in time", None),
+        ("F-24", "compatible", ", late, judged in time", ", late", "F-24"),
+    ],
 )
 def test_a_late_use_between_two_changes_is_explained_whichever_finding_closes_the_cycle(
-    number: str, late: str, back: str | None
+    number: str, used: str, late: str, other: str, back: str | None
 ) -> None:
     """That it leads back itself is F-24's alone: its transaction went on to another table."""
     known = [one for one in findings.known() if one.id == number]
@@ -240,12 +244,12 @@ def test_a_late_use_between_two_changes_is_explained_whichever_finding_closes_th
     first, last = ("D(column-added)", "wr-schema"), ("T", "rw-schema[110.x]")
     for use, back_ms, found in (
         (late, (None, None, None, 3), number),
-        (", late", (None, None, None, 3), None),
+        (other, (None, None, None, 3), None),
         (late, (None, 1, None, 3), back),
     ):
         way = (
             first,
-            ("T", f"rw-schema[compatible{use}]"),
+            ("T", f"rw-schema[{used}{use}]"),
             ("D(column-dropped)", "wr-schema"),
             last,
         )
