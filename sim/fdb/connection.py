@@ -9,6 +9,8 @@
   number once.
 """
 
+from collections.abc import Callable
+
 from ddlsim.fdb.config import FdbConfig, Parts
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.messages import (
@@ -28,6 +30,8 @@ from ddlsim.fdb.messages import (
 from ddlsim.model.ports import Node
 from ddlsim.units import US_PER_MS, Micros, physical_ms
 
+Check = Callable[[], None]
+"""Raises if the transaction's time is over."""
 KEPT_METADATA_VERSIONS = 1000
 COMMITS = "commits"
 """Where a client's disk holds a number above those of its commits."""
@@ -59,7 +63,7 @@ class Connection:
 
     # --- read versions ----------------------------------------------------------------------------
 
-    async def read_version(self, *, risky: bool, cached: bool) -> ReadVersion:
+    async def read_version(self, check: Check, *, risky: bool, cached: bool) -> ReadVersion:
         """A read version, from a GRV proxy or, where that is accepted, from the cache."""
         if cached and self._cache is not None:
             version, taken_ms = self._cache
@@ -73,7 +77,12 @@ class Connection:
             if isinstance(answer, ReadVersion):
                 self._remember(answer, taken_ms)
                 return answer
-            await self.node.sleep(self._retry_us)
+            await self._rest(check)
+
+    async def _rest(self, check: Check) -> None:
+        """Rest, unless the transaction's time is over: a process that is down answers at once."""
+        check()
+        await self.node.sleep(self._retry_us)
 
     def _remember(self, version: ReadVersion, taken_ms: int) -> None:
         if self._cache is None or self._cache[0].version <= version.version:
@@ -91,12 +100,14 @@ class Connection:
 
     # --- reads ------------------------------------------------------------------------------------
 
-    async def get(self, key: bytes, version: int) -> object:
+    async def get(self, key: bytes, version: int, check: Check) -> object:
         """A key's value at a version, from any replica."""
         shard = self._shards.of(key)
-        return await self.get_from(self.config.shards[shard].team, key, version)
+        return await self.get_from(self.config.shards[shard].team, key, version, check)
 
-    async def get_from(self, team: tuple[str, ...], key: bytes, version: int) -> object:
+    async def get_from(
+        self, team: tuple[str, ...], key: bytes, version: int, check: Check
+    ) -> object:
         """A key's value at a version, from one of these storage servers."""
         while True:
             self._turn += 1
@@ -106,23 +117,23 @@ class Connection:
                 return answer.value
             if isinstance(answer, Failed):
                 raise FdbError(answer.code)
-            await self.node.sleep(self._retry_us)
+            await self._rest(check)
 
     async def get_range(
-        self, begin: bytes, end: bytes, version: int, limit: int
+        self, begin: bytes, end: bytes, version: int, limit: int, check: Check
     ) -> tuple[list[tuple[bytes, object]], bytes]:
         """The first keys of a range with their values, `limit` at most; how far that is all."""
         found: list[tuple[bytes, object]] = []
         for shard in self._shards.over(begin, end):
             own = self._shards.clip(shard, begin, end)
             team = self.config.shards[shard].team
-            part = await self._part(team, GetRange(*own, version, limit - len(found)))
+            part = await self._part(team, GetRange(*own, version, limit - len(found)), check)
             found += part.pairs
             if part.more:
                 return found, found[-1][0] + b"\x00"
         return found, end
 
-    async def _part(self, team: tuple[str, ...], request: GetRange) -> GotRange:
+    async def _part(self, team: tuple[str, ...], request: GetRange, check: Check) -> GotRange:
         while True:
             self._turn += 1
             name = team[self._turn % len(team)]
@@ -131,7 +142,7 @@ class Connection:
                 return answer
             if isinstance(answer, Failed):
                 raise FdbError(answer.code)
-            await self.node.sleep(self._retry_us)
+            await self._rest(check)
 
     # --- commits ----------------------------------------------------------------------------------
 
@@ -140,7 +151,11 @@ class Connection:
         self._commits += 1
         return self._commits
 
-    async def commit(self, request: Commit) -> Committed | Failed:
+    @staticmethod
+    def patient() -> None:
+        """The `Check` of what has no time limit."""
+
+    async def commit(self, request: Commit, check: Check) -> Committed | Failed:
         """A transaction's outcome; without an answer it is unknown."""
         while True:
             self._turn += 1
@@ -150,7 +165,7 @@ class Connection:
                 return answer
             if not isinstance(answer, Stale):
                 return Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
-            await self.node.sleep(self._retry_us)
+            await self._rest(check)
 
     # --- watches ----------------------------------------------------------------------------------
 

@@ -145,4 +145,9 @@ def is_local(packed: bytes) -> bool:
     return packed.startswith(_LOCAL_PREFIX)
 
 
+def reaches_local(begin: bytes, end: bytes) -> bool:
+    """Whether a range has a part in that space."""
+    return begin < _LOCAL_PREFIX + b"\xff" and end > _LOCAL_PREFIX
+
+
 _LOCAL_PREFIX: Final = pack((LOCAL,))

@@ -291,22 +291,27 @@ class Proxy(Process):
             changes.append(change)
         by_shard: dict[int, list[Mutation]] = {}
         for mutation in request.mutations:
-            for shard in self._places(mutation):
-                by_shard.setdefault(shard, []).append(mutation)
+            for shard, share in self._shares_of(mutation):
+                by_shard.setdefault(shard, []).append(share)
         if request.bump:
             bumped = (SET, METADATA_VERSION, version)
             by_shard.setdefault(self._shards.of(METADATA_VERSION), []).append(bumped)
         for shard, own in by_shard.items():
             written.setdefault(shard, []).append((version, tuple(own)))
 
-    def _places(self, mutation: Mutation) -> Iterable[int]:
+    def _shares_of(self, mutation: Mutation) -> Iterable[tuple[int, Mutation]]:
+        """What of a mutation belongs to which shard: a server may have several, in any order."""
         kind, key, value = mutation
         if self.settings.local_keys and is_local(key):
-            return (EVERYWHERE,)
+            return ((EVERYWHERE, mutation),)
         if kind == CLEAR:
             assert isinstance(value, bytes), f"{value!r} does not end a range"
-            return self._shards.over(key, value)
-        return (self._shards.of(key),)
+            shards = self._shards
+            return [
+                (shard, (CLEAR, *shards.clip(shard, key, value)))
+                for shard in shards.over(key, value)
+            ]
+        return ((self._shards.of(key), mutation),)
 
 
 def _writes_local(request: Commit) -> bool:

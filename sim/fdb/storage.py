@@ -8,7 +8,8 @@
 * `_waiting`: reads that wait for a version.
 * `_queue`: reads that wait for their service (`storage_read_us`), one after the other, so that a
   hot key makes its servers' queues long.
-* `_watches`: by key, what waits for a change of its value.
+* `reads`: how many were served, of keys and of ranges.
+* `_watches`: by key, what waits until its value differs, and from what.
 """
 
 from collections import deque
@@ -57,7 +58,8 @@ class Storage:
         self._known = base.generation
         self._waiting: list[tuple[int, Future[None]]] = []
         self._queue: deque[Future[None]] = deque()
-        self._watches: dict[bytes, list[Future[None]]] = {}
+        self.reads = 0
+        self._watches: dict[bytes, dict[Future[bool], object]] = {}
         self._place = config.storages.index(node.name)
         self._retry_us = Micros(self.settings.retry_ms * US_PER_MS)
         self._peek_us = Micros(self.settings.peek_ms * US_PER_MS)
@@ -99,7 +101,7 @@ class Storage:
     def _roll_back(self, end: int) -> None:
         if self._store.version > end:
             self.node.probe("fdb-storage-rollback")
-        self._wake_watches(self._store.roll_back(end))
+        self._look_at_watches(self._store.roll_back(end))
 
     async def _pull(self, generation: Generation) -> None:
         """Apply what the logs of a generation hold, one pull after the other."""
@@ -122,7 +124,7 @@ class Storage:
             for writes in entry.written.values():
                 keys = store.apply(entry.last, writes)
                 if self._watches:
-                    self._wake_watches(keys)
+                    self._look_at_watches(keys)
         store.version = peeked.end
         store.trim(min(peeked.end - self.settings.window, peeked.committed))
         if self._waiting:
@@ -146,6 +148,7 @@ class Storage:
     async def get(self, _sender: str, request: Get) -> Got | Failed:
         """A key's value at a version."""
         store, version = self._store, request.version
+        self.reads += 1
         if self.settings.storage_read_us:
             await self._served()
         if store.version < version:
@@ -159,6 +162,7 @@ class Storage:
     async def get_range(self, _sender: str, request: GetRange) -> GotRange | Failed:
         """The keys of a range with their values at a version."""
         store, version = self._store, request.version
+        self.reads += 1
         if self.settings.storage_read_us:
             await self._served()
         if store.version < version:
@@ -202,28 +206,40 @@ class Storage:
         store = self._store
         if store.version < request.version:
             await self._reached(request.version)
-        changed: Future[None] = self.node.future()
-        timer = self.node.call_later(self._watch_us, _end, changed)
-        late_us = self.node.watch.now_us + self._watch_us
-        while store.latest(request.key) == request.value:
-            if self.node.watch.now_us >= late_us:
-                return TIMED_OUT
-            if changed.done:
-                changed = self.node.future()
-            self._watches.setdefault(request.key, []).append(changed)
-            await changed
+            if store.version < request.version:
+                return IN_FUTURE
+        if store.latest(request.key) != request.value:
+            return Fired(store.version)
+        changed: Future[bool] = self.node.future()
+        waiting = self._watches.setdefault(request.key, {})
+        waiting[changed] = request.value
+        timer = self.node.call_later(self._watch_us, _give_up, changed)
+        fired = await changed
         timer.cancel()
-        return Fired(store.version)
+        waiting.pop(changed, None)
+        return Fired(store.version) if fired else TIMED_OUT
 
-    def _wake_watches(self, keys: list[bytes]) -> None:
+    def _look_at_watches(self, keys: list[bytes]) -> None:
+        """Fire the watches of keys whose value differs now, at the end of a batch."""
         for key in keys:
-            for changed in self._watches.pop(key, ()):
-                _end(changed)
+            waiting = self._watches.get(key)
+            if waiting:
+                value = self._store.latest(key)
+                for changed, seen in waiting.items():
+                    if seen != value and not changed.done:
+                        changed.set(True)
+            elif waiting is not None:
+                del self._watches[key]
 
 
 def _end(future: Future[None]) -> None:
     if not future.done:
         future.set(None)
+
+
+def _give_up(changed: Future[bool]) -> None:
+    if not changed.done:
+        changed.set(False)
 
 
 def _initial(name: str, config: FdbConfig) -> Base:

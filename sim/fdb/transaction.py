@@ -82,7 +82,7 @@ class Transaction:
     async def _begin(self, *, risky: bool) -> int:
         if self._version is None:
             cached = self._options.cached_read_version
-            taken = await self._connection.read_version(risky=risky, cached=cached)
+            taken = await self._connection.read_version(self._check, risky=risky, cached=cached)
             self._check()
             if self._version is None:  # two reads may have begun at once
                 self._version = taken.version
@@ -107,7 +107,7 @@ class Transaction:
         if not snapshot:
             self._read[METADATA_VERSION] = None
         if self._metadata is None:
-            found = await self._connection.get(METADATA_VERSION, version)
+            found = await self._connection.get(METADATA_VERSION, version, self._check)
             self._check()
             self._metadata = found if isinstance(found, int) else 0
         return self._metadata
@@ -139,7 +139,7 @@ class Transaction:
         version = self._version
         if version is None:
             version = await self.read_version()
-        value = await self._connection.get(packed, version)
+        value = await self._connection.get(packed, version, self._check)
         self._check()
         self._values[packed] = value
         return value
@@ -157,7 +157,9 @@ class Transaction:
         at = first
         while at < last and len(found) < wanted:
             version = await self.read_version()
-            pairs, upto = await self._connection.get_range(at, last, version, wanted - len(found))
+            pairs, upto = await self._connection.get_range(
+                at, last, version, wanted - len(found), self._check
+            )
             self._check()
             found += self._merged(pairs, at, upto)
             at = upto
@@ -198,8 +200,14 @@ class Transaction:
         self._writes.set(pack(key), None)
 
     def clear_range(self, begin: Key, end: Key) -> None:
-        """Clear the keys from `begin` up to `end`, which is not part of it."""
-        self._writes.clear_range(pack(begin), pack(end))
+        """Clear the keys from `begin` up to `end`, which is not part of it.
+
+        With the switch `local_keys`, keys of the local space are cleared one by one.
+        """
+        first, last = pack(begin), pack(end)
+        if self._connection.settings.local_keys and keys.reaches_local(first, last):
+            raise ValueError(f"the local space is not cleared by range: {begin} to {end}")
+        self._writes.clear_range(first, last)
 
     def add(self, key: Key, delta: int | float) -> None:
         """Add to the number that the key holds when this commits; no read conflict."""
@@ -257,7 +265,7 @@ class Transaction:
         self._need("local_keys", on=self._connection.settings.local_keys)
         version = await self.read_version()
         storages = self._connection.config.storages
-        value = await self._connection.get_from(storages, pack(key), version)
+        value = await self._connection.get_from(storages, pack(key), version, self._check)
         self._check()
         return value
 
@@ -314,7 +322,7 @@ class Transaction:
         )
         if self._writes.bytes + _bytes(request) > connection.settings.transaction_bytes:
             raise FdbError(ErrorCode.TRANSACTION_TOO_LARGE)
-        outcome = await connection.commit(request)
+        outcome = await connection.commit(request, self._check)
         if isinstance(outcome, Committed):
             return outcome.version
         if outcome.code is ErrorCode.COMMIT_UNKNOWN_RESULT and own is not None:
@@ -340,10 +348,10 @@ class Transaction:
         """
         while True:
             self._check()
-            taken = await self._connection.read_version(risky=False, cached=False)
+            taken = await self._connection.read_version(self._check, risky=False, cached=False)
             number = self._connection.next_number()
             request = Commit(number, taken.version, (own,), (own,), ())
-            if isinstance(await self._connection.commit(request), Committed):
+            if isinstance(await self._connection.commit(request, self._check), Committed):
                 return
             await self._rest()
 

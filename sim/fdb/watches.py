@@ -43,7 +43,7 @@ class Watch:
         connection = self._connection
         if seen is None:
             try:
-                seen = (await connection.get(self._key, read_version),)
+                seen = (await connection.get(self._key, read_version, connection.patient),)
             except FdbError:
                 self._fire()
                 return
