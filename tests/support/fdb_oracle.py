@@ -16,7 +16,7 @@ from typing import Any
 from ddlsim.fdb.config import FdbConfig, plain_config
 from ddlsim.fdb.database import Database
 from ddlsim.fdb.errors import ErrorCode, FdbError
-from ddlsim.fdb.keys import LAST, LOCAL, Key
+from ddlsim.fdb.keys import LAST, LOCAL, Key, pack
 from ddlsim.fdb.processes import CLASSES, Classes
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.transaction import Transaction, TxOptions
@@ -102,14 +102,13 @@ def write(state: dict[Key, object], version: int, kind: str, *args: Any) -> None
 
 
 def within(state: dict[Key, object], begin: Key, end: Key) -> list[Key]:
-    """The keys of a range, which all begin alike and have one number behind."""
-    last = end[1] if len(end) > 1 and end[1] is not LAST else 1 << 60
-    first = begin[1] if len(begin) > 1 else -1
-    return sorted(
-        key
-        for key in state
-        if key[0] == begin[0] and len(key) == 2 and first <= key[1] < last  # type: ignore[operator]  # numbers
-    )
+    """The keys of a range, in order."""
+    return sorted((key for key in state if in_range(key, begin, end)), key=pack)
+
+
+def in_range(key: Key, begin: Key, end: Key) -> bool:
+    """Whether a key lies in a range of keys."""
+    return pack(begin) <= pack(key) < pack(end)
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -276,6 +275,8 @@ class Oracle:
             name = random.choice(names)
             kind = random.choice((self._crash, self._crash, self._pause, self._cut))
             world.loop.call_at(at_us, kind, name, length_us)
+        if len(self.config.logs) > 1 and random.random() < 0.3:
+            world.loop.call_at(random.randrange(self.ms * 1000), self._part_logs)
 
     def _crash(self, name: str, length_us: int) -> None:
         self.world.crash(name)
@@ -284,6 +285,16 @@ class Oracle:
     def _restart(self, name: str) -> None:
         if not self.stopped and not self.world.hosts[name].alive:
             self.world.restart(name)
+
+    def _part_logs(self) -> None:
+        """One log gets batches that the others lack, and dies: they never were committed."""
+        longest, *others = self.config.logs
+        for other in others:
+            for proxy in self.config.proxies:
+                rule = Block(proxy, other)
+                self.world.network.install(rule)
+                self.world.loop.call_later(600_000, rule.remove)
+        self.world.loop.call_later(60_000, self._crash, longest, 900_000)
 
     def _pause(self, name: str, length_us: int) -> None:
         host = self.world.hosts[name]
@@ -380,7 +391,7 @@ def touches(one: tuple[Any, ...], key: Key) -> bool:
     """Whether a write concerns a key."""
     kind, *args = one
     if kind == "clear range":
-        return args[0] <= key < args[1] if key[0] == "k" else False
+        return in_range(key, args[0], args[1])
     return kind != "bump" and args[0] == key
 
 
@@ -421,4 +432,3 @@ def drawn(random: Random) -> FdbConfig:
         shard_begins=random.choice((((),), ((), ("k", 4), ("k", 9)), ((), ("n",)))),
         resolver_begins=random.choice((((),), ((), ("k", 6)), ((), ("k", 3), ("l",)))),
     )
-

@@ -5,7 +5,17 @@ from itertools import pairwise
 import pytest
 
 from ddlsim.fdb.config import Parts
-from ddlsim.fdb.keys import END, LAST, LOCAL, Key, is_local, pack, prefix_range, reaches_local, unpack
+from ddlsim.fdb.keys import (
+    END,
+    LAST,
+    LOCAL,
+    Key,
+    is_local,
+    pack,
+    prefix_range,
+    reaches_local,
+    unpack,
+)
 from ddlsim.fdb.sizes import size_of
 from ddlsim.fdb.versions import stamp, versions_in
 from ddlsim.units import timestamp
