@@ -29,7 +29,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import ClientOperation
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
-from ddlsim.units import Timestamp
+from ddlsim.units import Micros, Timestamp
 
 T = TypeVar("T")
 DEFAULTS: Final = TxOptions()
@@ -76,6 +76,13 @@ class LayerPart(Protocol):
     def learn(self, updates: tuple[Update, ...]) -> None:
         """Take in updates that it has read; those that it has are ignored."""
 
+    def known_since_ms(self, number: int) -> int:
+        """When it has read the update of this number, by its own clock."""
+
+    @property
+    def distance(self) -> int:
+        """The design's distance in versions."""
+
     def now_ms(self) -> int:
         """Its own clock, in whole milliseconds."""
 
@@ -100,10 +107,10 @@ Token = Callable[[LayerPart, LayerTx, Timestamp | None], Timestamp]
 """The token of an answer; the last argument is the token of the request."""
 Plan = Callable[[Statement], tuple[Step, ...] | Refused]
 """The steps of a statement."""
-PauseBefore = Callable[[Schema, int], int]
-"""The versions to wait before a further update is made on a schema, at a read version."""
+PauseBefore = Callable[["LayerPart", Schema, int], Micros]
+"""How long to wait before a further update is made on a schema, at a read version."""
 Activation = Callable[[int, int, int], int]
-"""Since when an update is in force: (read version, commit version, `distance`)."""
+"""Since when an update is in force: (read version, commit version, distance)."""
 Publish = Callable[[LayerPart, StoreTransaction, "Publication"], None]
 """What the transaction of an update writes, besides its entry in the log."""
 Flow = Callable[[LayerPart], Wait[None]]
@@ -130,12 +137,13 @@ class Publication(NamedTuple):
 class LayerDesign:
     """A design on the FoundationDB plane.
 
+    `switches` are those of the store's settings that must be on.
+
     Numbers: `copies` of the schema or its version; `schema_replicas` of the schema's shard (0: as
     all shards); `lease_ms` and `drift_percent` that it allows for; `poll_ms` between explicit
-    reads of the schema or the mode; `push_ms` for a mode to reach all; `distance` in versions from
-    an update to its activation, `valid_for` in versions how long a cached log may be used,
-    `cutoff` in versions from then on to the end of writes under the old schema; `chunk_rows` of a
-    backfill.
+    reads of the schema or the mode; `push_ms` for a mode to reach all; `distance_ms` in versions
+    of so many milliseconds from an update to its activation, and `cutoff_percent` of the window
+    from then on to the end of writes under the old schema; `chunk_rows` of a backfill.
     """
 
     header: DesignHeader
@@ -157,6 +165,7 @@ class LayerDesign:
     writes_entries: WritesEntries
     before_statement: Flow
     after_statement: Flow
+    switches: tuple[str, ...] = ()
     # processes
     background: tuple[Flow, ...] = ()
     # numbers
@@ -166,9 +175,8 @@ class LayerDesign:
     drift_percent: int = 10
     poll_ms: int = 500
     push_ms: int = 3000
-    distance: int = 1_000_000
-    valid_for: int = 1_000_000
-    cutoff: int = 0
+    distance_ms: int = 1000
+    cutoff_percent: int = 100
     chunk_rows: int = 100
 
     @property

@@ -9,6 +9,7 @@ Every key is a tuple that begins with the name of a space:
     ("s", "table", object)                  the newest update of one object
     ("s", "copy", place)                    a copy of the log; ("s", "version", place) of the head
     ("s", "step", number)                   written by the update of this number
+    ("s", "cutover")                        counts as written when an update comes into force
     ("s", "record")                         two numbers and when the second is in force
     ("j", process, op)                      a DDL statement that takes several transactions
     (LOCAL, "head")                         the head, where storage servers hold it all
@@ -39,6 +40,7 @@ JOBS: Final = "j"
 MODES: Final = "m"
 OUTCOMES: Final = "x"
 HEAD: Final[Key] = (SCHEMA, "head")
+CUTOVER: Final[Key] = (SCHEMA, "cutover")
 RECORD: Final[Key] = (SCHEMA, "record")
 LOCAL_HEAD: Final[Key] = (LOCAL, "head")
 MODE: Final[Key] = (MODES, "mode")

@@ -1,7 +1,7 @@
 """What a process of the layer has: its store, the schema that it keeps, and what it has read."""
 
 from ddlsim.fdb.settings import FdbSettings
-from ddlsim.fdb.versions import stamp
+from ddlsim.fdb.versions import stamp, versions_in
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.schema import Cached, Schema, Update, logged
 from ddlsim.layer.store import Store
@@ -36,6 +36,7 @@ class Part:
         self.newest_tag: int | None = None
         self.log = Schema(())
         self._schemas: dict[int, Schema] = {}
+        self._known_since_ms: dict[int, int] = {}
         self.learn(
             tuple(
                 Update(number, node.name, None, "", boot.version, boot.version, objects)
@@ -57,11 +58,21 @@ class Part:
         """Take in updates that it has read; those that it has are ignored."""
         new = tuple(one for one in updates if one.number > self.log.number)
         for place, update in enumerate(new):
+            self._known_since_ms[update.number] = self.now_ms()
             assert update.number == self.log.number + 1 + place, "a gap in the schema's log"
             if self.node.recording and self.node.is_first(("schema-update", update.number)):
                 stamped = (self.stamp(update.version), self.stamp(update.activation))
                 self.node.record(logged(update, update.node, self.node.watch.now_us, stamped))
         self.log = self.log.extended(new)
+
+    def known_since_ms(self, number: int) -> int:
+        """When it has read the update of this number, by its own clock."""
+        return self._known_since_ms[number]
+
+    @property
+    def distance(self) -> int:
+        """The design's distance in versions."""
+        return versions_in(self.design.distance_ms, self.settings.versions_per_second)
 
     def now_ms(self) -> int:
         """Its own clock, in whole milliseconds."""

@@ -204,7 +204,7 @@ class LayerProcess:
             used = await self.design.read_schema(self.part, tx)
             if isinstance(used, Reason):
                 return used
-            tx.used, tx.mode = used, self.part.mode
+            tx.used = used
             tx.schema_version = 0 if self.part.cache is None else self.part.cache.version
         table = tx.used.snapshot.meant(request.table)
         if not isinstance(table, Table):
@@ -259,6 +259,8 @@ class LayerProcess:
         assert tx.state is State.ACTIVE, f"{tx.label} is {tx.state.value}"
         tx.state = State.COMMITTING
         try:
+            if tx.wrote:
+                await tx.read_version()
             reason = await self.design.fence(self.part, tx) if tx.tables else None
             if reason is not None:
                 return self._abort(tx, reason)
@@ -277,7 +279,6 @@ class LayerProcess:
     async def _committed_at(self, tx: LayerTx) -> int:
         if not tx.wrote:
             return await tx.store.commit()
-        await tx.read_version()
         place = outcome_key(tx.label)
         if not self.design.options.causal_write_risky:
             tx.store.add_read_conflict_key(place)

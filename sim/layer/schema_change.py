@@ -33,11 +33,10 @@ from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import Answer, ClientDdl, Refusal
 from ddlsim.protocol.schema.ddl import NoOp, Refused
-from ddlsim.units import Micros, Timestamp
+from ddlsim.units import Timestamp
 
 CONFLICT: Final = Refused(Reason.DDL_CONFLICT, "the schema changed at every attempt; try again")
 TOO_LARGE: Final = Refused(Reason.TX_TOO_LARGE, "the statement writes more than the store takes")
-US_PER_S: Final = 1_000_000
 LOST: Final = (ErrorCode.NOT_COMMITTED, ErrorCode.TRANSACTION_TOO_OLD)
 """Errors that count as an attempt of a statement."""
 
@@ -182,8 +181,7 @@ class SchemaChange:
                 continue
             if not isinstance(done, Pause):
                 return done
-            rate = part.settings.versions_per_second
-            await part.node.sleep(Micros(done.versions * US_PER_S // rate + 1))
+            await part.node.sleep(done.span_us)
         part.node.probe("ddl-attempts-exhausted")
         return CONFLICT
 

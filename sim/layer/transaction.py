@@ -35,9 +35,9 @@ class State(Enum):
 class LayerTx:
     """One transaction: on the store, and with the schema that it uses from its first use on.
 
-    `schema_version` is the read version at which the process had read its schema, and `mode` the
-    mode that it was in then. `tables` are those that it has used, by id; `wrote` is whether it has
-    written any row or entry. `last` comes once its last operation so far has ended.
+    `schema_version` is the read version at which the process had read its schema. `tables` are
+    those that it has used, by id; `wrote` is whether it has written any row or entry. `last` comes
+    once its last operation so far has ended.
     """
 
     def __init__(
@@ -59,7 +59,6 @@ class LayerTx:
         self.version: int | None = None
         self.used: Used | None = None
         self.schema_version = 0
-        self.mode = ""
         self.tables: dict[int, Table] = {}
         self.wrote = False
         self.last: Future[None] | None = None

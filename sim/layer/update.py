@@ -15,6 +15,7 @@ from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ddl import ObjectChange, Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
+from ddlsim.units import Micros
 
 DUPLICATE = Refused(Reason.UNIQUE_VIOLATED, "two rows have the same values")
 
@@ -28,9 +29,9 @@ class Known(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """The step must wait for so many versions."""
+    """The step must wait so long."""
 
-    versions: int
+    span_us: Micros
 
 
 class Job(NamedTuple):
@@ -76,7 +77,7 @@ class Attempt:
         if stored is not None:
             return stored
         version = await transaction.read_version()
-        pause = part.design.pause_before(schema, version)
+        pause = part.design.pause_before(part, schema, version)
         if pause:
             return Pause(pause)
         built = self._step.building(schema.latest())
@@ -108,7 +109,7 @@ class Attempt:
         """Write the update to the log, and whatever else the design's readers look at."""
         part, command, op = self._part, self._command, self._job.op
         number = schema.number + 1
-        activation, distance = part.design.activation, part.design.distance
+        activation, distance = part.design.activation, part.distance
         name = part.node.name
 
         def make(committed: int) -> Update:

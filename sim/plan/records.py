@@ -29,7 +29,7 @@ class StorePlan(Record, frozen=True):
 
     processes: tuple[tuple[str, str], ...]
     replicas: int
-    settings: dict[str, Any]
+    settings: dict[str, int]
 
 
 class ClockStep(Record, frozen=True):

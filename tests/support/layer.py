@@ -48,8 +48,8 @@ def initial(*statements: str) -> tuple[tuple[ObjectChange, ...], ...]:
 class World:
     """Processes by name, all of one design, on one store; `node(name)` has what they recorded.
 
-    A millisecond of the processes is a version of the store where a test moves neither: the store's
-    versions stand still unless something commits or `passes` is called.
+    The store's versions stand still unless something commits or `passes` is called; where they are
+    `ticking`, a millisecond is at least one version.
     """
 
     def __init__(
@@ -58,12 +58,15 @@ class World:
         *names: str,
         schema: Sequence[str] = (T,),
         window: int = 5000,
+        ticking: bool = False,
         **settings: Any,
     ) -> None:
         self.design = LAYER_DESIGNS.get(design) if isinstance(design, str) else design
         self.loop = Loop()
         self.wire = Wire(self.loop)
         self.store = PlainStore(window)
+        if ticking:
+            self.store.ticks = lambda: self.loop.now_us // 1000
         self.nodes: dict[str, FakeNode] = {}
         self.processes: dict[str, LayerProcess] = {}
         self._schema = initial(*schema)
@@ -91,6 +94,10 @@ class World:
         """Let what processes do by themselves happen for a while."""
         self.loop.run(until_us=self.loop.now_us + span_ms * 1000)
 
+    def until(self, version: int) -> None:
+        """Let everything happen until the ticking store has a version."""
+        self.run_ms(version - self.loop.now_us // 1000)
+
     def passes(self, version: int) -> None:
         """The store's version is this one by now."""
         assert version >= self.store.version, f"it is {self.store.version} already"
@@ -100,15 +107,21 @@ class World:
 
     def ask(self, name: str, action: str, tx: str | None, key: Any = None, **more: Any) -> Any:
         """One operation; the first one of a transaction begins it, None is one of its own."""
+        request = self.request(name, action, tx, key, **more)
+        return result_of(self.loop, self.processes[name].operate("c", request))
+
+    def request(
+        self, name: str, action: str, tx: str | None, key: Any = None, **more: Any
+    ) -> ClientOperation:
+        """The same as a request."""
         self._ops += 1
         op = f"o{self._ops}"
         process = self.processes[name]
         begins = tx is not None and tx not in process.transactions
-        request = ClientOperation(
+        return ClientOperation(
             op, tx or op, action, more.pop("table", "t"), key, None, 0,
             begins=begins and not more.pop("goes_on", False), implicit=tx is None, **more,
         )  # fmt: skip
-        return result_of(self.loop, process.operate("c", request))
 
     def put(self, name: str, tx: str | None, key: Any, **values: Any) -> Any:
         """A put of these values."""
@@ -133,6 +146,10 @@ class World:
     def commit(self, name: str, tx: str) -> Any:
         """Commit a transaction."""
         return result_of(self.loop, self.processes[name].commit("c", ClientCommit(tx, tx)))
+
+    def commit_request(self, tx: str) -> ClientCommit:
+        """A commit as a request."""
+        return ClientCommit(tx, tx)
 
     def roll_back(self, name: str, tx: str) -> Any:
         """Roll a transaction back."""

@@ -12,6 +12,7 @@ from typing import Any
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key, pack
 from ddlsim.fdb.transaction import TxOptions
+from ddlsim.layer.keyspace import MODES, SCHEMA
 from ddlsim.model.ports import Node
 from ddlsim.units import Micros
 
@@ -24,12 +25,13 @@ class PlainStore:
     """All versions of all keys; `version` is that of the last commit, or what a test says.
 
     The next transactions read at the versions in `older`; the next commits of writes fail with
-    `fails`; of as many as `lost_answers` the outcome is unknown, and they have committed. Nodes in
-    `cut` reach nothing.
+    `fails`; of as many as `lost_answers` the outcome is unknown, and they have committed. Of nodes
+    in `cut_watches` no watch fires; those in `cut_schema` do not reach the schema and its modes.
     """
 
     def __init__(self, window: int = 1 << 60) -> None:
         self.version = 100
+        self.ticks: Callable[[], int] = lambda: 0
         self.window = window
         self.values: dict[bytes, list[tuple[int, Any]]] = {}
         self.keys: dict[bytes, Key] = {}
@@ -38,7 +40,13 @@ class PlainStore:
         self.older: list[int] = []
         self.fails: list[ErrorCode] = []
         self.lost_answers = 0
-        self.cut: set[str] = set()
+        self.cut_watches: set[str] = set()
+        self.cut_schema: set[str] = set()
+
+    @property
+    def present(self) -> int:
+        """The newest version: that of the last commit, or later where versions go by in time."""
+        return max(self.version, self.ticks())
 
     def at(self, packed: bytes, version: int) -> Any:
         """The value of a key at a version."""
@@ -73,7 +81,7 @@ class PlainWatch:
         return self._wait()
 
     async def _wait(self) -> None:
-        while self.node.name in self.store.cut or self.store.now(self.key) == self.seen:
+        while self.node.name in self.store.cut_watches or self.store.now(self.key) == self.seen:
             await self.node.sleep(SOON_US)
 
 
@@ -100,11 +108,11 @@ class PlainTransaction:
     def _now(self) -> int:
         if self.version is None:
             older = self.store.older
-            self.version = older.pop(0) if older else self.store.version
+            self.version = older.pop(0) if older else self.store.present
         return self.version
 
-    def _fails(self) -> None:
-        if self.node.name in self.store.cut:
+    def _reaches(self, key: Key) -> None:
+        if self.node.name in self.store.cut_schema and key[0] in (SCHEMA, MODES):
             raise FdbError(ErrorCode.FUTURE_VERSION)
 
     async def read_version(self) -> int:
@@ -131,7 +139,7 @@ class PlainTransaction:
         return self.store.at(packed, self._now())
 
     async def get(self, key: Key, *, snapshot: bool = False) -> Any:
-        self._fails()
+        self._reaches(key)
         packed = pack(key)
         self._now()
         if not snapshot:
@@ -141,7 +149,7 @@ class PlainTransaction:
     async def get_range(
         self, begin: Key, end: Key, *, snapshot: bool = False, limit: int | None = None
     ) -> list[tuple[Key, Any]]:
-        self._fails()
+        self._reaches(begin)
         first, last = pack(begin), pack(end)
         self._now()
         known = dict(self.store.keys)
@@ -197,7 +205,6 @@ class PlainTransaction:
         return self.watches[-1]
 
     async def commit(self) -> int:
-        self._fails()
         version = self._now()
         for watch in self.watches:
             watch.seen = self.store.at(pack(watch.key), version)
@@ -206,7 +213,7 @@ class PlainTransaction:
         store = self.store
         if store.fails:
             raise FdbError(store.fails.pop(0))
-        committed = store.version + 1
+        committed = store.present + 1
         has_reads = not self.options.causal_write_risky or bool(self.reads)
         if has_reads and version < committed - store.window:
             raise FdbError(ErrorCode.TRANSACTION_TOO_OLD)

@@ -4,8 +4,8 @@
 """
 
 from ddlsim.layer.design import LayerPart
-from ddlsim.layer.keyspace import HEAD, LOCAL_HEAD, object_key, step_key
-from ddlsim.layer.rules.reading import PESSIMISTIC, refreshed_apart
+from ddlsim.layer.keyspace import CUTOVER, HEAD, LOCAL_HEAD, object_key, step_key
+from ddlsim.layer.rules.reading import refreshed_apart
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import ClientOperation
@@ -77,9 +77,14 @@ async def object_keys(_layer: LayerPart, tx: LayerTx) -> Reason | None:
     return None
 
 
-async def schema_key_in_the_past(layer: LayerPart, tx: LayerTx) -> Reason | None:
+async def cutover_key(_layer: LayerPart, tx: LayerTx) -> Reason | None:
+    """Fail if an update has come into force since the read version (C11)."""
+    tx.store.add_read_conflict_key(CUTOVER)
+    return None
+
+
+async def schema_key_in_the_past(_layer: LayerPart, tx: LayerTx) -> Reason | None:
     """Fail if the schema changed since the process read it (C13)."""
-    assert layer.cache is not None, "a transaction used a schema that was never read"
     tx.store.add_read_conflict_key(HEAD, since=tx.schema_version)
     return None
 
@@ -101,12 +106,6 @@ async def lease_and_next_step(layer: LayerPart, tx: LayerTx) -> Reason | None:
     assert tx.used is not None, f"{tx.label} has no schema"
     tx.store.add_read_conflict_key(step_key(tx.used.schema.number + 2))
     return None if _is_leased(layer) else Reason.METADATA_LATE
-
-
-async def still_optimistic(layer: LayerPart, tx: LayerTx) -> Reason | None:
-    """Refuse what began in optimistic mode where the process has left that (C14)."""
-    began_so = tx.mode != PESSIMISTIC
-    return Reason.METADATA_LATE if began_so and layer.mode == PESSIMISTIC else None
 
 
 # --- after a failure  [after_failure] -------------------------------------------------------------

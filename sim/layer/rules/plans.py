@@ -123,6 +123,11 @@ def without_write_only(statement: Statement) -> Steps:
     return _states(statement, (DELETE_ONLY, PUBLIC))
 
 
+def without_reorganization(statement: Statement) -> Steps:
+    """Filled in write-only: what was sent under delete-only may still commit (C6)."""
+    return _states(statement, (DELETE_ONLY, WRITE_ONLY, PUBLIC))
+
+
 def backfill_too_early(statement: Statement) -> Steps:
     """Filled as soon as write-only is committed, while delete-only is in use (C6-T5)."""
     steps = _states(statement, (DELETE_ONLY, WRITE_ONLY, PUBLIC))

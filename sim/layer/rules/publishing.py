@@ -6,8 +6,11 @@ The entry in the log is always written; here is what else the design's readers l
 transaction.
 """
 
+from typing import Final
+
 from ddlsim.layer.design import LayerPart, Publication
 from ddlsim.layer.keyspace import (
+    CUTOVER,
     HEAD,
     LOCAL_HEAD,
     RECORD,
@@ -18,6 +21,11 @@ from ddlsim.layer.keyspace import (
 )
 from ddlsim.layer.schema import Cached, Schema
 from ddlsim.layer.store import StoreTransaction
+from ddlsim.units import US_PER_MS, Micros
+
+WHOLE: Final = 100
+"""Percent."""
+US_PER_S: Final = 1_000_000
 
 # --- what is written  [publish] -------------------------------------------------------------------
 
@@ -101,10 +109,10 @@ def head_and_record(layer: LayerPart, transaction: StoreTransaction, new: Public
 
 
 def head_in_the_future(layer: LayerPart, transaction: StoreTransaction, new: Publication) -> None:
-    """The head, which counts as written once more when the update comes into force (C11)."""
+    """The head, and a key that counts as written when the update comes into force (C11)."""
     head(layer, transaction, new)
-    at = layer.design.activation(new.read_version, new.read_version, layer.design.distance)
-    transaction.add_write_conflict_key(HEAD, at=at)
+    at = layer.design.activation(new.read_version, new.read_version, layer.distance)
+    transaction.add_write_conflict_key(CUTOVER, at=at)
 
 
 # --- since when an update is in force  [activation] -----------------------------------------------
@@ -116,27 +124,53 @@ def at_commit(_read_version: int, commit_version: int, _distance: int) -> int:
 
 
 def after_read_version(read_version: int, _commit_version: int, distance: int) -> int:
-    """The read version of its transaction and `distance` (C8, C11)."""
+    """The read version of its transaction and the distance (C8, C11)."""
     return read_version + distance
 
 
 def after_commit_version(_read_version: int, commit_version: int, distance: int) -> int:
-    """The commit version of its transaction and `distance` (C9, C10)."""
+    """The commit version of its transaction and the distance (C9, C10)."""
     return commit_version + distance
 
 
 # --- when a further update may be made  [pause_before] --------------------------------------------
 
 
-def at_any_time(_schema: Schema, _version: int) -> int:
+def at_any_time(_layer: LayerPart, _schema: Schema, _version: int) -> Micros:
     """As soon as it is asked for."""
-    return 0
+    return Micros(0)
 
 
-def once_the_last_is_in_force(schema: Schema, version: int) -> int:
+def once_the_last_is_in_force(layer: LayerPart, schema: Schema, version: int) -> Micros:
     """Not before the last update is in force (C8-C11)."""
     newest = schema.newest
-    return 0 if newest is None else max(newest.activation - version, 0)
+    if newest is None or newest.activation <= version:
+        return Micros(0)
+    return micros_of(newest.activation - version, layer)
+
+
+def once_leases_have_ended(layer: LayerPart, schema: Schema, _version: int) -> Micros:
+    """Not while a process may have a lease on the version before the newest (C5).
+
+    Counted from when this process has read the newest one: the versions of the store would not do,
+    since they jump.
+    """
+    if schema.number <= layer.first:
+        return Micros(0)
+    since_ms = layer.now_ms() - layer.known_since_ms(schema.number)
+    return Micros(max(longest_lease_us(layer) - since_ms * US_PER_MS, 0))
+
+
+def longest_lease_us(layer: LayerPart) -> Micros:
+    """The real span of a lease by a slow clock, measured by a fast one: each off by the drift."""
+    drift = layer.design.drift_percent
+    lease_us = layer.design.lease_ms * US_PER_MS
+    return Micros(lease_us * (WHOLE + drift) // (WHOLE - drift) + 1)
+
+
+def micros_of(versions: int, layer: LayerPart) -> Micros:
+    """In how long so many versions go by."""
+    return Micros(versions * US_PER_S // layer.settings.versions_per_second + 1)
 
 
 # --- the own cache  [own_change] ------------------------------------------------------------------

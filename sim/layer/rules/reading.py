@@ -201,20 +201,37 @@ async def kept(layer: LayerPart, _tx: LayerTx) -> Used | Reason:
 
 
 async def by_mode(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """What the process has, or in pessimistic mode the head in every transaction (C14)."""
-    if layer.mode == PESSIMISTIC:
-        return await version_key_first(layer, tx)
-    return await kept(layer, tx)
+    """What the process has in optimistic mode, else the head in every transaction (C14).
+
+    The read version is older than any switch to come: the window bounds the commit behind that.
+    """
+    await tx.read_version()
+    if layer.mode == OPTIMISTIC:
+        return await kept(layer, tx)
+    return await version_key_first(layer, tx)
 
 
 # --- in force at a version ------------------------------------------------------------------------
 
 
 async def in_force_at_read_version(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """What is in force at the read version, by a log read at most `valid_for` before (C8-C11)."""
+    """What is in force at the read version, by a log read at most the distance before (C8-C10)."""
+    return await _in_force(layer, tx, layer.distance)
+
+
+async def in_force_less_the_window(layer: LayerPart, tx: LayerTx) -> Used | Reason:
+    """The same, by a log read at most the distance less the window before (C11).
+
+    An update commits within a window of its read version, from which its distance counts. What a
+    log lacks that was read at r commits behind r: it comes into force behind r + distance - window.
+    """
+    return await _in_force(layer, tx, layer.distance - layer.settings.window)
+
+
+async def _in_force(layer: LayerPart, tx: LayerTx, valid_for: int) -> Used:
     version = await tx.read_version()
     cache = layer.cache
-    if cache is None or not cache.version <= version < cache.version + layer.design.valid_for:
+    if cache is None or not cache.version <= version < cache.version + valid_for:
         cache = await refreshed(layer, tx.store, snapshot=True)
     return Used(cache.schema, cache.schema.at(version))
 
@@ -223,7 +240,7 @@ async def by_the_record(layer: LayerPart, tx: LayerTx) -> Used | Reason:
     """The same, by a record of only the last change: (before, after, in force since) (C9-T2)."""
     version = await tx.read_version()
     cache = layer.cache
-    if cache is None or not cache.version <= version < cache.version + layer.design.valid_for:
+    if cache is None or not cache.version <= version < cache.version + layer.distance:
         record = await tx.store.get(RECORD, snapshot=True)
         fresh = await refreshed(layer, tx.store, snapshot=True)
         kept_record = record if isinstance(record, tuple) else None

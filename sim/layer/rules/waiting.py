@@ -3,11 +3,10 @@
 [settle, before_statement, after_statement, background]
 """
 
-from typing import Final
-
 from ddlsim.fdb.errors import FdbError
 from ddlsim.layer.design import LayerPart, Step
 from ddlsim.layer.keyspace import HEAD, LOG_END, MODE, SWITCHED, copy_key, log_key, switched_key
+from ddlsim.layer.rules.publishing import WHOLE, longest_lease_us, micros_of
 from ddlsim.layer.rules.reading import (
     OPTIMISTIC,
     PESSIMISTIC,
@@ -19,10 +18,6 @@ from ddlsim.layer.schema import Update
 from ddlsim.layer.store import StoreTransaction, Watch
 from ddlsim.units import US_PER_MS, Micros
 
-WHOLE: Final = 100
-"""Percent."""
-US_PER_S: Final = 1_000_000
-
 # --- behind a step  [settle] ----------------------------------------------------------------------
 
 
@@ -31,13 +26,8 @@ async def at_once(_layer: LayerPart, _update: Update, _step: Step) -> None:
 
 
 async def leases_end(layer: LayerPart, _update: Update, _step: Step) -> None:
-    """Wait until no process has a lease on the version before, however its clock drifts (C5).
-
-    A lease of `lease_ms` on a clock that is slow by a share d lasts lease / (1 - d).
-    """
-    drift = layer.design.drift_percent
-    lease_us = layer.design.lease_ms * US_PER_MS
-    await layer.node.sleep(Micros(lease_us * WHOLE // (WHOLE - drift) + 1))
+    """Wait until no process has a lease on the version before, however clocks drift (C5)."""
+    await layer.node.sleep(longest_lease_us(layer))
 
 
 async def leases_end_without_drift(layer: LayerPart, _update: Update, _step: Step) -> None:
@@ -50,9 +40,9 @@ async def in_force(layer: LayerPart, update: Update, _step: Step) -> None:
     await version_passes(layer, update.activation)
 
 
-async def in_force_and_drained(layer: LayerPart, update: Update, step: Step) -> None:
-    """The same; before entries are touched, until old transactions cannot commit (C10)."""
-    cutoff = layer.design.cutoff if step.after else 0
+async def in_force_and_drained(layer: LayerPart, update: Update, _step: Step) -> None:
+    """Wait `cutoff_percent` of a window more: what reads before it commits by then (C10)."""
+    cutoff = layer.settings.window * layer.design.cutoff_percent // WHOLE
     await version_passes(layer, update.activation + cutoff)
 
 
@@ -74,16 +64,22 @@ async def other_half(layer: LayerPart, _update: Update, _step: Step) -> None:
 
 async def version_passes(layer: LayerPart, version: int) -> None:
     """Wait until read versions are at least this one."""
-    rate = layer.settings.versions_per_second
+    while (now := await present_version(layer)) < version:
+        await layer.node.sleep(micros_of(version - now, layer))
+
+
+async def window_passes(layer: LayerPart) -> None:
+    """Wait until what reads at a version of now can no longer commit."""
+    await version_passes(layer, await present_version(layer) + layer.settings.window + 1)
+
+
+async def present_version(layer: LayerPart) -> int:
+    """A read version."""
     while True:
         try:
-            now = await layer.store.transaction().read_version()
+            return await layer.store.transaction().read_version()
         except FdbError:
             await layer.rest("version")
-            continue
-        if now >= version:
-            return
-        await layer.node.sleep(Micros((version - now) * US_PER_S // rate + 1))
 
 
 # --- around a statement  [before_statement, after_statement] --------------------------------------
@@ -98,7 +94,7 @@ async def all_pessimistic(layer: LayerPart) -> None:
     await _push(layer, PESSIMISTIC)
     while not await _have_switched(layer):
         await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
-    await layer.node.sleep(Micros(layer.settings.window_ms * US_PER_MS))
+    await window_passes(layer)
 
 
 async def all_pessimistic_undrained(layer: LayerPart) -> None:
@@ -211,10 +207,11 @@ async def _follow(layer: LayerPart, *, fresh: bool) -> None:
                 before = layer.cache
                 if mode == OPTIMISTIC and (fresh or before is None):
                     await refreshed(layer, transaction)
-                layer.mode = mode
+                if mode != OPTIMISTIC:
+                    layer.mode = mode
                 transaction.set(switched_key(layer.node.name), number)
                 await transaction.commit()
-                seen = number
+                layer.mode, seen = mode, number
         except FdbError:
             await layer.rest("mode")
             continue

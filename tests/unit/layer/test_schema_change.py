@@ -1,0 +1,157 @@
+"""DDL of the layer where the store fails or the process starts again: done once, and to the end."""
+
+import pytest
+
+from ddlsim.fdb.errors import ErrorCode
+from ddlsim.history.events import DdlDecided, TxCommitted, UpdateLogged
+from ddlsim.history.index_events import IndexWritten
+from ddlsim.model.reasons import Reason
+from ddlsim.strategies.base import LAYER_DESIGNS
+from tests.support.layer import INDEX, World, answer_or
+from tests.support.protocol import without_wait
+
+ADD = "ALTER TABLE t ADD COLUMN w INT"
+
+
+def states_world(**rules: int) -> World:
+    """Indexes are filled three rows at a time while they are write-only."""
+    design = LAYER_DESIGNS.get("c16_states").with_rules({"chunk_rows": 3, **rules})
+    return World(design)
+
+
+def test_a_statement_whose_outcome_is_unknown_is_done_once() -> None:
+    w = World("c1_schema")
+    w.store.lost_answers = 1
+    assert answer_or(w.ddl("a", ADD)) is None
+    assert [one.catalog_version for one in w.events(UpdateLogged)] == [1, 2]
+    assert [one.outcome for one in w.events(DdlDecided)] == ["installed"]
+
+
+def test_a_statement_that_loses_every_time_is_refused() -> None:
+    w = World("c1_schema")
+    w.store.fails = [ErrorCode.NOT_COMMITTED] * 3
+    assert answer_or(w.ddl("a", ADD)) is Reason.DDL_CONFLICT
+    w.store.fails = [ErrorCode.NOT_COMMITTED] * 2
+    assert answer_or(w.ddl("a", ADD)) is None
+
+
+def test_a_statement_that_is_too_large_is_refused() -> None:
+    w = World("c1_schema")
+    w.store.fails = [ErrorCode.TRANSACTION_TOO_LARGE]
+    assert answer_or(w.ddl("a", ADD)) is Reason.TX_TOO_LARGE
+
+
+def test_rows_are_filled_in_chunks() -> None:
+    w = states_world()
+    for key in range(8):
+        w.put("a", None, key, v=key)
+    assert answer_or(w.ddl("a", INDEX)) is None
+    assert w.wrong_entries() == ([], [])
+    by_chunk = [one.tx for one in w.events(IndexWritten)]
+    assert [by_chunk.count(one) for one in dict.fromkeys(by_chunk)] == [3, 3, 2]
+    committed = [one.tx for one in w.events(TxCommitted)]
+    assert all(one in committed for one in by_chunk)
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 2])
+def test_a_process_that_starts_again_goes_on_where_it_was(chunks: int) -> None:
+    w = states_world()
+    for key in range(8):
+        w.put("a", None, key, v=key)
+    part = w.processes["a"].part
+    fresh = part.store.transaction
+    left = chunks
+
+    def stops(*options: object) -> object:
+        """After so many chunks nothing commits any more."""
+        transaction = fresh(*options)
+        commit = transaction.commit
+
+        async def stopped() -> int:
+            nonlocal left
+            names = getattr(transaction, "_names", {}).values()
+            if any(name[0] == "i" for name in names):
+                if not left:
+                    await w.loop.future()
+                left -= 1
+            return await commit()
+
+        transaction.commit = stopped
+        return transaction
+
+    part.store.transaction = stops
+    w.loop.spawn(w.asks("a", INDEX))
+    w.run_ms(100)
+    assert len(w.entries()) == 3 * chunks
+    assert len(w.store.under("j")) == 1
+    before = len(w.nodes["a"].events)
+    w.start("a", restarted=True)
+    w.run_ms(100)
+    assert w.wrong_entries() == ([], [])
+    assert w.store.under("j") == []
+    again = [one.key for one in w.nodes["a"].events[before:] if isinstance(one, IndexWritten)]
+    assert again == list(range(3 * chunks, 8)), "it begins behind the last chunk that committed"
+    latest = w.processes["a"].part.log.latest().index_owner("i")
+    assert latest is not None
+    assert latest.indexes[0].state == "public"
+    assert w.nodes["a"].probes["statement-resumed"] == 1
+
+
+def test_a_row_that_changes_meanwhile_makes_a_chunk_begin_again() -> None:
+    w = states_world()
+    w.put("a", None, 1, v=5)
+    w.store.fails = []
+    w.loop.spawn(w.asks("a", INDEX))
+    w.put("b", None, 1, v=6)
+    w.run_ms(100)
+    assert w.wrong_entries() == ([], [])
+    assert w.entries() == [(6, 1)]
+
+
+def test_an_update_is_recorded_by_whichever_process_learns_of_it() -> None:
+    """The process that made it may crash before it learns that it is committed."""
+    w = World("c1_schema")
+
+    async def never(*_: object) -> None:
+        await w.loop.future()
+
+    part = w.processes["a"].part
+    learn = part.learn
+    part.learn = lambda updates: None
+    w.loop.spawn(w.asks("a", ADD))
+    w.run_ms(10)
+    part.learn = learn
+    assert len(w.events(UpdateLogged)) == 1
+    w.get("b", None, 1)
+    assert [one.catalog_version for one in w.events(UpdateLogged)] == [1, 2]
+
+
+# --- outcomes of transactions ---------------------------------------------------------------------
+
+
+def test_a_commit_without_an_answer_is_found_out() -> None:
+    w = World("c1_schema")
+    w.put("a", "T", 1, v=5)
+    w.store.lost_answers = 1
+    assert answer_or(w.commit("a", "T")) is None
+    at = w.processes["a"].part.stamp
+    assert [one.commit_ts for one in w.events(TxCommitted)] == [at(101)]
+
+
+def test_a_commit_that_did_not_happen_is_found_out_and_never_will() -> None:
+    w = World("c1_schema")
+    w.put("a", "T", 1, v=5)
+    late = w.processes["a"].transactions["T"].store
+    w.store.fails = [ErrorCode.COMMIT_UNKNOWN_RESULT]
+    assert answer_or(w.commit("a", "T")) is Reason.NODE_UNREACHABLE
+    assert w.rows() == {}
+    with pytest.raises(Exception, match="conflicts"):
+        without_wait(late.commit())
+
+
+def test_an_implicit_transaction_is_tried_again_after_a_conflict() -> None:
+    w = World("c1_schema")
+    w.store.fails = [ErrorCode.NOT_COMMITTED] * 2
+    answer = w.put("a", None, 1, v=5)
+    assert answer.tx.endswith("r2")
+    assert w.rows() == {1: (1, 5)}
