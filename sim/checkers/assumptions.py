@@ -15,6 +15,9 @@ node to another: as long as each stays with its first primary, nothing depends o
 its own clock then stamps above its predecessor. A fault that makes another member stand at once
 breaks it too, whatever the skew: that leader does not follow an election timeout.
 
+`drift<=margin` is broken by a clock whose rate differs from true time by more than the smallest
+`drift_percent` that is configured anywhere, and by a step back.
+
 `PD+skew<=DD` is broken when a node applies an update for the first time when some node's physical
 clock has already shown its activation: then PD and skew together were more than DD. The initial
 schema is exempt, it is there before anything can use it.
@@ -26,7 +29,13 @@ from typing import Final, NamedTuple
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import UpdateApplied
 from ddlsim.history.world_events import ClockSet, FaultBegan, LeaderElected, LeaseBegan
-from ddlsim.model.design import DELAY_BOUNDED, ELECTIONS_SLOW, LEASES_HOLD, SKEW_BOUNDED
+from ddlsim.model.design import (
+    DELAY_BOUNDED,
+    ELECTIONS_SLOW,
+    LEASES_HOLD,
+    RATES_BOUNDED,
+    SKEW_BOUNDED,
+)
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 PPM: Final = 1_000_000
@@ -185,6 +194,8 @@ def elections_too_quick(case: Case) -> str | None:
 
 
 def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
+    if case.is_layered:  # no timestamp is taken from a clock
+        return None
     bound_ms = least_setting(case, setting)
     skew = case.once(Clocks).largest_skew()
     if bound_ms is None or skew.us <= bound_ms * US_PER_MS:
@@ -235,10 +246,29 @@ def delay_beyond_bound(case: Case) -> str | None:
     return None
 
 
+def rates_beyond_margin(case: Case) -> str | None:
+    """How a clock went too fast or too slow, or back; None if none did, or the margin is unknown.
+
+    Leases that are measured by the clocks of different machines rest on that (strategies.md, C5).
+    """
+    margin = least_setting(case, "drift_percent")
+    last: dict[str, Piece] = {}
+    for _, event in case.of(ClockSet):
+        before = last.get(event.node, TRUE_TIME)
+        last[event.node] = Piece(event.at_us, event.offset_us, event.drift_ppm)
+        when = f"at {event.at_us / US_PER_MS:g} ms the clock of {event.node}"
+        if event.at_us and event.offset_us < before.offset_at(event.at_us) - US_PER_MS:
+            return f"{when} stepped back"
+        if margin is not None and abs(event.drift_ppm) * 100 > margin * PPM:
+            return f"{when} began to drift by {event.drift_ppm} ppm, more than {margin} %"
+    return None
+
+
 BROKEN_BY: Final[dict[str, Callable[[Case], str | None]]] = {
     SKEW_BOUNDED: skew_beyond_bound,
     LEASES_HOLD: skew_between_leases,
     ELECTIONS_SLOW: elections_too_quick,
     DELAY_BOUNDED: delay_beyond_bound,
+    RATES_BOUNDED: rates_beyond_margin,
 }
 """For each assumption, a function that says how a run broke it, or returns None."""

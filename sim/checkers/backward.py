@@ -12,11 +12,11 @@ from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.rows import fits
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Writes
+from ddlsim.checkers.rulings import ruling_of
 from ddlsim.checkers.spec.spec import (
     Ruling,
     harmless_to_older,
     judgeable_by_row,
-    judged_step,
     leaves_rows_alone,
 )
 from ddlsim.history.events import MetadataRead, ReadExecuted, RowRead
@@ -46,7 +46,7 @@ class Backward:
         key = (step.object_id, step.version)
         found = self._rulings.get(key)
         if found is None:
-            found = self._rulings[key] = judged_step(step.changes, step.kind)
+            found = self._rulings[key] = ruling_of(self._case, step)
         return found
 
     def next_incompatible(self, after: SchemaVersion) -> SchemaVersion | None:

@@ -11,6 +11,9 @@ A read-only transaction reads everything as of its one timestamp. Designs that d
 operation once it has its locks [110.x.1], or whose commit does not wait for it [110.x.2], promise
 none of that.
 
+On a plane without such clocks a transaction reads at one version of a store and commits at a later
+one.
+
 Where this fails no cycle need have formed yet: it takes clocks that are apart at the right moment.
 """
 
@@ -32,6 +35,10 @@ NEEDED = {
 
 def clock_rules(case: Case) -> Iterator[Anomaly]:
     """Begins, operations and commits; reads and writes of versions; updates."""
+    if case.is_layered:
+        for tx in case.transactions.values():
+            yield from _at_one_version(case, tx)
+        return
     rules = case.header.design.rules
     if any(rules.get(field, rule) != rule for field, rule in NEEDED.items()):
         return
@@ -82,6 +89,28 @@ def _in_the_past(tx: Transaction, read_ts: int) -> Iterator[Anomaly]:
                 f"{tx.name} reads as of {show(read_ts)}, and read as of {show(event.op_ts)}",
                 (event,),
                 clauses=CLAUSES,
+            )
+
+
+def _at_one_version(case: Case, tx: Transaction) -> Iterator[Anomaly]:
+    """All that a transaction does is as of its read version, and its writes are of a later one."""
+    placed = case.began.get(tx.name)
+    for event in tx.accesses if placed is not None else ():
+        assert placed is not None, tx.name
+        if event.op_ts != placed[1].begin_ts:
+            yield Anomaly(
+                "read-at-another-time",
+                f"{tx.name} reads at {show(placed[1].begin_ts)}, and executed an operation at "
+                f"{show(event.op_ts)}",
+                (placed[1], event),
+            )
+    if tx.committed is not None and placed is not None and tx.writes:
+        commit_ts = tx.committed.commit_ts
+        if commit_ts <= placed[1].begin_ts:
+            yield Anomaly(
+                "stamped-before-its-cause",
+                f"{tx.name} reads at {show(placed[1].begin_ts)} and wrote at {show(commit_ts)}",
+                (placed[1], tx.committed),
             )
 
 

@@ -65,6 +65,8 @@ class DataMatchesSchema:
                         due = _outdated(writes, position, read, row)
                         if due is not None:
                             yield _lost(case, read, row.writer, due)
+                        elif case.is_layered:
+                            yield from _too_new(case, writes, read, row)
                 if read.predicate and tx.read_ts is None:
                     yield from _rows_missed(case, writes, position, read)
             yield from _acknowledged(case, tx)
@@ -193,6 +195,21 @@ def _outdated(writes: Writes, position: int, read: ReadExecuted, row: RowRead) -
     return due if due is not None and _is_older(writes, item, row.writer, due) else None
 
 
+def _too_new(case: Case, writes: Writes, read: ReadExecuted, row: RowRead) -> Iterator[Anomaly]:
+    """A read at a version of a store finds nothing that was committed at a later one."""
+    place = writes.order.get((row.writer or "", (read.object_id, row.key)))
+    if place is None:
+        return
+    found = writes.versions[read.object_id, row.key][place]
+    if found.commit_ts > read.op_ts:
+        yield Anomaly(
+            "read-ahead",
+            f"{_read(case, read, row)} at {show(read.op_ts)} and found {version_of(row.writer)}, "
+            f"which was committed at {show(found.commit_ts)}",
+            (read, case.history.events[found.committed_at]),
+        )
+
+
 def _read(case: Case, read: ReadExecuted, row: RowRead) -> str:
     return f"{read.tx} read {the_row(case, read.object_id, row.key, read.version)}"
 
@@ -212,9 +229,14 @@ def _rows_missed(
 
 
 def _due(writes: Writes, position: int, read: ReadExecuted, item: Item) -> Version | None:
-    """The version that a read may not miss: committed before it, in time and by timestamp."""
+    """The version that a read may not miss: committed before it, in time and by timestamp.
+
+    A store's versions are in the order of time, whenever the commit came to be known.
+    """
     due = writes.newest_at(item, read.op_ts)
-    return due if due is not None and due.committed_at < position else None
+    if due is None or writes.is_layered or due.committed_at < position:
+        return due
+    return None
 
 
 def _is_older(writes: Writes, item: Item, writer: str | None, due: Version) -> bool:

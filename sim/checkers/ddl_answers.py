@@ -5,7 +5,8 @@ is true of the catalog version which the decision names. *Failed* says that no u
 the log, neither before the answer nor after it. *Unknown* says nothing.
 
 A statement whose columns were pending first [110.later.2] is in the log once they are confirmed; if
-they never are, its update has been taken back.
+they never are, its update has been taken back. So has a new index that is dropped again because
+two rows have the same values; one that is built in states is there once it is public.
 """
 
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.operations import Operation
 from ddlsim.checkers.idle_statements import changes_nothing
 from ddlsim.history.events import DdlDecided, Failed, Ok, UpdateLogged
+from ddlsim.model.ddl import IndexCreated, IndexDropped, IndexStateSet, SimpleChange
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
-from ddlsim.model.schema import SchemaObject
+from ddlsim.model.schema import PUBLIC, SchemaObject
 
 CLAUSES = ("98.flow.1", "98.def.3")
 
@@ -57,7 +59,9 @@ def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterat
         return
     decided = _decision(case, operation)
     if decided is None or decided.outcome != "noop":
-        what = "its update is not in the log" if not updates else "its columns were never confirmed"
+        what = "its update is not in the log"
+        if updates:
+            what = "its columns were never confirmed, or its index is not public"
         yield Anomaly(
             "acknowledged-not-logged",
             f"{_named(case, operation)} was acknowledged at {operation.ended.at_us / 1000:g} ms, "
@@ -89,7 +93,21 @@ def _took_effect(updates: list[UpdateLogged]) -> bool:
     changes = [change for update in updates for step in update.objects for change in step.changes]
     pending = {one.column.id for one in changes if isinstance(one, ColumnPending)}
     confirmed = {one.column.id for one in changes if isinstance(one, ColumnConfirmed)}
-    return bool(changes) and pending <= confirmed
+    return bool(changes) and pending <= confirmed and _are_public(changes)
+
+
+def _are_public(changes: list[SimpleChange]) -> bool:
+    """Whether every index that is created by these changes is public in the end."""
+    states: dict[int, str | None] = {}
+    for change in changes:
+        match change:
+            case IndexCreated(index=index):
+                states[index.id] = index.state
+            case IndexStateSet(index_id=index_id, state=state) if index_id in states:
+                states[index_id] = state
+            case IndexDropped(index=index) if index.id in states:
+                states[index.id] = None
+    return all(state == PUBLIC for state in states.values())
 
 
 def objects_at(case: Case, catalog_version: int) -> list[SchemaObject]:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.schemas import SchemaVersion
-from ddlsim.checkers.spec.spec import Ruling, judged_step
+from ddlsim.checkers.rulings import ruling_of
+from ddlsim.checkers.spec.spec import Ruling
 from ddlsim.history.events import AnyEvent
 from ddlsim.units import show
 
@@ -27,6 +28,8 @@ class ForwardCompatible:
     def check(self, case: Case) -> Iterator[Anomaly]:
         """One anomaly for each table of a committed transaction whose way to C holds a "no"."""
         for tx in case.committed:
+            if case.is_upkeep(tx.name):
+                continue
             for object_id, version in versions_used(tx):
                 yield from _judged(case, tx, object_id, version)
 
@@ -44,7 +47,7 @@ def first_incompatible(
 ) -> tuple[SchemaVersion, Ruling] | None:
     """The first step up to a timestamp, or ever, that is incompatible [110.compat.steps]."""
     for step in case.schemas.steps_at(object_id, after, ts):
-        ruling = judged_step(step.changes, step.kind)
+        ruling = ruling_of(case, step)
         if not ruling.compatible:
             return step, ruling
     return None

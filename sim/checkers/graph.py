@@ -262,6 +262,10 @@ class Graph:
                 reason = ReadThenOverwritten(read, item, row, versions[place + 1].write)
                 self.edges.append(Edge(number, target, RW, reason))
 
+    def _snapshot(self, tx: Transaction, read: ReadExecuted) -> int | None:
+        """The timestamp up to which a read finds what is committed; None: all that is stored."""
+        return read.op_ts if self._case.is_layered else tx.read_ts
+
     def _not_found(self, number: int, tx: Transaction, position: int, read: ReadExecuted) -> None:
         """Keys of the partition that a scan did not mention: it read their absence.
 
@@ -276,7 +280,7 @@ class Graph:
             if key in found or wrote_before(self._writes, tx, item, position):
                 continue
             versions = self._writes.versions[item]
-            place = last_deletion(versions, position, tx.read_ts)
+            place = last_deletion(versions, position, self._snapshot(tx, read))
             if place >= 0:
                 reason = ReadFrom(versions[place].write, read, None)
                 self._add(Edge(self._ranks[item][place], number, WR, reason))

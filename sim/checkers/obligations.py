@@ -8,6 +8,7 @@
   lease lasts until its holder learns of it.
 * The schema safe time of every node moves with each idle command, that of a replicated partition on
   every replica with each of its own.
+* Where there are no safe times, leases and groups, transactions alone are judged.
 * No leader steps down, and no partition in use is without a primary for longer than it takes to
   replace one.
 """
@@ -46,6 +47,9 @@ def obligations(case: Case) -> Iterator[Anomaly]:
 
 
 def _in_calm(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
+    if case.is_layered:
+        yield from _transactions(case, calm, from_us)
+        return
     yield from _safe_times(case, calm, from_us)
     yield from _partitions(case, calm, from_us)
     yield from _leaders(case, from_us)

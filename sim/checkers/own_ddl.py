@@ -42,6 +42,9 @@ class OwnDdl:
     transaction may take effect at any instant of its life (I3 judges where); nor are read-only
     transactions, which read the past by design and owe it to their own session only (I10).
 
+    Where a transaction reads all at one version of a store, what counts is when it began, and a
+    read-only one reads the present, unless its client chose when.
+
     The acknowledgement itself is too early, whatever then happened, where the design acknowledges
     at Tu + CSmax, rounded up, and no clock had shown that when it came [98.flow.4]: on a node that
     is CSmax behind, an operation could have been resolved before Tu.
@@ -62,8 +65,7 @@ class OwnDdl:
         promises = _promises(case)
         if not promises:
             return
-        readers = [tx for tx in case.transactions.values() if tx.read_ts is not None]
-        past = {op: None for tx in readers for op in tx.ops}
+        past = _of_the_past(case)
         positions = [promise.acknowledged_at for promise in promises]
         resolved: dict[str, list[SchemaResolved]] = {}
         for _, event in case.of(SchemaResolved):
@@ -71,7 +73,7 @@ class OwnDdl:
                 resolved.setdefault(event.op, []).append(event)
         for operation in case.operations.values():
             assert operation.invoked_at is not None, operation.name
-            before = bisect_right(positions, operation.invoked_at)
+            before = bisect_right(positions, _since(case, operation))
             if before and operation.name not in past:
                 promise = promises[before - 1]
                 looked_up = resolved.get(operation.name, [])
@@ -79,6 +81,29 @@ class OwnDdl:
                     yield from _too_early(case, operation, promise, looked_up)
                 yield from _unseen(case, operation, promise)
         yield from _stale_statements(case, promises, positions)
+
+
+def _of_the_past(case: Case) -> dict[str, None]:
+    """The operations of transactions that read the past, by design or as their client asked."""
+    return {
+        op: None
+        for tx in case.transactions.values()
+        if tx.read_ts is not None and (tx.chosen or not case.is_layered)
+        for op in tx.ops
+    }
+
+
+def _since(case: Case, operation: Operation) -> int:
+    """Where an operation owes what was acknowledged before."""
+    assert operation.invoked_at is not None, operation.name
+    if not case.is_layered:
+        return operation.invoked_at
+    began = [
+        tx.begins_at
+        for name in operation.txs
+        if (tx := case.transactions.get(name)) is not None and tx.begins_at is not None
+    ]
+    return min([operation.invoked_at, *began])
 
 
 def _promises(case: Case) -> list[Promise]:

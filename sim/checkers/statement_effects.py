@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.ddl_answers import objects_at
+from ddlsim.checkers.index_steps import decisive, sets_states
 from ddlsim.checkers.spec.types import domain, read
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.aliased import ObjectAliased
@@ -144,13 +145,14 @@ def _why_wrong(case: Case, update: UpdateLogged) -> str | None:
     decided = None if ddl is None else ddl.decided
     if ddl is None or decided is None or decided.statement is None or update.built_on is None:
         return None
-    if ddl.logged is not update:
+    keeps = sets_states(update)
+    if not keeps and update is not decisive(case, ddl.operation.name):
         return None
     if update.built_on != update.catalog_version - 1:
         return f"it was built on version {update.built_on}"
     catalog = _Catalog(objects_at(case, update.built_on))
     try:
-        due = catalog.after(decided.statement)
+        due = catalog.as_it_is(update) if keeps else catalog.after(decided.statement)
     except _WrongError as error:
         return str(error)
     return _differing(due, update.objects, catalog)
@@ -255,6 +257,11 @@ class _Catalog:
                 return {found.id: shape}
             case _:
                 return self._zone(statement)
+
+    def as_it_is(self, update: UpdateLogged) -> dict[int, Shape | None]:
+        """What an update is to leave that changes nothing which a user names."""
+        found = {one.object_id: self.by_id.get(one.object_id) for one in update.objects}
+        return {id_: None if one is None else self.shape(one) for id_, one in found.items()}
 
     def _is_free(self, name: str) -> None:
         _must(name not in self.relations, f"there was a {name!r} already")

@@ -250,7 +250,8 @@ class TxCommitted(Event, frozen=True):
     """The commit point: the transaction state is stored.
 
     `tables` holds, for each enlisted object, (object id, initial version I, version at commit_ts,
-    0 where it no longer exists).
+    0 where it no longer exists). Where SQL is a layer on a store, its process may die before it
+    knows: then the event comes when storage is read back, as late as that. Judges go by commit_ts.
     """
 
     node: str

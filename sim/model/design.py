@@ -20,6 +20,9 @@ DELAY_BOUNDED: Final = "PD+skew<=DD"
 """No message that matters takes longer than the delay duration less the skew."""
 ELECTIONS_SLOW: Final = "skew<=election timeout"
 """No physical clock is ever behind what any has shown by more than an election takes."""
+RATES_BOUNDED: Final = "drift<=margin"
+"""No physical clock goes faster or slower than true time by more than leases allow for (setting
+`drift_percent`), and none steps back."""
 
 
 LAYERED_PLANES: Final = ("fdb",)

@@ -16,6 +16,7 @@ from ddlsim.history.events import (
     Invoked,
     Ok,
     ReadExecuted,
+    ReadTimeChosen,
     RowFinal,
     RowRead,
     SchemaResolved,
@@ -32,6 +33,8 @@ from tests.support.history import Story, ts
 
 INDEX = 9
 GONE = None
+UPKEEP = ("fill", "erase")
+"""What statements do, in transactions of no client."""
 WRITES = ("write_only", "reorganization", PUBLIC)
 Row = tuple[tuple[int, Any], ...]
 
@@ -98,7 +101,8 @@ class Layered(Story):
         """A transaction: `does` are ("put", key, value), ("delete", key), ("get", key), ("scan",),
         ("find", value), ("fill",), ("erase",) and ("entry", key, value, added).
 
-        `begins` and `ends` are when its client began it and learned of its end.
+        `begins` and `ends` are when its client began it and learned of its end, `at` when it was
+        executed; `chosen`: its client chose the read version.
         """
         assert not self._played, f"{tx} comes too late"
         self._planned.append(Planned(tx, rv, cv, v, does, more))
@@ -161,20 +165,24 @@ class _Player:
         self.rows: dict[Any, Row | None] = {}
         self.own: dict[tuple[int, int | None, Any], bool] = {}
         self.wrote = False
+        self.is_upkeep = all(one[0] in UPKEEP for one in self.does)
 
     def play(self) -> None:
         story, tx, begins = self.story, self.tx, self.more.get("begins", self.rv)
         read_ts = None if self.cv is not None else ts(self.rv)
-        op = story.op(f"{tx}.begin")
-        story.add(begins, Invoked, self.client, op, tx, self.node, "begin")
+        if not self.is_upkeep:
+            op = story.op(f"{tx}.begin")
+            story.add(begins, Invoked, self.client, op, tx, self.node, "begin")
+            if self.more.get("chosen"):
+                story.add(begins, ReadTimeChosen, self.client, op, ts(self.rv))
+            story.add(begins, Ok, self.client, op)
         story.add(begins, TxBegan, tx, self.node, ts(self.rv), implicit=False, read_ts=read_ts)
-        story.add(begins, Ok, self.client, op)
         name = (story.t, self.table.name, ts(self.rv), self.version)
         story.add(begins, Enlisted, tx, self.node, *name)
         self._resolve("enlist", begins, self.rv)
         for one in self.does:
             self._do(*one)
-        self._end(self.more.get("ends", self.cv or self.rv))
+        self._end(self.more.get("ends", max(begins, self.cv or self.rv)))
 
     def _resolve(self, purpose: str, at: float, top: int) -> None:
         self.story.add(
@@ -187,21 +195,23 @@ class _Player:
         if self.more.get("aborts"):
             story.add(ends, TxAborted, self.node, self.tx, self.more["aborts"])
             return
-        op = story.op(f"{self.tx}.commit")
-        story.add(
-            self.more.get("asked", self.rv), Invoked, self.client, op, self.tx, "p1", "commit"
-        )
+        if not self.is_upkeep:
+            self._ask_to_commit(ends)
         if self.wrote and cv is not None:
             self._resolve("commit", ends, cv)
         commit = self.rv if cv is None else cv
         tables = ((story.t, self.version, self.version),)
         story.add(ends, TxCommitted, self.node, self.tx, ts(commit), tables)
-        story.add(ends, Ok, self.client, op)
         if cv is not None:
             for key, row in self.rows.items():
                 story.store(key, Stored(self.tx, cv, self.version, row))
             for entry, added in self.own.items():
                 story.enter(entry, cv, added=added)
+
+    def _ask_to_commit(self, ends: float) -> None:
+        op, asked = self.story.op(f"{self.tx}.commit"), self.more.get("asked", ends)
+        self.story.add(asked, Invoked, self.client, op, self.tx, self.node, "commit")
+        self.story.add(self.more.get("told", ends), Ok, self.client, op)
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -210,9 +220,10 @@ class _Player:
         op = self.story.op(None)
         table, key = "t", what[0] if kind in ("put", "delete", "get") else None
         fields = (self.client, op, self.tx, self.node, kind)
-        self.story.add(at, Invoked, *fields, table=table, key=key)
+        if not self.is_upkeep:
+            self.story.add(at, Invoked, *fields, table=table, key=key)
+            self.story.add(self.more.get("answered", at), Ok, self.client, op)
         getattr(self, f"_{kind}")(at, op, *what)
-        self.story.add(at, Ok, self.client, op)
 
     def _row(self, key: Any) -> Row | None:
         if key in self.rows:

@@ -175,6 +175,15 @@ class Case:
         asked = (known[one].invoked_at for one in tx.ops if _asks_to_commit(known[one]))
         return any(at is not None and (ended_at is None or ended_at > at) for at in asked)
 
+    def is_upkeep(self, name: str) -> bool:
+        """Whether a transaction is a statement's own, such as one that fills an index.
+
+        It has no client's operation. It goes by the schema that the statement makes, which need not
+        be in force yet.
+        """
+        tx = self.transactions.get(name)
+        return self.is_layered and tx is not None and tx.begins_at is None
+
     @cached_property
     def deaths(self) -> dict[str, list[int]]:
         """Where each node died, in order."""

@@ -41,6 +41,7 @@ class Writes:
 
     def __init__(self, case: Case) -> None:
         self._case = case
+        self.is_layered = case.is_layered
         self.of: dict[tuple[str, Item], list[Write]] = {}
         """A transaction's writes of a key, in order."""
         self.at: dict[int, Write] = {}
