@@ -13,12 +13,21 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 
 from ddlsim.model.records import Record
-from ddlsim.plan import swarm_delays, swarm_faults, swarm_knobs, swarm_moments, swarm_work
+from ddlsim.plan import (
+    swarm_delays,
+    swarm_faults,
+    swarm_fdb,
+    swarm_knobs,
+    swarm_moments,
+    swarm_work,
+)
 from ddlsim.plan.swarm_faults import Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.rules import FDB, FIRST, IGNITE
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
+from ddlsim.strategies.base import DESIGNS
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
@@ -82,8 +91,14 @@ def scenario(source: Source, seed: int) -> Scenario:
 def draw(source: Source, seed: int) -> Drawn:
     """The text drawn for a seed, with its knobs."""
     knobs = Knobs(seed)
-    data = _whole(knobs) if source.name is None else _around(source, knobs)
+    data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
+
+
+def _plane(source: Source) -> str:
+    """The data plane of the design that the worlds are for."""
+    name = source.overrides.get("strategy.name", FIRST[IGNITE])
+    return DESIGNS.get(name).header.plane if name in DESIGNS else IGNITE
 
 
 # --- everything drawn --------------------------------------------------------------------------
@@ -161,6 +176,10 @@ def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:
     if swarm_faults.has_restless_leases(knobs):
         least_ms = max(3 * protocol["delay_duration_ms"], 30)
         protocol["lease_duration_ms"] = min(protocol["lease_duration_ms"], least_ms)
+
+
+WHOLE: Final = {IGNITE: _whole, FDB: swarm_fdb.whole}
+"""What draws a whole world, by data plane."""
 
 
 # --- other faults around a scenario -----------------------------------------------------------

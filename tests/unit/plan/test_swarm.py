@@ -18,7 +18,7 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
 from ddlsim.model.settings import SETTINGS
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.plan import swarm, swarm_faults, swarm_knobs, swarm_moments, swarm_work
+from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_moments, swarm_work
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
@@ -381,3 +381,38 @@ def test_worlds_show_what_they_are_drawn_for(seed: int, mutant: str, kind: str) 
         verdict = judge(run(plan(kept, seed)), findings=findings.known())
         found.append({one.kind for one in verdict.violations if one.status == "violation"})
     assert found == [set(), {kind}]
+
+
+# --- the other data plane -------------------------------------------------------------------------
+
+LAYERED = swarm.source_of(None, {"strategy.name": "c1_schema"})
+
+
+def layered(seed: int) -> dict[str, Any]:
+    return tomllib.loads(swarm.draw(LAYERED, seed).text)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_world_of_the_layer_can_be_planned(seed: int) -> None:
+    planned = plan(swarm.scenario(LAYERED, seed), seed)
+    assert planned.store is not None
+    assert planned.load_until_us == round(1_000 * layered(seed)["run"]["load_ms"])
+
+
+def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
+    worlds = [layered(seed) for seed in MANY]
+    drawn = {name: {world["fdb"][name] for world in worlds} for name in swarm_fdb.SETTINGS}
+    assert {name: set(choices) for name, choices in swarm_fdb.SETTINGS.items()} == drawn
+    for name, choices in swarm_fdb.COUNTS.items():
+        assert {world["fdb"][name] for world in worlds} == set(choices)
+    faults = [fault for world in worlds for fault in world.get("faults", [])]
+    assert {fault["name"] for fault in faults} == {"crash", "pause", "partition", "clog"}
+    struck = {fault["node"].rstrip("0123456789") for fault in faults}
+    assert struck == {"n", "sequencer", "grv", "proxy", "resolver", "log", "storage"}
+    assert all(
+        fault["from_ms"] + fault["for_ms"] <= world["run"]["load_ms"]
+        for world in worlds
+        for fault in world.get("faults", [])
+    )
+    calm = sum(not world.get("faults") for world in worlds)
+    assert len(worlds) * swarm_faults.CALM < calm < len(worlds) / 2

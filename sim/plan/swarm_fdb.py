@@ -1,0 +1,129 @@
+"""Worlds of the FoundationDB plane: few, fast processes, hot keys, recoveries, machines cut off."""
+
+from typing import Final
+
+from ddlsim.plan import swarm_delays, swarm_knobs, swarm_work
+from ddlsim.plan.swarm_faults import CALM
+from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.workload.base import Die
+
+LOADS: Final = (10, 20, 40)
+"""How long the load is, as a multiple of the scale of time."""
+COUNTS: Final[dict[str, tuple[int, ...]]] = {
+    "grvs": (1, 1, 2),
+    "proxies": (1, 1, 2, 3),
+    "resolvers": (1, 1, 2, 3),
+    "logs": (1, 2, 3),
+    "storages": (1, 2, 3, 4),
+}
+"""How many processes of a role there are."""
+SETTINGS: Final[dict[str, tuple[int, ...]]] = {
+    "versions_per_second": (1_000, 100_000, 1_000_000),
+    "window_ms": (20, 50, 200, 1_000, 5_000),
+    "grv_batch_us": (0, 200, 500, 2_000),
+    "commit_batch_us": (0, 200, 1_000, 3_000),
+    "idle_commit_ms": (2, 5, 20, 100),
+    "grv_cache_ms": (5, 20, 100),
+    "watch_poll_ms": (5, 20, 100),
+    "storage_read_us": (0, 0, 0, 20, 100),
+    "log_sync_us": (0, 0, 300, 1_000),
+    "request_ms": (20, 50, 200),
+    "commit_timeout_ms": (50, 200, 1_000),
+    "backoff_ms": (1, 5),
+    "backoff_most_ms": (5, 50),
+    "ping_ms": (5, 20, 100),
+    "ping_timeout_ms": (20, 50),
+    "pings_missed": (1, 2, 3),
+}
+"""Settings of the store: short enough that all of it happens within a load."""
+OF_DESIGNS: Final[dict[str, tuple[int, ...]]] = {
+    "lease_ms": (20, 50, 200),
+    "poll_ms": (5, 20, 100),
+    "copies": (1, 3, 10),
+    "chunk_rows": (1, 3, 20),
+}
+"""Numbers of the designs, which a scenario may set."""
+JUMPS: Final = (2, 20)
+"""By how many windows a recovery raises the version."""
+NOT_HERE: Final = {"views": 0.0, "as_of": 0.0, "partition_aware": 0.0}
+"""Shares of a mixed workload that the layer has no answer to: views, times chosen by clients."""
+MOST_FAULTS: Final = 3
+
+
+def whole(knobs: Knobs) -> Table:
+    """A whole world of this plane."""
+    scale_ms = knobs.pick("scale of time", (10, 20, 40))
+    load_ms = knobs.pick("load", LOADS) * scale_ms
+    nodes = tuple(f"n{number}" for number in range(1, knobs.pick("nodes", (2, 3, 3, 4)) + 1))
+    store = _store(knobs)
+    names, sql = swarm_work.schema(knobs, len(nodes))
+    migrations = swarm_work.migrations(knobs, names, nodes, load_ms, scale_ms)
+    workloads = swarm_work.workloads(knobs, names, load_ms, scale_ms, planned=bool(migrations))
+    network = swarm_knobs.network(knobs, nodes, scale_ms) | swarm_delays.schedule(knobs)
+    timeout_ms = knobs.pick("tx_timeout_ms", (100, 400, 2_000))
+    data: Table = {
+        "title": "A random world under a random nemesis",
+        "source": "drawn from the seed",
+        "strategy": {key: knobs.pick(key, choices) for key, choices in OF_DESIGNS.items()},
+        "protocol": {"tx_timeout_ms": timeout_ms, "operation_timeout_ms": max(timeout_ms, 200)},
+        "cluster": {"plane": "fdb", "nodes": len(nodes)},
+        "fdb": store,
+        "network": network,
+        "run": {"load_ms": load_ms, "drain_ms": 60_000},
+        "schema": {"sql": sql},
+        "migration": migrations,
+        "workload": [{**one, **NOT_HERE} if one["name"] == "mixed" else one for one in workloads],
+        "faults": _faults(knobs, (*nodes, *_processes(store)), load_ms, scale_ms),
+    }
+    return {key: value for key, value in data.items() if value != []}
+
+
+def _store(knobs: Knobs) -> Table:
+    """The table `[fdb]`, with every feature that FoundationDB lacked in 2018 for those in need."""
+    table: Table = {key: knobs.pick(key, choices) for key, choices in COUNTS.items()}
+    table["replicas"] = min(knobs.pick("replicas of keys", (1, 1, 2, 3)), table["storages"])
+    table |= {key: knobs.pick(key, choices) for key, choices in SETTINGS.items()}
+    window = table["window_ms"] * table["versions_per_second"] // 1_000
+    table["recovery_jump"] = max(window, 1) * knobs.pick("recovery jump", JUMPS)
+    switches = ("local_keys", "past_read_conflicts", "future_write_conflicts")
+    return table | dict.fromkeys(switches, True)
+
+
+def _processes(store: Table) -> list[str]:
+    """The machines of the store that may fail."""
+    names = ["sequencer"]
+    for role, key in (
+        ("grv", "grvs"), ("proxy", "proxies"), ("resolver", "resolvers"), ("log", "logs"),
+        ("storage", "storages"),
+    ):  # fmt: skip
+        names += [f"{role}{number}" for number in range(1, store[key] + 1)]
+    return names
+
+
+# --- faults --------------------------------------------------------------------------------------
+
+
+def _faults(knobs: Knobs, machines: tuple[str, ...], load_ms: int, scale_ms: int) -> list[Table]:
+    """Up to three faults of machines and links, within the load."""
+    die = knobs.die("faults of machines")
+    count = 0 if knobs.die("calm").chance(CALM) else die.between(0, MOST_FAULTS)
+    knobs.tell("faults of machines", count or OFF)
+    made: list[Table] = []
+    struck: list[str] = []
+    for _ in range(count):
+        machine = die.pick([one for one in machines if one not in struck])
+        struck.append(machine)
+        from_ms = die.between(1, max(load_ms * 7 // 10, 2))
+        for_ms = die.between(1, max(round(scale_ms * die.pick((0.5, 2, 6))), 2))
+        times: Table = {"from_ms": from_ms, "for_ms": min(for_ms, load_ms - from_ms)}
+        made.append({**_fault(die, machine, scale_ms), **times})
+    return made
+
+
+def _fault(die: Die, machine: str, scale_ms: int) -> Table:
+    name = die.pick(("crash", "crash", "pause", "partition", "partition", "clog"))
+    if name == "partition":
+        return {"name": name, "shape": die.pick(("one_node", "one_way")), "node": machine}
+    if name == "clog":
+        return {"name": name, "node": machine, "delay_ms": die.between(1, scale_ms)}
+    return {"name": name, "node": machine}
