@@ -1,6 +1,8 @@
 """A client process's connection to the plane: requests, each by turns to one of those that serve.
 
-* `_turn`: which proxy, GRV proxy or replica is asked next; all by turns.
+* `_turns`: by the names of processes that could serve, which is asked next; `_offset`: where this
+  client begins, so that not all begin with the same one. `_avoided`: until when, by the client's
+  clock, a process that did not serve is asked only if no other one is left.
 * `_cache`: the last read version that came, with the client's clock then: for transactions that
   accept a version of up to `grv_cache_ms` ago.
 * `_metadata`: metadata versions by read version, the last 1000: of a version that was set by hand,
@@ -48,7 +50,9 @@ class Connection:
         self.settings = config.settings
         self.watches = 0
         self._shards = Parts(tuple(shard.begin for shard in config.shards))
-        self._turn = 0
+        self._offset = node.spread("fdb-turn", Micros(1 << 20))
+        self._turns: dict[tuple[str, ...], int] = {}
+        self._avoided: dict[str, int] = {}
         self._cache: tuple[ReadVersion, int] | None = None
         self._metadata: dict[int, int] = {}
         used = node.disk.get(COMMITS, 0)
@@ -71,16 +75,33 @@ class Connection:
                 return version
         taken_ms = self._now_ms()
         while True:
-            self._turn += 1
-            grv = self.config.grvs[self._turn % len(self.config.grvs)]
+            grv = self._next(self.config.grvs)
             answer = await self.node.request(grv, GetReadVersion(risky), self._request_us)
             if isinstance(answer, ReadVersion):
                 self._remember(answer, taken_ms)
                 return answer
-            await self._rest(check)
+            await self._rest(grv, check)
 
-    async def _rest(self, check: Check) -> None:
-        """Rest, unless the transaction's time is over: a process that is down answers at once."""
+    def _next(self, names: tuple[str, ...]) -> str:
+        """The next of several processes by turns, but for those that did not serve of late."""
+        if len(names) == 1:
+            return names[0]
+        turn = self._turns.get(names, self._offset) + 1
+        self._turns[names] = turn
+        if self._avoided:
+            now_ms = self._now_ms()
+            for place in range(len(names)):
+                name = names[(turn + place) % len(names)]
+                if self._avoided.get(name, now_ms) <= now_ms:
+                    return name
+        return names[turn % len(names)]
+
+    def _avoid(self, name: str) -> None:
+        self._avoided[name] = self._now_ms() + self.settings.avoid_ms
+
+    async def _rest(self, name: str, check: Check) -> None:
+        """Rest, since a process did not serve, unless the transaction's time is over."""
+        self._avoid(name)
         check()
         await self.node.sleep(self._retry_us)
 
@@ -110,14 +131,13 @@ class Connection:
     ) -> object:
         """A key's value at a version, from one of these storage servers."""
         while True:
-            self._turn += 1
-            name = team[self._turn % len(team)]
+            name = self._next(team)
             answer = await self.node.request(name, Get(key, version), self._read_us)
             if isinstance(answer, Got):
                 return answer.value
             if isinstance(answer, Failed):
                 raise FdbError(answer.code)
-            await self._rest(check)
+            await self._rest(name, check)
 
     async def get_range(
         self, begin: bytes, end: bytes, version: int, limit: int, check: Check
@@ -135,14 +155,13 @@ class Connection:
 
     async def _part(self, team: tuple[str, ...], request: GetRange, check: Check) -> GotRange:
         while True:
-            self._turn += 1
-            name = team[self._turn % len(team)]
+            name = self._next(team)
             answer = await self.node.request(name, request, self._read_us)
             if isinstance(answer, GotRange):
                 return answer
             if isinstance(answer, Failed):
                 raise FdbError(answer.code)
-            await self._rest(check)
+            await self._rest(name, check)
 
     # --- commits ----------------------------------------------------------------------------------
 
@@ -158,21 +177,19 @@ class Connection:
     async def commit(self, request: Commit, check: Check) -> Committed | Failed:
         """A transaction's outcome; without an answer it is unknown."""
         while True:
-            self._turn += 1
-            proxy = self.config.proxies[self._turn % len(self.config.proxies)]
+            proxy = self._next(self.config.proxies)
             answer = await self.node.request(proxy, request, self._commit_us)
             if isinstance(answer, Committed | Failed):
                 return answer
             if not isinstance(answer, Stale):
+                self._avoid(proxy)
                 return Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
-            await self._rest(check)
+            await self._rest(proxy, check)
 
     # --- watches ----------------------------------------------------------------------------------
 
     async def changed(self, key: bytes, value: object, version: int) -> bool:
         """Wait for another value of a key at a replica; False if it was not heard of in time."""
-        self._turn += 1
-        team = self.config.shards[self._shards.of(key)].team
-        name = team[self._turn % len(team)]
+        name = self._next(self.config.shards[self._shards.of(key)].team)
         request = WatchKey(key, value, version)
         return isinstance(await self.node.request(name, request, self._watch_us), Fired)

@@ -11,6 +11,8 @@ class ErrorCode(Enum):
     FUTURE_VERSION = (1009, "the storage server has not reached the read version", True)
     COMMIT_UNKNOWN_RESULT = (1021, "may have committed or not", True)
     TRANSACTION_TOO_LARGE = (2101, "larger than a transaction may be", False)
+    KEY_TOO_LARGE = (2102, "longer than a key may be", False)
+    VALUE_TOO_LARGE = (2103, "larger than a value may be", False)
     TIMED_OUT = (1031, "the transaction's time is over", False)
     ACCESSED_UNREADABLE = (1036, "read what its own versionstamp will set", False)
     TOO_MANY_WATCHES = (1032, "more watches than a client may have", False)

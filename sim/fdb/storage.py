@@ -120,11 +120,12 @@ class Storage:
 
     def _apply(self, peeked: Peeked) -> None:
         store = self._store
+        keys: list[bytes] = []
         for entry in peeked.entries:
             for writes in entry.written.values():
-                keys = store.apply(entry.last, writes)
-                if self._watches:
-                    self._look_at_watches(keys)
+                keys += store.apply(entry.last, writes)
+        if self._watches:
+            self._look_at_watches(keys)
         store.version = peeked.end
         store.trim(min(peeked.end - self.settings.window, peeked.committed))
         if self._waiting:
@@ -220,7 +221,7 @@ class Storage:
         return Fired(store.version) if fired else TIMED_OUT
 
     def _look_at_watches(self, keys: list[bytes]) -> None:
-        """Fire the watches of keys whose value differs now, at the end of a batch."""
+        """Fire the watches of keys whose value differs now, at the end of a pull."""
         for key in keys:
             waiting = self._watches.get(key)
             if waiting:

@@ -59,7 +59,8 @@ class Transaction:
         self._read: dict[Range, None] = {}
         self._written: dict[Range, None] = {}
         self._values: dict[bytes, object] = {}
-        self._writes = Writes()
+        settings = self._connection.settings
+        self._writes = Writes(settings.key_bytes, settings.value_bytes)
         self._pasts: list[tuple[bytes, int]] = []
         self._futures: list[tuple[bytes, int]] = []
         self._required: list[tuple[bytes, object]] = []

@@ -9,6 +9,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.messages import ADD, CLEAR, SET, STAMPED_KEY, STAMPED_VALUE, Mutation
 from ddlsim.fdb.sizes import size_of
@@ -38,7 +39,9 @@ NOT_WRITTEN: Final = NotWritten()
 class Writes:
     """The mutations of a transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, key_most: int, value_most: int) -> None:
+        self._key_most = key_most
+        self._value_most = value_most
         self._values: dict[bytes, object] = {}
         self._cleared: list[tuple[bytes, bytes]] = []
         self._stamped_keys: list[tuple[Callable[[int], Key], object]] = []
@@ -50,11 +53,20 @@ class Writes:
 
     def set(self, key: bytes, value: object) -> None:
         """Set a key; None clears it."""
+        size = size_of(value)
+        if size > self._value_most:
+            raise FdbError(ErrorCode.VALUE_TOO_LARGE)
+        self._check(key)
         self._values[key] = value
-        self.bytes += len(key) + size_of(value)
+        self.bytes += len(key) + size
+
+    def _check(self, key: bytes) -> None:
+        if len(key) > self._key_most:
+            raise FdbError(ErrorCode.KEY_TOO_LARGE)
 
     def add(self, key: bytes, delta: int | float) -> None:
         """Add to what a key holds by then."""
+        self._check(key)
         before = self.at(key)
         assert not isinstance(before, Stamped), "a versionstamped value cannot be added to"
         if isinstance(before, Added):
@@ -76,6 +88,7 @@ class Writes:
 
     def set_stamped_value(self, key: bytes, make: Callable[[int], object]) -> None:
         """Set a key to what the commit version makes of it."""
+        self._check(key)
         self._values[key] = Stamped(make)
         self.bytes += len(key)
         self.has_stamps = True

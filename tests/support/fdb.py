@@ -11,7 +11,7 @@ from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.processes import CLASSES, Classes, boot
 from ddlsim.fdb.transaction import Transaction, TxOptions
 from ddlsim.history.history import History
-from ddlsim.kernel.channel import LinkProfile
+from ddlsim.kernel.channel import Envelope, LinkProfile
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
@@ -38,6 +38,7 @@ class FdbWorld:
         clients: int = 1,
         latency: Distribution | None = None,
         classes: Classes = CLASSES,
+        tapped: bool = False,
     ) -> None:
         self.config = config or plain_config()
         self.loop = Loop()
@@ -54,12 +55,17 @@ class FdbWorld:
             name: Host(self.loop, self.network, name, PhysicalClock(self.loop))
             for name in (*self.roles, *self.clients)
         }
+        self.arrived: list[Any] = []
+        if tapped:
+            for host in self.hosts.values():
+                self._tap(host)
         self.processes: dict[str, Any] = {}
         self.databases: dict[str, Database] = {}
         for name in self.roles:
             self._boot(name, restarted=False)
         for name in self.clients:
             self.databases[name] = Database(self.port(name), self.config)
+        self.run(0)
 
     def port(self, name: str) -> NodePort:
         """A port to a machine's present incarnation."""
@@ -68,6 +74,21 @@ class FdbWorld:
     def _boot(self, name: str, *, restarted: bool) -> None:
         port = self.port(name)
         self.processes[name] = boot(self.roles[name], port, self.config, restarted, self.classes)
+
+    def _tap(self, host: Host) -> None:
+        """Write down each message that is not an answer, when it arrives."""
+        deliver = host.receive
+
+        def receive(envelope: Envelope) -> None:
+            if envelope.answers is None:
+                self.arrived.append(envelope.payload)
+            deliver(envelope)
+
+        host.receive = receive  # type: ignore[method-assign]  # before any channel leads there
+
+    def of(self, kind: type) -> list[Any]:
+        """The messages of a kind that have arrived, in a world that is tapped."""
+        return [payload for payload in self.arrived if type(payload) is kind]
 
     def crash(self, name: str) -> None:
         """End a process."""

@@ -165,13 +165,13 @@ class ReportsInAnyOrder(Sequencer):
 PLANTED: dict[str, tuple[int, Classes]] = {
     "ranges without conflicts": (0, replace(CLASSES, resolver=ResolverBlindToRanges)),
     "conflicts forgotten": (0, replace(CLASSES, resolver=ForgetfulResolver)),
-    "resolver without a beginning": (8, replace(CLASSES, resolver=ResolverWithoutBeginning)),
+    "resolver without a beginning": (26, replace(CLASSES, resolver=ResolverWithoutBeginning)),
     "storage reads the latest": (0, replace(CLASSES, storage=ReadsLatest)),
-    "storage does not roll back": (1, replace(CLASSES, storage=KeepsWhatWasTakenBack)),
-    "storage does not wait": (4, replace(CLASSES, storage=DoesNotWait)),
-    "log takes what it is locked for": (4, replace(CLASSES, log=UnfencedLog)),
+    "storage does not roll back": (5, replace(CLASSES, storage=KeepsWhatWasTakenBack)),
+    "storage does not wait": (7, replace(CLASSES, storage=DoesNotWait)),
+    "log takes what it is locked for": (5, replace(CLASSES, log=UnfencedLog)),
     "log answers early": (1, replace(CLASSES, log=EarlyLog)),
-    "commit answered before its report": (7, replace(CLASSES, proxy=AnswersBeforeReport)),
+    "commit answered before its report": (6, replace(CLASSES, proxy=AnswersBeforeReport)),
     "one resolver decides": (1, replace(CLASSES, proxy=OneResolverDecides)),
     "state of other proxies ignored": (0, replace(CLASSES, proxy=IgnoresOtherProxies)),
     "copies of commits": (5, replace(CLASSES, proxy=CommitsCopies)),
@@ -180,8 +180,16 @@ PLANTED: dict[str, tuple[int, Classes]] = {
 }
 
 
+SEEDS = 40
+"""So many are tried at most, after the one that is known to find the fault."""
+
+
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str) -> None:
-    seed, classes = PLANTED[fault]
-    with pytest.raises(AssertionError):
-        Oracle(seed, classes=classes).run().check()
+    known, classes = PLANTED[fault]
+    for seed in (known, *range(SEEDS)):
+        try:
+            Oracle(seed, classes=classes).run().check()
+        except AssertionError:
+            return
+    pytest.fail(f"not found by {SEEDS} seeds")
