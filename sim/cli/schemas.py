@@ -34,7 +34,7 @@ from ddlsim.scenario.scenario import NO_MUTANT
 from ddlsim.scenario.script import EVENT
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import message_kinds
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 from ddlsim.workload.base import WORKLOADS
 
 Schema = dict[str, Any]
@@ -223,7 +223,7 @@ def _each(name: str) -> Schema:
 
 def _under(name: str) -> Schema:
     """A table by designs: `iep`, `iep + no_commit_check`."""
-    pattern = rf"^(?:{'|'.join(STRATEGIES)})(?: \+ (?:{'|'.join(MUTANTS)}))?$"
+    pattern = rf"^(?:{'|'.join(DESIGNS)})(?: \+ (?:{'|'.join(MUTANTS)}))?$"
     return {**_each(name), "propertyNames": {"pattern": pattern}}
 
 
@@ -253,7 +253,7 @@ def _plugin(name: str, kind: type[Any], more: dict[str, Schema]) -> Schema:
 def _strategy() -> Schema:
     """`[strategy]`: a design, a mutant of it, and rules of single fields."""
     properties: dict[str, Schema] = {
-        "name": _known(STRATEGIES),
+        "name": _known(DESIGNS),
         "mutant": _known([*MUTANTS, NO_MUTANT]),
     }
     for plane in planes():
@@ -342,7 +342,7 @@ def _sweep() -> Schema:
     }  # fmt: skip
     share = {"type": "number", "minimum": 0, "maximum": 1}
     _narrow(top, "histories", {"anyOf": [_known(HISTORIES), share]})
-    for key, known in (("strategies", STRATEGIES), ("mutants", [*MUTANTS, NO_MUTANT])):
+    for key, known in (("strategies", DESIGNS), ("mutants", [*MUTANTS, NO_MUTANT])):
         lists = {"type": "array", "items": _known(known), "minItems": 1}
         _narrow(top, key, lists)
     values: list[Schema] = [{"type": "array", "minItems": 1}, {"type": "string"}]

@@ -13,7 +13,7 @@ from ddlsim.cli.problems import INTERRUPTED, InputError, note
 from ddlsim.cli.progress import Meter
 from ddlsim.cli.signals import EndedError
 from ddlsim.cli.words import counted
-from ddlsim.cluster.designs import design
+from ddlsim.cluster.designs import check_design
 from ddlsim.execute.parallel import Executor
 from ddlsim.files import no_file
 from ddlsim.plan import swarm
@@ -73,7 +73,7 @@ def target_of(options: Options) -> Target:
         if getattr(options, flag) is not None:
             overrides[key] = getattr(options, flag)
     source = swarm.source_of(None, overrides)
-    design(plan(swarm.scenario(source, 0), 0))
+    check_design(plan(swarm.scenario(source, 0), 0))
     return Target(overrides, tuple(options.load), options.strict, options.all_claims)
 
 

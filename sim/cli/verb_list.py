@@ -104,9 +104,9 @@ def scenarios() -> Iterator[Entry]:
 
 def strategies() -> Iterator[Entry]:
     """Every design."""
-    from ddlsim.strategies.base import STRATEGIES
+    from ddlsim.strategies.base import DESIGNS
 
-    for name, item in STRATEGIES.items():
+    for name, item in DESIGNS.items():
         one = item.header
         claims = {claim.invariant: list(claim.assumes) for claim in one.claims}
         yield _entry(name, one.summary, one.source, plane=one.plane, claims=claims)
@@ -184,11 +184,15 @@ def rules() -> Iterator[Entry]:
     """Every rule of every field that `[strategy]` of a scenario may set, field by field."""
     from ddlsim.scenario.rules import fields_of_designs, is_number, planes, rules_of
 
+    seen: dict[str, None] = {}
     for plane, field in ((one, field) for one in planes() for field in fields_of_designs(one)):
+        more: dict[str, Any] = {"field": field, "rule": None, "default": False}
         if is_number(field, plane):
-            more: dict[str, Any] = {"field": field, "rule": None, "default": False}
             yield _entry(f"{field}=0", "a whole number", OURS, **more)
         for name, rule in rules_of(field, plane).items():
+            if f"{field}={name}" in seen:
+                continue  # a field and a rule of the same names on both planes
+            seen[f"{field}={name}"] = None
             remark = "the default" if rule.default else ""
             more = {"field": field, "rule": name, "default": rule.default}
             yield _entry(f"{field}={name}", rule.summary, rule.source or OURS, remark, **more)

@@ -13,7 +13,7 @@ from ddlsim.cli.options import Options
 from ddlsim.cli.problems import INTERRUPTED, InputError, note
 from ddlsim.cli.progress import Progress
 from ddlsim.cli.report import Report, case_of, case_of_expectation
-from ddlsim.cluster.designs import design
+from ddlsim.cluster.designs import check_design
 from ddlsim.execute.isolation import CAN_FORK, Limits
 from ddlsim.files import write_text
 from ddlsim.plan import swarm
@@ -175,7 +175,7 @@ def checked(scenario: Scenario, seed: int) -> dict[str, dict[str, int]]:
     Returns the numbers of the protocol, of the cluster (`""`) and of each node.
     """
     planned = plan(scenario, seed)
-    design(planned)
+    check_design(planned)
     return {
         "": dict(planned.cluster_settings),
         **{node.name: dict(node.settings) for node in planned.nodes},

@@ -1,9 +1,10 @@
 """The design that a plan asks for: a strategy, fields of it by the names of rules, a mutant."""
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
+from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import DesignHeader
 from ddlsim.mutants.base import MUTANTS, Mutant
 from ddlsim.plan.records import Plan
@@ -11,10 +12,11 @@ from ddlsim.problems import BadInputError
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.rules import BadRuleError, fields_of_designs, name_of, value_of
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
 
-PROTOCOL: Final = "ddlsim.protocol."
-"""The modules of the rules that findings name."""
+D = TypeVar("D", Strategy, LayerDesign, Strategy | LayerDesign)
+OF_PLANES: Final = ("ddlsim.protocol.", "ddlsim.layer.")
+"""The modules whose rules go by their own names; findings name those."""
 
 
 class BadDesignError(BadInputError):
@@ -30,13 +32,29 @@ def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
     return mutant.applied_to(chosen), mutant.parts_of(Parts()), mutant
 
 
+def check_design(plan: Plan) -> None:
+    """Raise what is wrong with the design of a plan: its fields, or a mutant that does not fit."""
+    if plan.store is None:
+        design(plan)
+    else:
+        layer_design(plan)
+
+
+def layer_design(plan: Plan) -> LayerDesign:
+    """The design of a layer with the plan's fields."""
+    if plan.mutant is not None:
+        MUTANTS.get(plan.mutant)
+        raise BadDesignError(f"mutant {plan.mutant!r} breaks a rule of the Ignite plane")
+    return with_fields(LAYER_DESIGNS.get(plan.strategy), plan.strategy_fields)
+
+
 def declared(plan: Plan) -> DesignHeader:
     """The header of the plan's design, with its rules as they are without the mutant."""
-    chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
+    chosen = with_fields(DESIGNS.get(plan.strategy), plan.strategy_fields)
     return structs.replace(chosen.header, rules=rules_of(chosen))
 
 
-def rules_of(chosen: Strategy) -> dict[str, str]:
+def rules_of(chosen: Strategy | LayerDesign) -> dict[str, str]:
     """The name of the rule in each field; a dotted name for a rule from outside of the protocol."""
     return {name: _named(getattr(chosen, name)) for name in fields_of_designs(chosen.header.plane)}
 
@@ -46,12 +64,12 @@ def _named(rule: Any) -> str:
         return str(rule)
     home = getattr(rule, "__module__", "")
     name = name_of(rule)
-    if name is not None and (not callable(rule) or home.startswith(PROTOCOL)):
+    if name is not None and (not callable(rule) or home.startswith(OF_PLANES)):
         return name
     return f"{home}.{getattr(rule, '__name__', type(rule).__name__)}"
 
 
-def with_fields(chosen: Strategy, settings: dict[str, Any]) -> Strategy:
+def with_fields(chosen: D, settings: dict[str, Any]) -> D:
     """A strategy with fields of its record set: by the names of rules of each, or numbers."""
     for name, value in settings.items():
         try:

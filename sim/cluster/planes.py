@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from ddlsim.cluster.adapters import Recorder
 from ddlsim.cluster.cluster import Cluster
-from ddlsim.cluster.designs import design
+from ddlsim.cluster.designs import design, layer_design
+from ddlsim.cluster.fdb_cluster import FdbCluster
 from ddlsim.cluster.group_faults import GroupFaults
 from ddlsim.cluster.machines import Machines
 from ddlsim.plan.records import Plan
@@ -19,6 +20,8 @@ class Built(NamedTuple):
 
 def built(plan: Plan, recorder: Recorder) -> Built:
     """The machines of a plan, with everything that runs on them started."""
+    if plan.store is not None:
+        return Built(FdbCluster(plan, layer_design(plan), recorder), None)
     chosen, parts, _ = design(plan)
     cluster = Cluster(plan, chosen, parts, recorder)
     return Built(cluster, GroupFaults(cluster))

@@ -29,7 +29,7 @@ class StorePlan(Record, frozen=True):
 
     processes: tuple[tuple[str, str], ...]
     replicas: int
-    settings: dict[str, int]
+    settings: dict[str, Any]
 
 
 class ClockStep(Record, frozen=True):

@@ -135,7 +135,7 @@ class ScenarioFile(pytest.File):
     def _scenario(self) -> "Scenario":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from ddlsim.cluster.designs import design
+            from ddlsim.cluster.designs import check_design
             from ddlsim.extras import MissingExtraError, needed_by
             from ddlsim.plan.plan import plan
             from ddlsim.registry import BadPluginError, load_file
@@ -152,7 +152,7 @@ class ScenarioFile(pytest.File):
                         self._relative(), outside=self.config.getoption("ddlsim_allow_outside")
                     )
                     bounds.check_run(scenario.name, scenario.estimate, None)
-                    design(plan(scenario, 0))
+                    check_design(plan(scenario, 0))
             except bad as error:
                 raise self.CollectError(str(error)) from None
         return scenario

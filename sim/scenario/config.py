@@ -118,7 +118,7 @@ else:
     Fdb.__doc__ = "`[fdb]`: the processes of the key-value store, and its settings."
 
 
-def store_settings(table: Fdb) -> dict[str, int]:
+def store_settings(table: Fdb) -> dict[str, Any]:
     """The settings of the store that a file gives, by name."""
     values = {name: getattr(table, name, None) for name in STORE_SETTINGS}
     return {name: value for name, value in values.items() if value is not None}

@@ -15,7 +15,7 @@ from ddlsim.scenario.findings import described
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, few, near
 from ddlsim.scenario.tables import ScenarioTable
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 
 WORDS: Final = ("ok", "stuck", "vacuous")
 
@@ -35,8 +35,8 @@ def label_of(strategy: str, mutant: str | None) -> str:
 def check_design(label: str, origin: Origin, path: Path) -> None:
     """Check that the strategy is known, and the mutant after ` + `."""
     strategy, plus, mutant = label.partition(" + ")
-    if strategy not in STRATEGIES:
-        what = f"no strategy is called {strategy!r}; {near(strategy, STRATEGIES)}"
+    if strategy not in DESIGNS:
+        what = f"no strategy is called {strategy!r}; {near(strategy, DESIGNS)}"
         raise origin.error(path, what)
     if plus and mutant not in MUTANTS:
         what = f"no mutant is called {mutant!r}; {few(mutant, MUTANTS, 'ddlsim list mutants')}"

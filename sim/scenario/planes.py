@@ -9,7 +9,7 @@ from ddlsim.model.programs import Step
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE
 from ddlsim.scenario.tables import ScenarioTable
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 
 OF_GROUPS: Final = ("leader_transfer", "re_election", "lease_loss", "slow_listener", "slow_disk")
 """Faults of replication groups, leases and the meta storage, which the other plane lacks."""
@@ -48,9 +48,9 @@ def machines_of(table: ScenarioTable, nodes: tuple[str, ...], origin: Origin) ->
 def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], origin: Origin) -> None:
     """Check that the plane of a scenario has its design, and what its faults and steps act on."""
     plane = table.cluster.plane
-    own = STRATEGIES.get(strategy).header.plane if strategy in STRATEGIES else plane
+    own = DESIGNS.get(strategy).header.plane if strategy in DESIGNS else plane
     if own != plane:
-        known = ", ".join(name for name, one in STRATEGIES.items() if one.header.plane == plane)
+        known = ", ".join(name for name, one in DESIGNS.items() if one.header.plane == plane)
         what = f"{strategy} runs on plane {own}; designs of plane {plane}: {known or 'none'}"
         raise origin.error(("cluster", "plane"), what)
     if plane == IGNITE:

@@ -29,7 +29,7 @@ from ddlsim.protocol.design import (
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.transaction import commit_check
 from ddlsim.scenario.problems import near
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 
 MODULES: Final = (
     schema_rules,
@@ -103,14 +103,14 @@ class BadRuleError(ValueError):
 
 def planes() -> list[str]:
     """The data planes that have designs."""
-    return [plane for plane, first in FIRST.items() if first in STRATEGIES]
+    return [plane for plane, first in FIRST.items() if first in DESIGNS]
 
 
 def fields_of_designs(plane: str = IGNITE) -> list[str]:
     """Every field that a scenario may set, in the order of the plane's record."""
     return [
         field.name
-        for field in fields(STRATEGIES.get(FIRST[plane]))
+        for field in fields(DESIGNS.get(FIRST[plane]))
         if field.name != "header" and _is_settable(_default(field.name, plane))
     ]
 
@@ -166,14 +166,14 @@ def _is_settable(default: Any) -> bool:
 
 def _default(field: str, plane: str) -> Any:
     """The rule of the plane's first design; on the Ignite plane that of the documents."""
-    return getattr(STRATEGIES.get(FIRST[plane]), field)
+    return getattr(DESIGNS.get(FIRST[plane]), field)
 
 
 def _values(field: str, plane: str) -> Iterator[Any]:
     yield _default(field, plane)
     yield from ALSO.get(field, ())
-    for name in STRATEGIES:
-        one = STRATEGIES.get(name)
+    for name in DESIGNS:
+        one = DESIGNS.get(name)
         if one.header.plane == plane:
             yield getattr(one, field)
     for name in MUTANTS:

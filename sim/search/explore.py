@@ -145,7 +145,10 @@ class Explorer:
         """The world of a job, and whether it is the one that the swarm draws from its seed."""
         if job.parent is not None and job.as_is:
             return _loaded(job.parent), False
-        drawn = World(tomllib.loads(swarm.draw(swarm.Source(), job.draw).text), job.draw)
+        drawn = World(
+            tomllib.loads(swarm.draw(swarm.source_of(None, self._target.overrides), job.draw).text),
+            job.draw,
+        )
         if job.parent is None:
             return drawn, True
         donor = drawn if job.donor is None else _loaded(job.donor)

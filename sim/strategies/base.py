@@ -4,6 +4,7 @@ A strategy is a `Strategy` record of `ddlsim.protocol`; a file of this package a
 A design of a layer on a key-value store is a `LayerDesign` record of `ddlsim.layer`.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from ddlsim.layer.design import LayerDesign
@@ -12,10 +13,32 @@ from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import Registry
 
 STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "ddlsim.strategies")
-"""Every design that can be run, by name."""
+"""Every design on the Ignite plane, by name."""
 
 LAYER_DESIGNS: Final[Registry[LayerDesign]] = Registry("layer design", "ddlsim.strategies")
 """Every design of a layer, by name."""
+
+
+class AllDesigns:
+    """Every design of every data plane, by name."""
+
+    def get(self, name: str) -> Strategy | LayerDesign:
+        """The design of this name; `UnknownPluginError` names the nearest ones otherwise."""
+        return LAYER_DESIGNS.get(name) if name in LAYER_DESIGNS else STRATEGIES.get(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in STRATEGIES or name in LAYER_DESIGNS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted((*STRATEGIES, *LAYER_DESIGNS)))
+
+    def items(self) -> list[tuple[str, Strategy | LayerDesign]]:
+        """Every design with its name, in the order of the names."""
+        return [(name, self.get(name)) for name in self]
+
+
+DESIGNS: Final = AllDesigns()
+"""Every design that can be run, on whatever plane."""
 
 FULL_CLAIMS: Final = (
     Claim("I1"),

@@ -13,7 +13,7 @@ from ddlsim.checkers.base import in_order
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.model.records import Record
 from ddlsim.scenario.expect import judges_expected
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import VARIED, Case, Trial
 
@@ -111,7 +111,7 @@ def expected_of(case: Case) -> frozenset[str]:
 
 def _row(label: str, invariant: str, runs: Sequence[Expected]) -> ClaimRow:
     name = label.removesuffix(VARIED)
-    header = STRATEGIES.get(name).header
+    header = DESIGNS.get(name).header
     claim = next((one for one in header.claims if one.invariant == invariant), None)
     statuses: Counter[str] = Counter()
     example = None

@@ -33,7 +33,7 @@ from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override
 from ddlsim.scenario.shipped import shipped
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.row import RunRow
 
@@ -131,7 +131,7 @@ def cases_of(
     for scenario in scenarios:
         bounds.check_run(scenario.name, scenario.estimate, None)
     named = {scenario.strategy for scenario in scenarios}
-    designs = sorted(named | set(STRATEGIES)) if every_design else sorted(named)
+    designs = sorted(named | set(DESIGNS)) if every_design else sorted(named)
     cases = [_as_written(scenario, tuple(loads)) for scenario in scenarios]
     for scenario in scenarios:
         cases += _under_named(scenario, tuple(loads))
@@ -201,7 +201,7 @@ def _under_others(
     scenario: Scenario, designs: Iterable[str], loads: tuple[str, ...]
 ) -> Iterator[Case]:
     for design in designs:
-        if STRATEGIES.get(design).header.plane != scenario.table.cluster.plane:
+        if DESIGNS.get(design).header.plane != scenario.table.cluster.plane:
             continue
         overrides = {**scenario.overrides, "strategy.name": design}
         yield structs.replace(

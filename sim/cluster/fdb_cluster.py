@@ -1,0 +1,192 @@
+"""The FoundationDB plane: the processes of the key-value store, and one of the layer on each node.
+
+Roles of faults: the "meta storage leader" is the first storage server that holds the schema, the
+primary of a table the first one that holds its rows.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ddlsim.cluster.adapters import Recorder
+from ddlsim.cluster.cluster import initial_schema
+from ddlsim.cluster.machines import Machines
+from ddlsim.cluster.schedule import scheduled
+from ddlsim.fdb.config import FdbConfig, Shard, plain_config
+from ddlsim.fdb.database import Database
+from ddlsim.fdb.processes import boot
+from ddlsim.fdb.settings import FdbSettings
+from ddlsim.fdb.storage import Storage
+from ddlsim.kernel.host import Host
+from ddlsim.layer.client import LayerClient
+from ddlsim.layer.design import LayerDesign
+from ddlsim.layer.final_state import contents
+from ddlsim.layer.keyspace import HEAD, INDEXES, JOBS, OUTCOMES, ROWS, SCHEMA, rows_of
+from ddlsim.layer.part import LayerBoot
+from ddlsim.layer.process import LayerProcess
+from ddlsim.model.hlc import HybridClock
+from ddlsim.model.ops import Key
+from ddlsim.model.settings import Settings
+from ddlsim.nemesis.roles import META, VacantRoleError, place_of
+from ddlsim.plan.records import Plan, StorePlan
+from ddlsim.protocol.ids import PartitionId
+from ddlsim.protocol.transaction.client import Connection
+from ddlsim.units import Micros
+
+BOOT_VERSION: Final = 0
+"""Since when the initial schema is in force: the version at which the store begins."""
+SPACES: Final = (ROWS, INDEXES, JOBS, SCHEMA, OUTCOMES)
+"""The spaces of keys, each a shard of its own, in the order of the keys."""
+
+
+class FdbCluster(Machines):
+    """The machines of one run on the FoundationDB plane, and what runs on them."""
+
+    def __init__(self, plan: Plan, design: LayerDesign, recorder: Recorder) -> None:
+        super().__init__(plan, recorder)
+        assert plan.store is not None, "the plan has no store"
+        self._design = design
+        self._roles = {name: role for role, name in plan.store.processes}
+        for name in self._roles:
+            self._add_host(name)
+            self._settings[name] = Settings(**plan.nodes[0].settings)
+        recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
+        self.config = store_config(plan.store, design)
+        self._schema = initial_schema(plan.schema_sql)
+        self._table_ids = {
+            each.name: each.object_id for objects in self._schema for each in objects
+        }
+        self.stores: dict[str, object] = {}
+        self.layers: dict[str, LayerProcess] = {}
+        self._record_clocks()
+        for name in (*self._roles, *(node.name for node in plan.nodes)):
+            self.open_port(name, HybridClock)
+            self.boot(name, restarted=False)
+
+    def boot(self, node: str, *, restarted: bool) -> None:
+        """Start the process of a machine; only the disk of an earlier incarnation is left."""
+        port = self.open_port(node, HybridClock) if restarted else self.ports[node]
+        role = self._roles.get(node)
+        if role is not None:
+            self.stores[node] = boot(role, port, self.config, restarted)
+            return
+        first = LayerBoot(self._schema, BOOT_VERSION, self.config.settings, restarted)
+        process = LayerProcess(port, self._design, Database(port, self.config), first)
+        self.layers[node] = process
+        process.start()
+
+    def client(
+        self, name: str, connection: Connection, timeout_us: Micros, *, session: bool
+    ) -> LayerClient:
+        """A client of the layer."""
+        return LayerClient(name, connection, timeout_us, session=session)
+
+    def compare_states(self) -> None:
+        """There are no models beside the parts of this plane."""
+
+    # --- roles ------------------------------------------------------------------------------------
+
+    @property
+    def leader(self) -> str:
+        """The first storage server that holds the schema."""
+        return self.config.team_of(HEAD)[0]
+
+    def leader_of(self, group: str | PartitionId) -> str:
+        """The first storage server of the schema, or of a table's rows."""
+        return self.leader if group == META else self.holder_of(self.place_of(group))
+
+    def holder_of(self, place: PartitionId) -> str:
+        """The first storage server that holds a table's rows."""
+        return self.config.team_of(rows_of(place[0])[0])[0]
+
+    def place_of(self, partition: str | PartitionId) -> PartitionId:
+        """`t/0` as (table id, number)."""
+        if not isinstance(partition, str):
+            return partition
+        found = place_of(partition)
+        assert found is not None, f"{partition} is no place"
+        return self.table_id(found[0]), found[1]
+
+    def table_id(self, name: str) -> int:
+        """The id of the table that had this name when the run began."""
+        if name not in self._table_ids:
+            raise VacantRoleError(f"there was no table {name}")
+        return self._table_ids[name]
+
+    def place_of_commit(self, tx: str, coordinator: str) -> PartitionId | None:
+        """A transaction commits in no partition here."""
+        return None
+
+    def primary_known_to(self, node: str, table_name: str, key: Key) -> str | None:
+        """Clients have no way to storage servers but through a process of the layer."""
+        return None
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def has_open_work(self) -> bool:
+        """Whether a machine is down, or a process of the layer has a transaction or a statement."""
+        running = self._running()
+        return len(running) < len(self.hosts) or any(
+            self.layers[node.name].has_open_work for node in self.plan.nodes
+        )
+
+    def _running(self) -> dict[str, Host]:
+        return {name: host for name, host in self.hosts.items() if host.alive}
+
+    def left_open(self) -> Iterator[tuple[str, str, str]]:
+        """What is open on processes of the layer that run: (node, transaction, what it is)."""
+        running = self._running()
+        for name, process in self.layers.items():
+            if name in running:
+                for tx, what in process.left_open():
+                    yield name, tx, what
+
+    def read_back(self) -> None:
+        """Record the rows and the entries of indexes that the storage servers hold."""
+        running = self._running()
+        stores = {
+            name: dict(process.values())
+            for name, process in self.stores.items()
+            if isinstance(process, Storage) and name in running
+        }
+        outcomes = {key: value for held in stores.values() for key, value in held.items()}
+        part = max((one.part for one in self.layers.values()), key=lambda one: one.log.number)
+        now = self.loop.now_us
+        for name, held in stores.items():
+            for event in contents(name, now, held.items(), outcomes, part.log, part.stamp):
+                self.recorder.record(event)
+
+
+def store_config(store: StorePlan, design: LayerDesign) -> FdbConfig:
+    """The processes of a plan, with the shards of the layer's keys.
+
+    The schema lies on the last storage server alone if there are several, so that it can be cut off
+    from the rest; rows, entries and the rest lie on the others in turn.
+    """
+    names = [name for role, name in store.processes if role == "storage"]
+    count = {
+        role: sum(one == role for one, _ in store.processes)
+        for role in ("grv", "proxy", "resolver", "log")
+    }
+    others = names[:-1] or names
+    shards = [Shard((), tuple(others[: store.replicas]))]
+    for number, space in enumerate(SPACES):
+        team = [*names[-1:], *others] if space == SCHEMA else others[number:] + others[:number]
+        shards.append(Shard((space,), tuple(team[: store.replicas])))
+    plain = plain_config(
+        FdbSettings(**store.settings),
+        grvs=count["grv"],
+        proxies=count["proxy"],
+        logs=count["log"],
+        storages=len(names),
+        resolver_begins=((), *((space,) for space in SPACES[1 : count["resolver"]])),
+    )
+    return FdbConfig(
+        settings=plain.settings,
+        sequencers=plain.sequencers,
+        grvs=plain.grvs,
+        proxies=plain.proxies,
+        resolvers=plain.resolvers,
+        resolver_begins=plain.resolver_begins,
+        logs=plain.logs,
+        shards=tuple(shards),
+    )

@@ -1,0 +1,121 @@
+"""A plan of the FoundationDB plane runs: store, layer, clients, faults, and what is left."""
+
+import pytest
+
+from ddlsim.checkers.judge import judge
+from ddlsim.cluster.designs import BadDesignError, check_design
+from ddlsim.cluster.fdb_cluster import store_config
+from ddlsim.cluster.run import run
+from ddlsim.history.events import Ok, RowFinal, TxCommitted
+from ddlsim.history.history import History
+from ddlsim.history.index_events import IndexFinal
+from ddlsim.history.world_events import NodeCrashed, NodeRestarted
+from ddlsim.plan.plan import plan
+from ddlsim.plan.records import StorePlan
+from ddlsim.scenario.scenario import read
+from ddlsim.strategies.base import LAYER_DESIGNS
+
+KNOWN_BUG = """
+[strategy]
+name = "c15_known_bug"
+
+[cluster]
+plane = "fdb"
+nodes = ["a", "b"]
+
+[fdb]
+versions_per_second = 1000
+
+[network]
+latency_ms = 1
+
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+
+[[step]]
+id = "load"
+client = "c1"
+node = "a"
+at_ms = 100
+do = ["put", "t", 1, { v = 1 }]
+
+[[step]]
+id = "d"
+client = "c2"
+node = "b"
+after = "load.ok"
+ddl = "CREATE INDEX i ON t (v)"
+
+[[step]]
+id = "w"
+client = "c1"
+node = "a"
+after = "d.ok"
+do = ["put", "t", 2, { v = 5 }]
+
+[[step]]
+id = "q"
+client = "c2"
+node = "b"
+after = "w.ok"
+do = ["find", "t", "i", { v = 5 }]
+"""
+
+
+def ran(more: str = "", **strategy: str) -> History:
+    overrides = {f"strategy.{key}": value for key, value in strategy.items()}
+    return run(plan(read(KNOWN_BUG + more, "text", overrides=overrides)))
+
+
+def kinds(history: History, *invariants: str) -> set[str]:
+    found = judge(history, strict=True, all_claims=True).violations
+    return {one.kind for one in found if one.invariant in invariants}
+
+
+def test_the_gap_of_a_cached_schema_is_seen_and_its_control_has_none() -> None:
+    """[C15-T1, C16-C0]"""
+    assert kinds(ran(), "I1", "I7") == {"wrong-version", "missing-entry", "row-not-found"}
+    control = ran(name="c16_safe")
+    assert kinds(control, "I1", "I7") == set()
+    assert [one.value for one in control.of(Ok)][-1] == [{"id": 2, "v": 5}]
+
+
+def test_the_end_is_read_back() -> None:
+    history = ran(name="c16_safe")
+    assert [(one.node, one.key, one.row) for one in history.of(RowFinal)] == [
+        ("storage1", 1, ((1, 1), (2, 1))),
+        ("storage1", 2, ((1, 2), (2, 5))),
+    ]
+    assert [(one.values, one.key) for one in history.of(IndexFinal)] == [((1,), 1), ((5,), 2)]
+    committed = {one.tx: one.commit_ts for one in history.of(TxCommitted)}
+    assert all(committed[one.writer] == one.commit_ts for one in history.of(RowFinal))
+
+
+@pytest.mark.parametrize(("machine", "for_ms"), [("b", 30), ("proxy1", 200), ("storage1", 200)])
+def test_work_goes_on_after_a_crash(machine: str, for_ms: int) -> None:
+    crash = f'[[faults]]\nname = "crash"\nnode = "{machine}"\nfrom_ms = 60\nfor_ms = {for_ms}\n'
+    history = ran(crash, name="c1_schema")
+    assert [one.node for one in history.of(NodeCrashed)] == [machine]
+    assert [one.node for one in history.of(NodeRestarted)] == [machine]
+    assert [one.op for one in history.of(Ok)] == ["load", "d", "w", "q"]
+
+
+def test_a_run_repeats() -> None:
+    assert ran().fingerprint() == ran().fingerprint()
+
+
+def test_mutants_of_the_other_plane_are_refused() -> None:
+    planned = plan(read(KNOWN_BUG, "text", overrides={"strategy.mutant": "no_commit_check"}))
+    with pytest.raises(BadDesignError, match="Ignite plane"):
+        check_design(planned)
+
+
+def test_the_schema_lies_apart_from_rows_where_there_are_several_storage_servers() -> None:
+    design = LAYER_DESIGNS.get("c1_schema")
+    names = tuple(("storage", f"storage{one}") for one in (1, 2, 3))
+    config = store_config(StorePlan(names, 2, {}), design)
+    assert config.team_of(("s", "head")) == ("storage3", "storage1")
+    assert config.team_of(("d", 1, 1)) == ("storage1", "storage2")
+    assert config.team_of(("i", 1, 1)) == ("storage2", "storage1")
+    alone = store_config(StorePlan(names[:1], 1, {}), design)
+    assert {alone.team_of((space, 1)) for space in "dijsx"} == {("storage1",)}
