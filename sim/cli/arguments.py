@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from click import Argument, Option
+from click import Argument
 from click.core import ParameterSource, augment_usage_errors
 
 from ddlsim import __version__
 from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
+from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, output, outside
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.slips import sentence
 from ddlsim.cli.values import Known
-from ddlsim.foreign.inputs import INPUTS
-from ddlsim.graph.models import MODELS
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
@@ -33,6 +32,7 @@ VERBS: Final = {
     "verify": "run the regression suite: scenarios, mutants, claims",
     "hunt": "search for violations in drawn worlds, guided by coverage",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
+    "compare": "designs side by side: what each keeps, and what it costs",
     "tune": "recommend DD, H and CSmax for measured delays and clocks",
     "plot": "draw a figure of a sweep or of a run",
     "report": "one page about a sweep: verdicts, figures, tables, and the command for each number",
@@ -59,7 +59,6 @@ LISTS: Final = (
 )
 NEW: Final = ("strategy", "mutant", "checker", "workload", "fault", "scenario")
 """What `new` makes a file for."""
-INPUT_KINDS: Final = ("auto", "native", *INPUTS)
 OUTPUTS: Final = ("text", "json", "junit")
 SHELLS: Final = ("bash", "zsh", "fish")
 DEBUG: Final = f"{PREFIX}DEBUG"
@@ -182,46 +181,6 @@ def _verb(
     return Verb(name, VERBS[name], params, greedy, check)
 
 
-def _judging() -> list[click.Parameter]:
-    return [
-        flag("--strict", "count what only the strict graph shows"),
-        flag("--all-claims", "judge invariants that the design does not claim, too"),
-    ]
-
-
-def _budgets() -> list[click.Parameter]:
-    return [
-        flag("--time", "a run that takes longer (90s, 10m, 1h) is not judged: unknown", "T",
-             type=values.duration),
-        flag("--memory", "a run that needs more (512MiB, 2GiB) is not judged: unknown", "M",
-             type=values.memory),
-    ]  # fmt: skip
-
-
-def _outside() -> Option:
-    return flag("--allow-outside", "let a scenario name files outside of its folder")
-
-
-def _load() -> Option:
-    what = "a file with more plug-ins; it is run as it is, so load only what you trust"
-    return repeated("--load", what, "FILE.py", shell_complete=complete.files)
-
-
-def _output(*kinds: str) -> Option:
-    what = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
-    return flag("--output", what, "KIND", type=Known(kinds), default="text")
-
-
-def _inputs() -> list[click.Parameter]:
-    return [
-        flag("--input", f"what the files are: {', '.join(INPUT_KINDS)}", "KIND",
-             type=Known(INPUT_KINDS), default="auto"),
-        flag("--model", "what an external history should keep to: strict-serializable (default), "
-             "serializable, snapshot-isolation, read-atomic, read-committed, ...", "M",
-             type=Known(tuple(MODELS))),
-    ]  # fmt: skip
-
-
 def _what_to_run(context: click.Context) -> None:
     """--seed and --seeds exclude each other; one from the environment gives way."""
     given = context.params
@@ -247,7 +206,8 @@ def _command() -> Verbs:
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
     for verb in (_run(), _check(), _explain(), _shrink(), _compat(), _verify(), _hunt(), _sweep(),
-                 _tune(), _plot(), _report(), _list(), _new(), _completion()):  # fmt: skip
+                 _compare(), _tune(), _plot(), _report(), _list(), _new(),
+                 _completion()):  # fmt: skip
         command.add_command(verb)
     return command
 
@@ -265,20 +225,20 @@ def _run() -> Verb:
                  "PATH=VALUE"),
         flag("--migration", "the DDL to run instead of the scenario's", "FILE.sql",
              shell_complete=complete.files),
-        *_judging(),
+        *judging(),
         flag("--expect", "exit 0 if it ends as the scenario expects, else 1"),
         flag("--swarm", "draw what is around the scenario from the seed"),
         flag("--until-violation", "end at the first seed that is violated, stuck or crashed"),
         flag("--no-shrink", "leave a violation as it is: the first unexpected one is shrunk, in "
              "text, on a terminal or with --out"),
         flag("--trace", "record messages too"),
-        *_budgets(), _outside(), _load(),
+        *budgets(), outside(), load(),
         flag("--out", "write histories and summary.json there", "DIR",
              shell_complete=complete.folders),
         flag("--stream", "write the history to --out while the run goes on"),
         flag("--unjudged", "with --stream: leave the history to check"),
         flag("--jobs", "processes for --seeds (default: all cores)", "J", type=values.positive),
-        _output(*OUTPUTS),
+        output(*OUTPUTS),
     ], check=_what_to_run)  # fmt: skip
 
 
@@ -286,22 +246,22 @@ def _check() -> Verb:
     return _verb("check", [
         argument("files", "a history of --out or an external one, or a directory", "FILE...",
                  nargs=-1, required=True),
-        *_inputs(),
+        *inputs(),
         flag("--master", "judge on Spark, a task for each file (default: none)", "URL"),
-        *_judging(), _load(), _output(*OUTPUTS),
+        *judging(), load(), output(*OUTPUTS),
     ])  # fmt: skip
 
 
 def _explain() -> Verb:
     return _verb("explain", [
         argument("history", "a history that --out wrote, or an external one", "HISTORY"),
-        *_inputs(),
+        *inputs(),
         flag("--svg", "draw the most severe cycle as a small graph", "F",
              shell_complete=complete.files),
         flag("--html", "one page: the violation step by step, arguments, cycles", "F",
              shell_complete=complete.files),
         flag("--trace-out", "the run as Chrome trace JSON, for Perfetto", "perfetto:F"),
-        *_judging(), _load(), _output("text", "json"),
+        *judging(), load(), output("text", "json"),
     ])  # fmt: skip
 
 
@@ -315,7 +275,7 @@ def _shrink() -> Verb:
         flag("--mutant", "remove or break one rule of the design", "M",
              shell_complete=complete.mutants),
         repeated("--set", "set a key of the file", "PATH=VALUE"),
-        *_judging(),
+        *judging(),
         flag("--out", "write the scenario there (default: print it)", "FILE", short="-o",
              shell_complete=complete.files),
         flag("--html", "write a page about the shrunk run there", "F",
@@ -323,7 +283,7 @@ def _shrink() -> Verb:
         flag("--time", "end after so much CPU time: 90s, 10m", "T", type=values.duration,
              default="60s"),
         flag("--runs", "end after so many runs", "N", type=values.positive, default="20000"),
-        _outside(), _load(), _output("text", "json"),
+        outside(), load(), output("text", "json"),
     ])  # fmt: skip
 
 
@@ -337,7 +297,7 @@ def _compat() -> Verb:
              "empty tables)", "B", type=Known(("iep", "ignite3", "b12")), default="iep"),
         flag("--ddl-rate", "statements per second on a table", "R", type=values.rate),
         flag("--tx-length", "seconds from first use to commit", "L", type=values.rate),
-        _output("text", "json", "junit", "sarif", "github"),
+        output("text", "json", "junit", "sarif", "github"),
     ], greedy=("--from-scratch",))  # fmt: skip
 
 
@@ -351,7 +311,7 @@ def _verify() -> Verb:
         flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
         flag("--power", "also the power of the search: how many of a fixed sample of small faults "
              "in the protocol's source the swarm convicts (minutes)"),
-        _outside(), _load(), _output(*OUTPUTS),
+        outside(), load(), output(*OUTPUTS),
     ])  # fmt: skip
 
 
@@ -362,7 +322,7 @@ def _hunt() -> Verb:
              shell_complete=complete.mutants),
         repeated("--set", "set a key of every world (of [protocol]: ddlsim list settings)",
                  "PATH=VALUE"),
-        *_judging(),
+        *judging(),
         flag("--time", "end after 90s, 10m or 1h (default: at a violation)", "T",
              type=values.duration),
         flag("--worlds", "end after so many worlds", "N", type=values.positive),
@@ -379,7 +339,7 @@ def _hunt() -> Verb:
              "repeatable", "N", type=values.positive, default="64"),
         flag("--master", "run worlds on Spark, a batch at a time (default: none)", "URL"),
         flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
-        _load(), _output("text", "json"),
+        load(), output("text", "json"),
     ])  # fmt: skip
 
 
@@ -397,7 +357,24 @@ def _sweep() -> Verb:
                  'ci=0.002"', "TARGET"),
         flag("--aggregates", "per_cell and per_seed tables too (by Spark)"),
         repeated("--conf", "a setting of Spark", "KEY=VALUE"),
-        _outside(), _load(), _output("text", "json"),
+        outside(), load(), output("text", "json"),
+    ])  # fmt: skip
+
+
+def _compare() -> Verb:
+    return _verb("compare", [
+        argument("strategies", "the designs (default: all)", "[STRATEGY]...", nargs=-1,
+                 shell_complete=complete.strategies),
+        flag("--scenario", "the scenario of all designs (default: comparison/PLANE for each plane)",
+             "S", shell_complete=complete.scenarios),
+        flag("--seeds", "so many seeds of each design, or every seed from A to B", "N",
+             type=values.some_seeds, default="20"),
+        repeated("--set", "set a key of the scenario (of [protocol]: ddlsim list settings)",
+                 "PATH=VALUE"),
+        flag("--shrunk", "shrink a breach of each design that no shipped scenario shows, into this "
+             "directory, new or empty", "DIR", shell_complete=complete.folders),
+        flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
+        outside(), load(), output("text", "json", "markdown", "html"),
     ])  # fmt: skip
 
 
@@ -436,7 +413,7 @@ def _tune() -> Verb:
         flag("--jobs", "so many processes, without Spark", "N", type=values.positive),
         flag("--out", "write tune.json and the tables of runs there", "DIR",
              shell_complete=complete.folders),
-        *_budgets(), _load(), _output("text", "json"),
+        *budgets(), load(), output("text", "json"),
     ])  # fmt: skip
 
 
@@ -461,7 +438,7 @@ def _list() -> Verb:
     what = Argument(["what"], help=", ".join(LISTS), metavar="WHAT", type=Known(LISTS))
     name = Argument(["name"], help="only this one; of schemas, the JSON Schema itself",
                     metavar="[NAME]", required=False)  # fmt: skip
-    return _verb("list", [what, name, _load(), _output("text", "json")])
+    return _verb("list", [what, name, load(), output("text", "json")])
 
 
 def _new() -> Verb:

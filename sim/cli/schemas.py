@@ -16,7 +16,7 @@ import msgspec
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import STATUSES
-from ddlsim.cli import list_shapes, shapes, shapes_hunt, shapes_shrink
+from ddlsim.cli import list_shapes, shapes, shapes_compare, shapes_hunt, shapes_shrink
 from ddlsim.lint import document as lint
 from ddlsim.model import probes
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
@@ -384,6 +384,11 @@ SCHEMAS: Final[dict[str, Published]] = {
     ),
     "hunt": Published(
         "what a hunt came to and found", "ddlsim hunt --output json", _document(shapes_hunt.Hunt)
+    ),
+    "compare": Published(
+        "designs side by side",
+        "ddlsim compare --output json",
+        _document(shapes_compare.Compare),
     ),
     "tune": Published(
         "the recommended settings; tune.json of `--out`",

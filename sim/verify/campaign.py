@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import field
+from msgspec import field, structs
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.designs import BadDesignError
@@ -28,6 +28,7 @@ from ddlsim.scenario import findings
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario, read
+from ddlsim.verify.prices import prices
 from ddlsim.verify.row import RunRow, row_of
 
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
@@ -44,6 +45,7 @@ class Job(Record, frozen=True):
     name, a whole one; its text is kept beside its history. `outside` is for the command that
     repeats a run: it must allow files outside of the scenario's folder. `models`: compare the parts
     of nodes with their models, which makes a run twice as long and alters nothing else in it.
+    `prices`: measure what the design costs, which needs a `trace`.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Job(Record, frozen=True):
     unjudged: bool = False
     outside: bool = False
     models: bool = True
+    prices: bool = False
 
 
 FAILURES: Final = (Outcome.VIOLATED, Outcome.STUCK, Outcome.CRASHED)
@@ -154,12 +157,13 @@ class Runner:
 
     def judged(self, history: History) -> RunRow:
         """The row of a history."""
-        return row_of(
+        row = row_of(
             history,
             strict=self.job.strict,
             all_claims=self.job.all_claims,
             known=self._findings,
         )
+        return structs.replace(row, prices=prices(history)) if self.job.prices else row
 
 
 # --- many seeds ----------------------------------------------------------------------------------

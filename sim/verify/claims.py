@@ -94,12 +94,15 @@ def rows_of(
         runs.setdefault(case.design, []).extend(
             (row, due) for row in rows if row is not None and row.outcome is not Outcome.CRASHED
         )
-    invariants = list(dict.fromkeys(checker.invariant for checker in in_order()))
     for label in sorted(runs):
-        if runs[label]:
-            for invariant in invariants:
-                row = _row(label, invariant, runs[label])
-                yield structs.replace(row, short=label in short)
+        for row in of_design(label, runs[label]) if runs[label] else ():
+            yield structs.replace(row, short=label in short)
+
+
+def of_design(label: str, runs: Sequence[Expected]) -> Iterator[ClaimRow]:
+    """A row for each invariant, in their order, of the finished runs of one design."""
+    for invariant in dict.fromkeys(checker.invariant for checker in in_order()):
+        yield _row(label, invariant, runs)
 
 
 def expected_of(case: Case) -> frozenset[str]:

@@ -17,6 +17,7 @@ from ddlsim.history.figures import Buckets, Figures, bucketed, figures, samples
 from ddlsim.history.history import History
 from ddlsim.history.world_events import NothingMatched, StepMissed
 from ddlsim.model.records import Record
+from ddlsim.verify.prices import Prices
 
 
 class RunRow(Record, frozen=True):
@@ -26,7 +27,8 @@ class RunRow(Record, frozen=True):
     texts about violations by their indices: the first of each structure. `missed` are scripted
     steps that did not end as expected and probes that must not be reached, `stuck` operations that
     never ended, `unmatched` holds, pauses and faults without effect. A crashed run has a `crash`
-    and neither fingerprint nor figures; `origin` is its traceback, for developers.
+    and neither fingerprint nor figures; `origin` is its traceback, for developers. `prices` are
+    there only where the job asks for them.
     """
 
     scenario: str
@@ -45,6 +47,7 @@ class RunRow(Record, frozen=True):
     unjudged: tuple[str, ...] = ()
     figures: Figures | None = None
     pools: dict[str, Buckets] = field(default_factory=dict)
+    prices: Prices | None = None
     crash: str | None = None
     origin: str | None = None
 

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import documents, junit, view, view_compat, view_verify
+from ddlsim.cli import (
+    compare_pages,
+    documents,
+    junit,
+    view,
+    view_compare,
+    view_compat,
+    view_verify,
+)
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.report import Report, case_of
 from ddlsim.cli.words import console
@@ -23,6 +31,7 @@ from ddlsim.lint.compat import Source
 from ddlsim.verify import abort_share
 from ddlsim.verify.suite import Trial
 from ddlsim.verify.verification import verification
+from tests.support.compared import a_table
 from tests.support.results import a_crash, a_cycle, a_report, a_row, a_violation, some_figures
 from tests.unit.verify.test_suite import a_case, a_mutant_case
 
@@ -143,6 +152,8 @@ def cases() -> str:
 
 
 STORIES: dict[str, Callable[[], str]] = {
+    "compare.txt": lambda: printed(lambda: view_compare.show(a_table(), console())),
+    "compare.md": lambda: compare_pages.markdown(a_table()),
     "run_ok.txt": lambda: text(ok()),
     "run_violated.txt": lambda: text(violated()),
     "run_many.txt": lambda: text(many()),

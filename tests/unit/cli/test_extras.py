@@ -97,6 +97,7 @@ def test_a_verdict_is_the_same_without_scipy(bare: Path) -> None:
 NEEDS = {
     "sweep reports/standard/sweep.toml --out {}/swept": ("sweep", "pyarrow", "sweep"),
     "tune --delays scenarios/measurements/delays_ms.csv --out {}/tuned": ("tune", "", "sweep"),
+    "compare iep --seeds 1": ("compare", "", "sweep"),
     "plot delay {}": ("plot", "", "plot"),
     "report {}": ("report", "", "plot"),
     "check {}/odd.columns.parquet": ("check", "pyarrow", "sweep"),

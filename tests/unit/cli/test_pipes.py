@@ -25,6 +25,7 @@ WORDS = {
     "verify": ("verify", "{scenario}", "--seeds", "1"),
     "sweep": ("sweep", "{sweep}", "--out", "{folder}/again", "--jobs", "1"),
     "tune": ("tune", "--delays", "{delays}", *NO_DD),
+    "compare": ("compare", "iep", "--scenario", "{scenario}", "--seeds", "1", "--jobs", "1"),
     "plot": ("plot", "run_latency", "{history}", "--out", "{folder}/figure.svg"),
     "report": ("report", "{folder}/swept"),
     "hunt": ("hunt", "--seed", "3", "--worlds", "1", "--jobs", "1", "--out", "{folder}/hunted"),

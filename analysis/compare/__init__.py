@@ -1,0 +1,1 @@
+"""Designs side by side, under equal clients, statements, faults and delays."""

@@ -1,0 +1,91 @@
+"""The columns of the table: their heads, units, and what exactly each is measured on."""
+
+from typing import Final, NamedTuple
+
+from ddlsim.analysis.compare.records import Line, Value
+from ddlsim.verify.prices import FROZEN_MS
+
+
+class Column(NamedTuple):
+    """A number of a `Line`: `key` is its field, `head` and `unit` stand above it.
+
+    A value is shown times `scale`.
+    """
+
+    key: str
+    head: str
+    unit: str
+    said: str
+    scale: float = 1.0
+
+    def of(self, line: Line) -> Value:
+        """The value of a design."""
+        value = getattr(line, self.key)
+        assert isinstance(value, Value), self.key
+        return value
+
+    def shown(self, line: Line) -> str:
+        """The number with as many digits as it needs beside its neighbours; `-` for none."""
+        return self.figure(self.of(line).value)
+
+    def interval(self, line: Line) -> str:
+        """Both ends of the interval; empty where there is none."""
+        value = self.of(line)
+        if value.low is None and value.high is None:
+            return ""
+        return f"{self.figure(value.low)} to {self.figure(value.high)}"
+
+    def figure(self, value: float | None) -> str:
+        """One number of this column."""
+        return "-" if value is None else brief(value * self.scale)
+
+
+def brief(number: float) -> str:
+    """At least three significant digits, and no exponent."""
+    for digits in (2, 1):
+        if abs(number) < 10 ** (4 - digits):
+            return f"{number:.{digits}f}"
+    return f"{number:,.0f}"
+
+
+ADDED: Final = (
+    "of each data operation and commit that succeeded: the part of the time from its invocation to "
+    "its success in which a node waited for complete metadata on its behalf, or in which a request "
+    "of it that had to be sent again under another schema version, or the answer that said so, was "
+    "on its way; zeros count. Time lost with an aborted transaction is in the schema aborts"
+)
+DML: Final = "from the invocation of a data operation or commit to its success, everything included"
+DDL: Final = "from the invocation of a statement that changed the schema to its success"
+LATENCIES: Final = (
+    Column("dml_added_p50", "DML added p50", "ms", ADDED),
+    Column("dml_added_p99", "DML added p99", "ms", ADDED),
+    Column("dml_p50", "DML p50", "ms", DML),
+    Column("dml_p99", "DML p99", "ms", DML),
+    Column("ddl_p50", "DDL p50", "ms", DDL),
+    Column("ddl_p99", "DDL p99", "ms", DDL),
+)
+COSTS: Final = (
+    Column("schema_aborts", "schema aborts", "%",
+           "attempts at transactions that were aborted for a schema reason", 100),
+    Column("refused", "refused", "%",
+           "data operations and commits that failed since metadata was not complete in time", 100),
+    Column("frozen", "frozen", "%",
+           f"data operations and commits that waited {FROZEN_MS} ms or more for metadata", 100),
+    Column("reads_per_transaction", "reads / tx", "",
+           "schemas that readers got over the network, for each committed transaction"),
+    Column("reads_per_ddl", "reads / DDL", "",
+           "the same, for each statement that changed the schema"),
+    Column("messages_per_transaction", "sent / tx", "",
+           "all messages between hosts, of clients, DDL and idle groups too, for each committed "
+           "transaction"),
+    Column("hottest_per_s", "hottest server", "/s",
+           "messages that the busiest server of each run got in a second of the load"),
+    Column("strict_share", "strict runs", "%",
+           "runs with any anomaly in strict mode, claimed or not, explained or not", 100),
+)  # fmt: skip
+BESIDE: Final = (
+    Column("hottest_share", "its share", "%",
+           "what the busiest server got of the messages to all servers", 100),
+)  # fmt: skip
+"""What the text leaves out, for it is 80 columns wide."""
+COLUMNS: Final = LATENCIES + COSTS + BESIDE

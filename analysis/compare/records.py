@@ -1,0 +1,127 @@
+"""The table of designs as records: a line for each design, its breaches and its numbers."""
+
+import math
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from ddlsim.model.records import Record
+
+Word = Literal["safe", "holes", "weaker", "conditional", "unclaimed", "unsafe", "not judged"]
+WORDS: Final[dict[Word, str]] = {
+    "safe": "every claim kept, no safety property broken",
+    "holes": "the same in these runs, but it has holes that are recorded: findings about the "
+    "documents, or breaches that the regression suite knows",
+    "weaker": "safety kept; a claim about sessions, liveness or quality broken",
+    "conditional": "safety broken, but only where what the design assumes did not hold",
+    "unclaimed": "safety broken, which the design does not claim",
+    "unsafe": "a claim of safety broken under its assumptions",
+    "not judged": "no run finished",
+}
+"""The verdicts, the best first, and what each means."""
+
+
+class Value(Record, frozen=True):
+    """A number with the ends of its 95 % interval over seeds; or `why` there is none."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    why: str = ""
+
+
+class Anomalies(Record, frozen=True):
+    """What judges found of one invariant, claimed or not: in how many runs, and as what.
+
+    `strict_only`: in so many of the runs only the strict graph shows it.
+    """
+
+    invariant: str
+    severity: str
+    runs: int
+    strict_only: int
+    statuses: dict[str, int]
+    kinds: dict[str, int]
+
+
+class Breach(Record, frozen=True):
+    """A broken claim, or broken safety that is not claimed: in how many runs, and in which first.
+
+    `status` is that of its violation. `source` is `runs`, or `shipped` for a shipped scenario that
+    shows it where the runs did not; `steps` counts what the shortest scenario known has, `command`
+    repeats it, `text` is its TOML where it was shrunk here.
+    """
+
+    invariant: str
+    severity: str
+    status: str
+    runs: int
+    of: int
+    seed: int
+    summary: str
+    source: Literal["runs", "shipped"]
+    command: str
+    shortest: str = ""
+    steps: int | None = None
+    text: str = ""
+
+
+class Line(Record, frozen=True):
+    """One design; times are in simulated milliseconds, shares between 0 and 1.
+
+    `lost` are runs that did not finish. `findings` tells in how many runs a recorded finding was
+    seen, `holes` which findings concern the design, `known` why the regression suite expects it to
+    break a claim.
+    """
+
+    design: str
+    summary: str
+    source: str
+    plane: str
+    scenario: str
+    runs: int
+    lost: int
+    verdict: Word
+    kept: tuple[str, ...]
+    breaches: tuple[Breach, ...]
+    findings: dict[str, int]
+    holes: tuple[str, ...]
+    known: str
+    strict: tuple[Anomalies, ...]
+    dml_added_p50: Value
+    dml_added_p99: Value
+    dml_p50: Value
+    dml_p99: Value
+    ddl_p50: Value
+    ddl_p99: Value
+    schema_aborts: Value
+    refused: Value
+    frozen: Value
+    reads_per_transaction: Value
+    reads_per_ddl: Value
+    messages_per_transaction: Value
+    hottest_per_s: Value
+    hottest_share: Value
+    strict_share: Value
+    committed: int
+    statements: int
+
+
+RANKS: Final = {word: rank for rank, word in enumerate(WORDS)}
+
+
+def ordered(lines: Iterable[Line]) -> list[Line]:
+    """Safe designs first; then by what each adds to DML (p99), then by DDL latency (p99)."""
+    return sorted(
+        lines,
+        key=lambda line: (
+            RANKS[line.verdict],
+            _last(line.dml_added_p99),
+            _last(line.ddl_p99),
+            line.design,
+        ),
+    )
+
+
+def _last(value: Value) -> float:
+    """What has no number comes behind what has one."""
+    return math.inf if value.value is None else value.value

@@ -1,0 +1,29 @@
+"""The document of `ddlsim compare --output json`, key by key."""
+
+from typing import TypedDict
+
+from ddlsim.analysis.compare.records import Line
+
+
+class LeftOut(TypedDict):
+    """A design that was not run, and why."""
+
+    design: str
+    why: str
+
+
+class Compare(TypedDict):
+    """Designs side by side, the best first. `seeds` are the first and the last, `verdicts` tells
+    what each word means, `columns` what each number is measured on; `failed` are runs that did not
+    end, of all designs together."""
+
+    format: int
+    command: str
+    seeds: list[int]
+    runs: int
+    failed: int
+    scenarios: dict[str, str]
+    verdicts: dict[str, str]
+    columns: dict[str, str]
+    designs: list[Line]
+    left_out: list[LeftOut]

@@ -1,0 +1,144 @@
+"""Designs side by side on one screen: the verdicts with latencies, the costs, what is broken."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ddlsim.analysis.compare.columns import COLUMNS, COSTS, LATENCIES, Column
+from ddlsim.analysis.compare.records import WORDS, Breach, Line, Word
+from ddlsim.cli.shapes_compare import Compare
+from ddlsim.cli.words import command, counted, labelled, say
+
+STYLES: Final[dict[Word, str]] = {
+    "safe": "bold green",
+    "holes": "green",
+    "weaker": "yellow",
+    "conditional": "yellow",
+    "unclaimed": "red",
+    "unsafe": "bold red",
+    "not judged": "bold magenta",
+}
+STATUS: Final = {
+    "violation": "broken",
+    "stuck": "stuck",
+    "out_of_assumption": "broken out of assumption",
+    "accepted": "not claimed, broken",
+}
+
+
+def show(found: Compare, to: Console) -> None:
+    """Everything that an architect asks first, then what each number is."""
+    lines = found["designs"]
+    say(heading(found), to, "bold")
+    to.print()
+    _table(lines, LATENCIES, to, verdicts=True)
+    to.print()
+    _table(lines, COSTS, to, verdicts=False)
+    to.print()
+    for line in lines:
+        _claims(line, to)
+    to.print()
+    for word in dict.fromkeys(line.verdict for line in lines):
+        labelled(word, WORDS[word], to, STYLES[word])
+    _explained(lines, to)
+    for one in found["left_out"]:
+        labelled("left out", f"{one['design']}: {one['why']}", to, "yellow")
+    to.print()
+    command(found["command"], to)
+
+
+def heading(found: Compare) -> str:
+    """What was run, in a line."""
+    first, last = found["seeds"]
+    names = ", ".join(found["scenarios"])
+    text = f"{counted(len(found['designs']), 'design')} in {names}, seeds {first}..{last}, "
+    text += counted(found["runs"], "run")
+    return text + (f", {found['failed']} of them not finished" if found["failed"] else "")
+
+
+def _table(
+    lines: Sequence[Line], columns: Sequence[Column], to: Console, *, verdicts: bool
+) -> None:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1))
+    table.add_column("design", no_wrap=True)
+    if verdicts:
+        table.add_column("verdict", no_wrap=True)
+    for column in columns:
+        head = f"{column.head} {column.unit}".strip()
+        table.add_column(head, justify="right", min_width=6)
+    for line in lines:
+        cells: list[Any] = [line.design]
+        if verdicts:
+            cells.append(Text(line.verdict, STYLES[line.verdict]))
+        table.add_row(*cells, *(column.shown(line) for column in columns))
+    to.print(table)
+
+
+def _claims(line: Line, to: Console) -> None:
+    """The claims of a design: what is kept, what is broken, and how to see it."""
+    labelled(line.design, claims_text(line), to, STYLES[line.verdict])
+    for one in line.breaches:
+        labelled("", breach_text(one), to)
+    if text := strict_text(line):
+        labelled("", text, to)
+
+
+def claims_text(line: Line) -> str:
+    """`keeps I1, I2; holes F-1, F-2 (seen: F-2 in 1 of 20 runs)`."""
+    parts = [f"keeps {', '.join(line.kept)}" if line.kept else "keeps no claim"]
+    if line.holes:
+        seen = ", ".join(f"{name} in {runs}" for name, runs in line.findings.items())
+        parts.append(
+            f"recorded holes {', '.join(line.holes)}"
+            + (f" (seen here: {seen} of {line.runs} runs)" if seen else "")
+        )
+    if line.known:
+        parts.append(f"known to the regression suite: {line.known}")
+    return "; ".join(parts)
+
+
+def breach_text(one: Breach) -> str:
+    """What is broken, how often, and the shortest way to see it."""
+    if one.source == "shipped":
+        often = "not in these runs, but in a shipped scenario"
+    else:
+        often = f"in {one.runs} of {one.of} runs"
+    text = f"{one.invariant} {STATUS[one.status]} {often}: {one.summary}"
+    if one.shortest:
+        return f"{text}; {counted(one.steps or 0, 'step')}: {one.shortest}"
+    return f"{text}; {one.command}"
+
+
+def strict_text(line: Line) -> str:
+    """What judges found in strict mode, claimed or not."""
+    found = [
+        f"{one.invariant} in {one.runs}"
+        + (f" ({one.strict_only} strict only)" * bool(one.strict_only))
+        for one in line.strict
+    ]
+    return f"strict mode, of {line.runs} runs: {', '.join(found)}" if found else ""
+
+
+def _explained(lines: Sequence[Line], to: Console) -> None:
+    """What each number is measured on, and why some cells are empty."""
+    said: dict[str, list[str]] = {}
+    for column in LATENCIES + COSTS:
+        said.setdefault(column.said, []).append(column.head)
+    for text, heads in said.items():
+        labelled(heads[0].removesuffix(" p50"), text, to)
+    for reason, cells in empty(lines).items():
+        labelled("-", f"{reason}: {', '.join(cells)}", to)
+
+
+def empty(lines: Sequence[Line]) -> dict[str, list[str]]:
+    """The empty cells by their reasons."""
+    found: dict[str, list[str]] = {}
+    for column in COLUMNS:
+        for line in lines:
+            if why := column.of(line).why:
+                found.setdefault(f"{column.head}: {why}", []).append(line.design)
+    return found

@@ -1,0 +1,115 @@
+"""Lines of the table of designs, made by hand."""
+
+from typing import Any
+
+from ddlsim.analysis.compare.columns import COLUMNS
+from ddlsim.analysis.compare.records import WORDS, Anomalies, Breach, Line, Value
+from ddlsim.cli.shapes_compare import Compare
+
+NUMBERS = {
+    "dml_added_p50": 0.0,
+    "dml_added_p99": 22.8,
+    "dml_p50": 4.1,
+    "dml_p99": 151.4,
+    "ddl_p50": 70.7,
+    "ddl_p99": 362.0,
+    "schema_aborts": 0.121,
+    "refused": 0.0,
+    "frozen": 0.0122,
+    "reads_per_transaction": 0.69,
+    "reads_per_ddl": 8.5,
+    "messages_per_transaction": 21.6,
+    "hottest_per_s": 1234.5,
+    "hottest_share": 0.278,
+    "strict_share": 0.15,
+}
+
+
+def a_breach(**changes: Any) -> Breach:
+    """A node that answered with an old version, in some runs."""
+    fields: dict[str, Any] = {
+        "invariant": "I1",
+        "severity": "safety",
+        "status": "violation",
+        "runs": 3,
+        "of": 20,
+        "seed": 4,
+        "summary": "wrong-version: node n3 got version 1 of t",
+        "source": "runs",
+        "command": "ddlsim run comparison/ignite --strategy d --seed 4",
+    }
+    return Breach(**{**fields, **changes})
+
+
+def a_line(design: str, **changes: Any) -> Line:
+    """A design that keeps what it claims."""
+    numbers = {key: Value(value, value / 2, value * 2) for key, value in NUMBERS.items()}
+    fields: dict[str, Any] = {
+        "design": design,
+        "summary": "waits for safe time | in the past",
+        "source": "IEP-98",
+        "plane": "ignite",
+        "scenario": "comparison/ignite",
+        "runs": 20,
+        "lost": 0,
+        "verdict": "safe",
+        "kept": ("I1", "I2"),
+        "breaches": (),
+        "findings": {},
+        "holes": (),
+        "known": "",
+        "strict": (),
+        "committed": 4_000,
+        "statements": 240,
+        **numbers,
+    }
+    return Line(**{**fields, **changes})
+
+
+def a_table() -> Compare:
+    """Three designs: one safe, one with recorded holes, one unsafe with less measured."""
+    unmeasured = Value(None, why="plane other does not measure reads of metadata")
+    lines = [
+        a_line("first"),
+        a_line(
+            "second",
+            verdict="holes",
+            holes=("F-1", "F-2"),
+            findings={"F-2": 1},
+            known="it stamps late",
+            strict=(Anomalies("I3", "safety", 4, 3, {"finding:F-2": 1, "violation": 3}, {}),),
+        ),
+        a_line(
+            "third",
+            verdict="unsafe",
+            kept=(),
+            lost=1,
+            breaches=(
+                a_breach(),
+                a_breach(
+                    invariant="I3",
+                    source="shipped",
+                    runs=1,
+                    of=1,
+                    summary="schema-G-single: a cycle: D2 < T1 < D2",
+                    command="ddlsim run strategies/A1-T1",
+                    shortest="ddlsim run strategies/A1-T1",
+                    steps=4,
+                ),
+            ),
+            reads_per_transaction=unmeasured,
+            reads_per_ddl=unmeasured,
+        ),
+    ]
+    return {
+        "format": 1,
+        "command": "ddlsim compare first second third --seeds 0..19",
+        "seeds": [0, 19],
+        "runs": 60,
+        "failed": 1,
+        "scenarios": {"comparison/ignite": "Designs side by side"},
+        "verdicts": {str(word): said for word, said in WORDS.items()},
+        "columns": {column.key: column.said for column in COLUMNS},
+        "designs": lines,
+        "left_out": [{"design": "fourth", "why": "no scenario comparison/other is shipped"}],
+    }
