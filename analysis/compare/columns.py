@@ -7,7 +7,8 @@ from ddlsim.verify.prices import FROZEN_MS
 
 
 class Column(NamedTuple):
-    """A number of a `Line`: `key` is its field, `head` and `unit` stand above it.
+    """A number of a `Line`: `key` is its field, `head` and `unit` stand above it, or, where there
+    is little room, the two lines of `narrow`.
 
     A value is shown times `scale`.
     """
@@ -16,6 +17,7 @@ class Column(NamedTuple):
     head: str
     unit: str
     said: str
+    narrow: tuple[str, str]
     scale: float = 1.0
 
     def of(self, line: Line) -> Value:
@@ -57,35 +59,41 @@ ADDED: Final = (
 DML: Final = "from the invocation of a data operation or commit to its success, everything included"
 DDL: Final = "from the invocation of a statement that changed the schema to its success"
 LATENCIES: Final = (
-    Column("dml_added_p50", "DML added p50", "ms", ADDED),
-    Column("dml_added_p99", "DML added p99", "ms", ADDED),
-    Column("dml_p50", "DML p50", "ms", DML),
-    Column("dml_p99", "DML p99", "ms", DML),
-    Column("ddl_p50", "DDL p50", "ms", DDL),
-    Column("ddl_p99", "DDL p99", "ms", DDL),
+    Column("dml_added_p50", "DML added p50", "ms", ADDED, ("added", "p50 ms")),
+    Column("dml_added_p99", "DML added p99", "ms", ADDED, ("added", "p99 ms")),
+    Column("dml_p50", "DML p50", "ms", DML, ("DML", "p50 ms")),
+    Column("dml_p99", "DML p99", "ms", DML, ("DML", "p99 ms")),
+    Column("ddl_p50", "DDL p50", "ms", DDL, ("DDL", "p50 ms")),
+    Column("ddl_p99", "DDL p99", "ms", DDL, ("DDL", "p99 ms")),
 )
 COSTS: Final = (
     Column("schema_aborts", "schema aborts", "%",
-           "attempts at transactions that were aborted for a schema reason", 100),
+           "attempts at transactions that were aborted for a schema reason",
+           ("schema", "abort %"), 100),
     Column("refused", "refused", "%",
-           "data operations and commits that failed since metadata was not complete in time", 100),
+           "data operations and commits that failed since metadata was not complete in time",
+           ("refused", "%"), 100),
     Column("frozen", "frozen", "%",
-           f"data operations and commits that waited {FROZEN_MS} ms or more for metadata", 100),
-    Column("reads_per_transaction", "reads / tx", "",
-           "schemas that readers got over the network, for each committed transaction"),
-    Column("reads_per_ddl", "reads / DDL", "",
-           "the same, for each statement that changed the schema"),
-    Column("messages_per_transaction", "sent / tx", "",
+           f"data operations and commits that waited {FROZEN_MS} ms or more for metadata",
+           ("frozen", "%"), 100),
+    Column("reads_per_transaction", "reads per tx", "",
+           "schemas that readers got over the network, for each committed transaction",
+           ("reads", "per tx")),
+    Column("reads_per_ddl", "reads per DDL", "",
+           "the same, for each statement that changed the schema", ("reads", "per DDL")),
+    Column("messages_per_transaction", "sent per tx", "",
            "all messages between hosts, of clients, DDL and idle groups too, for each committed "
-           "transaction"),
+           "transaction", ("sent", "per tx")),
     Column("hottest_per_s", "hottest server", "/s",
-           "messages that the busiest server of each run got in a second of the load"),
+           "messages that the busiest server of each run got in a second of the load",
+           ("hottest", "per s")),
     Column("strict_share", "strict runs", "%",
-           "runs with any anomaly in strict mode, claimed or not, explained or not", 100),
+           "runs with any anomaly in strict mode, claimed or not, explained or not",
+           ("strict", "runs %"), 100),
 )  # fmt: skip
 BESIDE: Final = (
     Column("hottest_share", "its share", "%",
-           "what the busiest server got of the messages to all servers", 100),
+           "what the busiest server got of the messages to all servers", ("its", "share %"), 100),
 )  # fmt: skip
 """What the text leaves out, for it is 80 columns wide."""
 COLUMNS: Final = LATENCIES + COSTS + BESIDE

@@ -1,11 +1,9 @@
 """Designs side by side on one screen: the verdicts with latencies, the costs, what is broken."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ddlsim.analysis.compare.columns import COLUMNS, COSTS, LATENCIES, Column
@@ -63,19 +61,31 @@ def heading(found: Compare) -> str:
 def _table(
     lines: Sequence[Line], columns: Sequence[Column], to: Console, *, verdicts: bool
 ) -> None:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1))
-    table.add_column("design", no_wrap=True)
-    if verdicts:
-        table.add_column("verdict", no_wrap=True)
-    for column in columns:
-        head = f"{column.head} {column.unit}".strip()
-        table.add_column(head, justify="right", min_width=6)
-    for line in lines:
-        cells: list[Any] = [line.design]
-        if verdicts:
-            cells.append(Text(line.verdict, STYLES[line.verdict]))
-        table.add_row(*cells, *(column.shown(line) for column in columns))
-    to.print(table)
+    """A row for each design; the numbers stand below two lines of heads."""
+    longest = max(len(name) for name in ("design", *(line.design for line in lines)))
+    words = max(len(word) for word in ("verdict", *(line.verdict for line in lines)))
+    beside = f" {'verdict'.ljust(words)}" if verdicts else ""
+    cells = [[column.shown(line) for column in columns] for line in lines]
+    widths = [
+        max(len(text) for text in (*column.narrow, *(row[at] for row in cells)))
+        for at, column in enumerate(columns)
+    ]
+    first, second = zip(*(column.narrow for column in columns), strict=True)
+    to.print(" " * (longest + len(beside)) + _right(first, widths), soft_wrap=True)
+    to.print("design".ljust(longest) + beside + _right(second, widths), soft_wrap=True)
+    to.print("─" * (longest + len(beside) + sum(widths) + len(widths)), soft_wrap=True)
+    for line, row in zip(lines, cells, strict=True):
+        word = f" {line.verdict.ljust(words)}" if verdicts else ""
+        to.print(
+            Text.assemble(
+                line.design.ljust(longest), (word, STYLES[line.verdict]), _right(row, widths)
+            ),
+            soft_wrap=True,
+        )
+
+
+def _right(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "".join(f" {cell.rjust(width)}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _claims(line: Line, to: Console) -> None:
