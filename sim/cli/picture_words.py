@@ -297,6 +297,9 @@ def _counts(case: Case, violation: Violation) -> str:
         words = f"{design} has the known finding {finding} ({table.title}), no violation{closing}"
     elif status == "violation":
         words = f"{design} promises that this cannot happen, and all that it assumes holds"
+        claimed = {claim.invariant for claim in case.header.design.claims}
+        if violation.invariant not in claimed:
+            words = f"{design} does not claim {violation.invariant}, which is judged all the same"
         words += _mutant(case.header.mutant)
     else:
         because = f": {_bare(violation.because)}" if violation.because else ""
@@ -305,7 +308,7 @@ def _counts(case: Case, violation: Violation) -> str:
     bounds = [
         f"{name} = {max(case.settings(key))} ms"
         for name, key in names.items()
-        if case.settings(key)
+        if case.settings(key) and case.header.design.plane == "ignite"
     ]
     return _capital(f"with {' and '.join(bounds)}, {words}." if bounds else f"{words}.")
 

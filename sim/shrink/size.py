@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 from ddlsim.scenario.tomltext import toml_text
 from ddlsim.shrink.data import STAGING, Data, ddl_of, nodes_of, steps_of, transactions_of
 
-SETTINGS: Final = ("protocol", "cluster", "clocks", "network", "run")
+SETTINGS: Final = ("strategy", "protocol", "cluster", "fdb", "clocks", "network", "run")
 INSTANTS: Final = ("at_ms", "plus_ms", "from_ms", "for_ms", "until_ms", "load_ms", "drain_ms")
 COPIES: Final = ("voters", "partitions", "replicas")
 DICE: Final = ("loss", "duplication", "reordering", "probability")

@@ -21,9 +21,10 @@ from ddlsim.sql import parse
 
 PRESETS: Final = ("ignite3_tests", "ignite3_defaults")
 COUNTS: Final = ("voters", "partitions", "replicas")
-OPTIONAL: Final = ("protocol", "cluster", "clocks", "network", "run", "seeds")
-"""Tables of which every key may be left out."""
+OPTIONAL: Final = ("strategy", "protocol", "cluster", "fdb", "clocks", "network", "run", "seeds")
+"""Tables of which every key may be left out, or else all but those in `NEEDED`."""
 NEEDED: Final = {
+    "strategy": ("name", "mutant"),
     "faults": ("name",),
     "hold": ("from", "to", "kind", "messages", "lost"),
     "pause": ("node", "point"),
@@ -158,8 +159,8 @@ def _paths(data: Data) -> list[tuple[str | int, ...]]:
 
     for key, value in data.items():
         if key in OPTIONAL:
-            found.append((key,))
-            walk(value, (key,))
+            found += [] if key in NEEDED else [(key,)]
+            walk(value, (key,), NEEDED.get(key, ()))
         elif key in NEEDED:
             for at, table in enumerate(value):
                 walk(table, (key, at), NEEDED[key])
