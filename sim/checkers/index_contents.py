@@ -15,8 +15,9 @@ whatever versions they used:
   (`orphan-entry`).
 * While it is public, each row has its entry (`missing-entry`).
 * What storage holds in the end is what was committed (`entry-lost`, `entry-not-written`), and
-  nothing is left of an index or a table that was dropped (`orphan-entry`): to erase that is part of
-  the statement. Where a statement or a process was cut short, the rest may be there.
+  nothing is left of an index that was dropped from a table that lives (`orphan-entry`): to erase
+  that is part of the statement. Where a statement or a process was cut short, the rest may be
+  there; and of dropped tables nothing is judged, neither rows nor entries.
 * A query by an index found the rows of its timestamp (`index_reads`).
 """
 
@@ -249,10 +250,13 @@ def _in_the_end(case: Case, replays: list[Replay]) -> Iterator[Anomaly]:
 
 
 def _erased(case: Case, finals: list[IndexFinal]) -> Iterator[Anomaly]:
-    """Nothing is left of what was dropped, where nothing was cut short."""
+    """Nothing is left of what was dropped from living tables, where nothing was cut short."""
     if case.dead or case.of(LeftOpen):
         return
     for event in finals:
+        newest = case.schemas.newest(event.object_id)
+        if newest is None or newest.definition is None:
+            continue
         put = entries_of(case).of.get((event.object_id, event.index_id), [])
         last = [one.event for one in put if key_of(one.event.key) == key_of(event.key)][-1:]
         by = f", put there by {last[0].tx}" if last else ""

@@ -15,6 +15,7 @@ from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.forward_compatible import first_incompatible
+from ddlsim.checkers.needless import layered_grounds
 from ddlsim.checkers.needless.ddl_grounds import refused_statements
 from ddlsim.checkers.needless.grounds import GROUNDS, Grounds
 from ddlsim.checkers.needless.needless import Needless
@@ -51,7 +52,8 @@ class Precision:
     fit, a key that is taken; in `ddl_grounds`: a statement's name that is missing or taken. Upper
     bounds of waits by the settings of the run are in `needless_waits`, those of waits for locks and
     for safe times of replicas in `needless_stays`. A client gives a request up only once its time
-    is over, or its node was down: `silence`.
+    is over, or its node was down: `silence`. Where SQL is a layer on a store, `layered_grounds` has
+    the rules.
 
     An implicit transaction is aborted for good only after its coordinator has tried it again
     [110.flow.8].
@@ -83,8 +85,10 @@ class Precision:
         for needless, anomaly in chain(bad_rows(case), refused_statements(case)):
             counts[needless.cause] += 1
             yield anomaly
-        yield from _attempts(grounds)
-        yield from given_up_early(case)
+        if not case.is_layered:  # attempts that read nothing leave no event there
+            yield from _attempts(grounds)
+        if not (case.is_layered and case.faults):  # a store that recovers answers so at once
+            yield from given_up_early(case)
         yield from needless_waits(case)
         yield from needless_stays(grounds)
         case.measures = replace(case.measures, needless_aborts=dict(sorted(counts.items())))
@@ -92,6 +96,12 @@ class Precision:
 
 def _judged(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """By the rule of its reason."""
+    if grounds.case.is_layered:
+        of_layers = layered_grounds.RULES.get(aborted.reason)
+        if of_layers is not None:
+            return of_layers(grounds.case, tx, aborted)
+        if aborted.reason not in layered_grounds.LIKE_ELSEWHERE:
+            return None
     rule = _RULES.get(aborted.reason)
     if rule is not None:
         return rule(grounds.case, tx, aborted)

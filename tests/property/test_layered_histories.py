@@ -103,7 +103,7 @@ class Store:
         more: dict[str, object] = {"begins": begins, "ends": ends, "node": draw.choice("pq")}
         more["at"] = draw.choice([begins, at])
         if cv is not None and self.conflicts(rv, version, does):
-            more["aborts"] = "NOT_COMMITTED"
+            more["aborts"] = "TX_CONFLICT"
         if reads_only and old:
             more["chosen"] = True
         self.story.run(name, rv, cv, *does, v=version, **more)

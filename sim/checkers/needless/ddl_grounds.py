@@ -2,7 +2,8 @@
 
 OBJECT_NOT_FOUND: what the statement names is not there, OBJECT_EXISTS: its name is taken, both at
 the catalog version that the decision names. DDL_CONFLICT: others changed the catalog as often as
-the statement was tried, but for the first try, which may have lost to what came before.
+the statement was tried, but for the first try, which may have lost to what came before; where a
+statement fills an index in its own transaction, it may have lost to other transactions.
 
 Not judged are DDL_REFUSED, since what a schema has no meaning for is the catalog's own matter, and
 statements that name several things: the history does not say which of them is meant.
@@ -53,7 +54,7 @@ def refused_statements(case: Case) -> Iterator[tuple[Needless, Anomaly]]:
 def _why_needless(
     case: Case, operation: Operation, failed: Failed, decided: DdlDecided | None
 ) -> str | None:
-    if failed.reason == "DDL_CONFLICT" and decided is None:
+    if failed.reason == "DDL_CONFLICT" and decided is None and not case.is_layered:
         return _won_by_others(case, operation)
     if decided is None or decided.statement is None or decided.outcome != "refused":
         return None

@@ -36,16 +36,24 @@ def column_not_found(case: Case, tx: Transaction) -> Needless | None:
     """A named column is missing in the enlisted version of the operation's table."""
     if not tells_names(case):
         return None
-    asked = [one for op in tx.ops if (one := case.named.get(op)) is not None and one.columns]
+    asked = {op: columns for op in tx.ops if (columns := _asked_for(case, op))}
     if not asked:
         return Needless("no-column-named", "none of its operations had named a column")
-    for named in asked:
-        for table in _tables(case, tx, case.operations.get(named.op)):
+    for op, columns in asked.items():
+        for table in _tables(case, tx, case.operations.get(op)):
             known = {column.name: None for column in table.columns}
-            if any(name not in known for name in named.columns):
+            if any(name not in known for name in columns):
                 return None
-    names = ", ".join(dict.fromkeys(name for named in asked for name in named.columns))
+    names = ", ".join(dict.fromkeys(name for columns in asked.values() for name in columns))
     return Needless("column-exists", f"the versions that it had enlisted have the columns {names}")
+
+
+def _asked_for(case: Case, op: str) -> tuple[str, ...]:
+    """The columns that an operation reads, or looks for values in."""
+    named = case.named.get(op)
+    if named is None:
+        return ()
+    return (*named.columns, *(named.values or {})) if _kind(case, op) == "find" else named.columns
 
 
 def key_exists(case: Case, tx: Transaction) -> Needless | None:
@@ -61,12 +69,17 @@ def key_exists(case: Case, tx: Transaction) -> Needless | None:
 
 def _is_there(case: Case, tx: Transaction, object_id: int, row: RowRead, before: int) -> bool:
     writer = None if row.writer is None else case.transactions.get(row.writer)
-    if writer is None or not (writer is tx or 0 <= writer.committed_at < before):
+    if writer is None or not (writer is tx or _has_committed(case, writer, before)):
         return False
     return any(
         at < before and write.object_id == object_id and write.key == row.key and write.row
         for at, write in writer.writes
     )
+
+
+def _has_committed(case: Case, writer: Transaction, before: int) -> bool:
+    """Whether it had committed by then; a store shows that before the event tells it."""
+    return 0 <= writer.committed_at < (len(case.history.events) if case.is_layered else before)
 
 
 # --- unique indexes and constraints --------------------------------------------------------------

@@ -10,7 +10,7 @@
 The first, second and fourth are exact on the reference timeline; the third is exact in time, since
 the wait ends with a safe time in the history, or with the pause of its node that begins then. Where
 settings change, nothing is judged, and where a node dies, no look-up: what they waited for is not
-known.
+known. Nor where timestamps are versions of a store, which rest on no clock and on none of these.
 """
 
 import re
@@ -43,7 +43,7 @@ TICK_US: Final = 2 * US_PER_MS
 
 def needless_waits(case: Case) -> Iterator[Anomaly]:
     """Activations, acknowledgements, look-ups, reads in the past."""
-    if case.of(SettingChanged) or "" not in case.header.settings:
+    if case.of(SettingChanged) or "" not in case.header.settings or case.is_layered:
         return
     yield from _activations(case)
     yield from _acknowledgements(case)
