@@ -31,13 +31,21 @@ Place = tuple[int, float]
 
 
 class Lane(NamedTuple):
-    """A node or a client, from `left` to `right`; its line is at `x`."""
+    """A machine, from `left` to `right`; its line is at `x`.
+
+    `kind` is `node`, `client`, or `process` of a key-value store.
+    """
 
     name: str
-    is_node: bool
+    kind: str
     left: int
     right: int
     x: int
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a node."""
+        return self.kind == "node"
 
     @property
     def width(self) -> int:
@@ -113,7 +121,9 @@ class Layout(NamedTuple):
         return next((lane for lane in self.lanes if lane.name == name), None)
 
 
-def layout(shown: Sequence[Shown], nodes: Iterable[str], named: Iterable[Named]) -> Layout:
+def layout(
+    shown: Sequence[Shown], nodes: Iterable[str], clients: Iterable[str], named: Iterable[Named]
+) -> Layout:
     """The lanes of all steps, and the rows and named instants below each other."""
     places: list[Place] = []
     heights: list[float] = []
@@ -136,7 +146,8 @@ def layout(shown: Sequence[Shown], nodes: Iterable[str], named: Iterable[Named])
         places.append(place)
         heights.append(y + height / 2)
         y, before_us = y + height, place[0]
-    lanes = list(_lanes(shown, dict.fromkeys(nodes)))
+    kinds = dict.fromkeys(nodes, "node") | dict.fromkeys(clients, "client")
+    lanes = list(_lanes(shown, kinds))
     places.append((before_us, float("inf")))
     heights.append(y)
     width = lanes[-1].right if lanes else AXIS
@@ -159,13 +170,14 @@ def _natural(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def _lanes(shown: Sequence[Shown], nodes: Mapping[str, None]) -> Iterator[Lane]:
-    """Clients in the order of their first steps, then the nodes by their names."""
+def _lanes(shown: Sequence[Shown], kinds: Mapping[str, str]) -> Iterator[Lane]:
+    """Clients in the order of their first steps, then the nodes by their names, then processes."""
     names = dict.fromkeys(one.step.lane for one in shown)
-    clients = [name for name in names if name not in nodes]
+    clients = [name for name in names if kinds.get(name) == "client"]
+    nodes = sorted((name for name in names if kinds.get(name) == "node"), key=_natural)
     left = AXIS
-    for name in [*clients, *sorted((name for name in names if name in nodes), key=_natural)]:
-        is_node = name in nodes
-        right = left + (NODE if is_node else CLIENT)
-        yield Lane(name, is_node, left, right, left + (26 if is_node else 14))
+    for name in [*clients, *nodes, *(name for name in names if name not in kinds)]:
+        kind = kinds.get(name, "process")
+        right = left + (NODE if kind == "node" else CLIENT)
+        yield Lane(name, kind, left, right, left + (26 if kind == "node" else 14))
         left = right

@@ -21,6 +21,7 @@ from ddlsim.cli.picture_steps import Message, Step, Steps
 from ddlsim.history.events import (
     AnyEvent,
     Enlisted,
+    Invoked,
     MetadataRead,
     ReadExecuted,
     SafeTimeAdvanced,
@@ -121,9 +122,10 @@ class _Drawing:
         offending = [at for at, event in placed if id(event) in self._witness]
         self._cut = cut(self._steps, self._subject, [at for at, _ in placed], offending)
         self._nodes = [name for name in sorted(case.header.settings) if name]
+        self._clients = {one.client: None for _, one in case.of(Invoked)}
         self._updates = self._subject.updates(case)[:MOST_UPDATES]
         self._colours = {one.catalog_version: at for at, one in enumerate(self._updates, start=1)}
-        self._layout = layout(self._cut.shown, self._nodes, list(self._named()))
+        self._layout = layout(self._cut.shown, self._nodes, self._clients, list(self._named()))
         self._acts = {
             one.step.number: self._own(self._steps.events_of(one.step)) for one in self._cut.shown
         }
