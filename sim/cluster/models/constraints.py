@@ -25,6 +25,7 @@ from ddlsim.checkers.case.rows import is_same_value, upgraded
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.cluster.models.locks import ModelledLocks
+from ddlsim.cluster.models.operations import ModelledExecutor
 from ddlsim.history.event import Cells
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
@@ -154,15 +155,21 @@ class ModelledConstraints(RowConstraints):
         if found is None and unique_of(table) and not self._divergence.is_known:
             seen = self._visible(request, local, table)
             wanted = self._wanted(request, seen)
-            for intents in (local.machine.intents, local.pending) if wanted else ():
-                for key, intent in intents.items():
-                    open_ = intent.tx != request.tx and intent.tx not in local.machine.ended
-                    if open_ and self._blocks(seen, local, key, intent, wanted):
-                        self._divergence.found(
-                            f"{request.op} goes on, and an intent of {intent.tx.label} has its "
-                            f"values"
-                        )
+            for key, intent in self._open_writes(request, local) if wanted else ():
+                if self._blocks(seen, local, key, intent, wanted):
+                    self._divergence.found(
+                        f"{request.op} goes on, and an intent of {intent.tx.label} has its values"
+                    )
         return found
+
+    def _open_writes(self, request: Operate, local: LocalReplica) -> Iterator[tuple[Key, Intent]]:
+        """Intents of others, and their writes in one phase that are on their way, by key."""
+        executor, machine = self.executor, local.machine
+        assert isinstance(executor, ModelledExecutor), executor
+        on_their_way = executor.on_their_way(local)
+        for key, intent in (*machine.intents.items(), *local.pending.items(), *on_their_way):
+            if intent.tx != request.tx and intent.tx not in machine.ended:
+                yield key, intent
 
     @staticmethod
     def _blocks(

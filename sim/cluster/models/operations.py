@@ -19,6 +19,7 @@ from ddlsim.protocol.commands import WriteIntent
 from ddlsim.protocol.ids import PartitionId, Tuple, TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.partition.replica_manager import LocalReplica, Submission
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction.execution import Executor, Found
@@ -44,6 +45,7 @@ class ModelledExecutor(Executor):
         """Compare from now on."""
         self.divergence = divergence
         self.at_once_ts: dict[tuple[TxId, str, Timestamp], Timestamp] = {}
+        self._at_once: dict[tuple[PartitionId, Key, Timestamp], Intent] = {}
         self._left: dict[tuple[TxId, str], Timestamp] = {}
         self._last: dict[tuple[TxId, PartitionId, Key], Last] = {}
         self._on_its_way: dict[tuple[TxId, str], None] = {}
@@ -177,7 +179,23 @@ class ModelledExecutor(Executor):
         table: Table,
     ) -> Operated:
         self.at_once_ts[request.tx, request.op, request.lease_start] = op_ts
-        return await super().write_and_commit(coordinator, request, local, op_ts, table)
+        intent = Intent(
+            request.tx, request.op, op_ts, table.version, request.row, request.commit_place
+        )
+        place = (local.place, request.key, request.lease_start)
+        self._at_once[place] = intent
+        answer: Operated = await super().write_and_commit(coordinator, request, local, op_ts, table)
+        if self._at_once.get(place) is intent:
+            del self._at_once[place]
+        return answer
+
+    def on_their_way(self, local: LocalReplica) -> list[tuple[Key, Intent]]:
+        """Writes in one phase under the present lease that have not come to their end, by key."""
+        return [
+            (key, intent)
+            for (place, key, lease_start), intent in self._at_once.items()
+            if place == local.place and local.lease and lease_start == local.lease.start_ts
+        ]
 
     async def _report(
         self,

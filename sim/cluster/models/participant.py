@@ -345,7 +345,8 @@ class ModelledParticipant(Participant):
         if tx not in self._probed and not any(
             one.tx == tx
             for local in members
-            for one in (*local.machine.intents.values(), *local.pending.values())
+            for intents in (local.machine.intents, local.pending, local.at_once)
+            for one in intents.values()
         ):
             self._wrong(f"the state of {tx.label} is requested, and it blocks nothing")
 

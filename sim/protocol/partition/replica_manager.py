@@ -48,11 +48,13 @@ class LocalReplica:
     """A replica on this node: its group's member, its machine, and what only a primary has.
 
     `lease` is this node's own, by which it is primary, while it may be; `pending` are the primary's
-    own intents that its group has not applied yet, by key. `stamped_us` is when this node, leading
-    the group, last stamped a command.
+    own intents that its group has not applied yet, by key, and `at_once` its writes in one phase
+    that are on their way. `stamped_us` is when this node, leading the group, last stamped a
+    command.
     """
 
     __slots__ = (
+        "at_once",
         "group",
         "is_alone",
         "lease",
@@ -71,6 +73,7 @@ class LocalReplica:
         self.lease: Lease | None = None
         self.stamped_us = 0
         self.pending: dict[Key, Intent] = {}
+        self.at_once: dict[Key, Intent] = {}
         self.waiting: list[tuple[Timestamp, int, Future[None]]] = []
 
 

@@ -277,7 +277,13 @@ class Executor:
         assert request.one_phase, f"{request.tx.label} commits in two phases"
         self._record(request, op_ts, table)
         write = OnePhaseWrite(self, coordinator, request, local, op_ts, table)
-        return await write.commit() or await self.strategy.leader_is_late(write)
+        key, tx = request.key, request.tx
+        mine = Intent(tx, request.op, op_ts, table.version, request.row, local.place)
+        local.at_once[key] = mine
+        answered = await write.commit() or await self.strategy.leader_is_late(write)
+        if local.at_once.get(key) is mine:
+            del local.at_once[key]
+        return answered
 
     def _record(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
         node = self.node

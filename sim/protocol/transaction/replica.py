@@ -157,6 +157,7 @@ class Replica:
                 self.locks.release_place(*place)
                 if local is not None:
                     local.pending.clear()
+                    local.at_once.clear()
             if lease.holder == me:
                 self.participant.resume(place)
         if lease.holder == me and local is not None:

@@ -19,8 +19,8 @@ partitions each hold them exclusively in their own, so that one of the lookups w
 The entries are not stored: they follow from the rows, upgraded to the version that the operation
 runs under. What was written before the index existed is found in this way as well, and so are
 intents that are there without a lock on their values: those of transactions of an older schema,
-and those that an earlier primary left. Their outcome is looked up first, as that of any intent
-without its lock.
+writes in one phase included that are on their way, and those that an earlier primary left. Their
+outcome is looked up first, as that of any intent without its lock.
 """
 
 from collections.abc import Iterator
@@ -34,6 +34,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table, Value
 from ddlsim.protocol.ids import IndexKey, PartitionId, Tuple, TxId
 from ddlsim.protocol.messages import Operate, Operated
+from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.schema.constraints import index_keys, unique_columns, violated_check
 from ddlsim.protocol.schema.rows import column_ids, decode, upgrade
@@ -78,16 +79,15 @@ class RowConstraints:
         wanted = self._looked_for(request, local, table)
         if not wanted:
             return None
-        for intents in (local.machine.intents, local.pending):
-            for key, intent in intents.items():
-                if intent.tx == request.tx or intent.tx in local.machine.ended:
-                    continue
-                rows = [(intent.version, intent.row)]
-                newest = local.machine.newest(key)
-                if newest is not None:
-                    rows.append((newest.version, newest.row))
-                if any(self._has(request, table, one, wanted) for one in rows):
-                    return intent.tx, intent.commit_place
+        for key, intent in _open_writes(local, table):
+            if intent.tx == request.tx or intent.tx in local.machine.ended:
+                continue
+            rows = [(intent.version, intent.row)]
+            newest = local.machine.newest(key)
+            if newest is not None:
+                rows.append((newest.version, newest.row))
+            if any(self._has(request, table, one, wanted) for one in rows):
+                return intent.tx, intent.commit_place
         return None
 
     # --- while it is executed ---------------------------------------------------------------------
@@ -211,6 +211,15 @@ class RowConstraints:
             return decode(table, row)
         source = self.executor.sync.catalog.definition(request.table_id, version)
         return upgrade(decode(source, row), source, table) if isinstance(source, Table) else None
+
+
+def _open_writes(local: LocalReplica, table: Table) -> Iterator[tuple[Key, Intent]]:
+    """Intents by key, and writes in one phase on their way that have not locked values as this."""
+    yield from local.machine.intents.items()
+    yield from local.pending.items()
+    for key, write in local.at_once.items():
+        if write.version != table.version:
+            yield key, write
 
 
 def updated_row(request: Operate, table: Table, row: dict[int, Value]) -> Tuple:
