@@ -190,6 +190,8 @@ def bad_rows(case: Case) -> Iterator[tuple[Needless, Anomaly]]:
             continue  # refused by a primary: judged with the transaction
         if any(_misfits(case, tx, operation) for tx in txs):
             continue
+        if case.is_layered and not any(tx.enlisted for tx in txs):
+            continue  # refused before anything was read: no event tells under which version
         needless = Needless("row-fits", "the row fits every version that its table had for it")
         yield (
             needless,
