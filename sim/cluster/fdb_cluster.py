@@ -19,7 +19,7 @@ from ddlsim.fdb.storage import Storage
 from ddlsim.kernel.host import Host
 from ddlsim.layer.client import LayerClient
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.final_state import contents
+from ddlsim.layer.final_state import contents, unrecorded, updates_in
 from ddlsim.layer.keyspace import HEAD, INDEXES, JOBS, OUTCOMES, ROWS, SCHEMA, rows_of
 from ddlsim.layer.part import LayerBoot
 from ddlsim.layer.process import LayerProcess
@@ -151,6 +151,9 @@ class FdbCluster(Machines):
         outcomes = {key: value for held in stores.values() for key, value in held.items()}
         part = max((one.part for one in self.layers.values()), key=lambda one: one.log.number)
         now = self.loop.now_us
+        part.learn(updates_in(outcomes))
+        for commit in unrecorded(now, outcomes, self.recorder.is_first, part.stamp):
+            self.recorder.record(commit)
         for name, held in stores.items():
             for event in contents(name, now, held.items(), outcomes, part.log, part.stamp):
                 self.recorder.record(event)

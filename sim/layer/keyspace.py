@@ -14,7 +14,7 @@ Every key is a tuple that begins with the name of a space:
     ("j", process, op)                      a DDL statement that takes several transactions
     (LOCAL, "head")                         the head, where storage servers hold it all
     ("m", …)                                modes, and which processes have switched
-    ("x", transaction)                      the commit version of one that wrote; 0: never
+    ("x", transaction)                      of one that wrote: `Outcome`
 
 A deleted row stays as one without values, so that readers see which transaction deleted it. The 0
 after the values of an entry bounds the range of all entries with equal values.
@@ -32,6 +32,8 @@ Range = tuple[Key, Key]
 StoredRow = tuple[str, int, int, Tuple | None]
 """(writer, version, format, values): the transaction that wrote it, the schema version that this
 used, the newest version up to that one that changed the columns; values None: deleted."""
+Outcome = tuple[int, str, tuple[tuple[int, int], ...]]
+"""(commit version, process, schema versions used by table); version 0: it never commits."""
 
 ROWS: Final = "d"
 INDEXES: Final = "i"

@@ -282,7 +282,7 @@ class LayerProcess:
         place = outcome_key(tx.label)
         if not self.design.options.causal_write_risky:
             tx.store.add_read_conflict_key(place)
-        tx.store.set_versionstamped_value(place, _itself)
+        tx.mark_outcome()
         return await tx.store.commit()
 
     async def _outcome(self, tx: LayerTx) -> int | None:
@@ -293,15 +293,12 @@ class LayerProcess:
             again = self.part.store.transaction()
             try:
                 found = await again.get(place)
-                if isinstance(found, int):
-                    return found or None
-                again.set(place, NEVER)
+                if isinstance(found, tuple):
+                    version: int = found[0]
+                    return version or None
+                again.set(place, (NEVER, self.node.name, ()))
                 await again.commit()
             except FdbError:
                 await self.part.rest("outcome")
             else:
                 return None
-
-
-def _itself(version: int) -> int:
-    return version

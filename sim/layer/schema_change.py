@@ -19,18 +19,20 @@ from typing import Final
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key as StoreKey
 from ddlsim.history.events import DdlDecided
-from ddlsim.layer.backfill import Work, erase, fill, work_of
+from ddlsim.layer.backfill import DUPLICATE, Filled, Work, erase, fill, work_of
 from ddlsim.layer.design import Step
 from ddlsim.layer.execution import Executor
 from ddlsim.layer.keyspace import job_key, jobs_of
 from ddlsim.layer.part import Part
 from ddlsim.layer.rules.reading import head_of, numbered
 from ddlsim.layer.schema import Update, Used
+from ddlsim.layer.store import StoreTransaction
 from ddlsim.layer.transaction import LayerTx
-from ddlsim.layer.update import DUPLICATE, Attempt, Job, Known, Pause
+from ddlsim.layer.update import Attempt, Job, Known, Pause
 from ddlsim.model.ddl import DropIndex
 from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import Table
 from ddlsim.protocol.messages import Answer, ClientDdl, Refusal
 from ddlsim.protocol.schema.ddl import NoOp, Refused
 from ddlsim.units import Timestamp
@@ -138,13 +140,16 @@ class SchemaChange:
         part = self.part
         if not step.early:
             await part.design.settle(part, update, step)
-        for work in work_of(update.objects) if step.after else ():
+        for work in self._work(update) if step.after else ():
             if not await self._worked(job, work):
                 await self._undo(job, work)
                 return DUPLICATE
         if step.early:
             await part.design.settle(part, update, step)
         return None
+
+    def _work(self, update: Update) -> list[Work]:
+        return work_of(update.objects, self.part.schema(update.number - 1).latest())
 
     async def _undo(self, job: Job, work: Work) -> None:
         part = self.part
@@ -156,7 +161,7 @@ class SchemaChange:
             done = await self._update(job, command, step, lasting=True)
             if isinstance(done, Update):
                 await part.design.settle(part, done, step)
-                for erased in work_of(done.objects) if step.after else ():
+                for erased in self._work(done) if step.after else ():
                     await self._worked(job, erased)
         await self._forget(job)
 
@@ -196,18 +201,13 @@ class SchemaChange:
             writing = part.design.writes_entries(part, reading)
             tx = LayerTx(part.node, label, writing, part.settings.versions_per_second)
             try:
-                schema = await numbered(part, reading, await head_of(part, reading))
-                tx.used = Used(schema, schema.latest())
-                tx.tables[work.table.id] = work.table
-                erase(writing, work)
-                filled = await fill(
-                    self._executor, reading, tx, job.op, work, job.begin, part.design.chunk_rows
-                )
-                if filled.duplicate:
-                    tx.aborted(Reason.UNIQUE_VIOLATED)
+                filled = await self._chunk(job, work, reading, tx)
+                if filled.refused is not None:
+                    tx.aborted(filled.refused.reason)
                     return False
                 job = Job(job.op, job.statement, job.step, filled.begin)
                 job.write(part.node.name, writing)
+                tx.mark_outcome()
                 tx.committed(await writing.commit())
             except FdbError as error:
                 tx.aborted(Reason.TX_CONFLICT)
@@ -215,6 +215,20 @@ class SchemaChange:
                 continue
             if filled.begin is None:
                 return True
+
+    async def _chunk(self, job: Job, work: Work, reading: StoreTransaction, tx: LayerTx) -> Filled:
+        """The work on some rows, under the newest schema; none is left of a dropped table."""
+        part = self.part
+        schema = await numbered(part, reading, await head_of(part, reading))
+        tx.used = Used(schema, schema.latest())
+        erase(tx.store, work)
+        table = tx.used.snapshot.by_id(work.table.id)
+        if not isinstance(table, Table):
+            return Filled(None)
+        tx.tables[table.id] = table
+        now = work._replace(table=table)
+        limit = part.design.chunk_rows
+        return await fill(self._executor, reading, tx, job.op, now, job.begin, limit)
 
     async def _forget(self, job: Job) -> None:
         """The statement is finished."""

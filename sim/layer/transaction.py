@@ -7,11 +7,12 @@ Its read version is known from its first read on; one that only writes gets it w
 it records names that version, so its events wait for it in `unrecorded`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 
 from ddlsim.fdb.versions import stamp
 from ddlsim.history.events import SchemaResolved, TxAborted, TxBegan, TxCommitted
+from ddlsim.layer.keyspace import outcome_key
 from ddlsim.layer.schema import Used
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.ports import Future, Node, Timer
@@ -19,6 +20,8 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.units import Micros, Timestamp
 
+COMMITTED = "committed"
+"""With the name of a transaction: what says that its commit is recorded."""
 Made = Callable[[Micros, Timestamp], object]
 """Makes an event of the instant at which it is recorded and the stamp of the read version."""
 
@@ -90,6 +93,13 @@ class LayerTx:
         for one in made:
             self.node.record(one(now, ts))
 
+    def mark_outcome(self) -> None:
+        """Write, in the transaction itself, at which version it commits and under which schemas."""
+        name, used = self.node.name, tuple((one.id, one.version) for one in self.tables.values())
+        self.store.set_versionstamped_value(
+            outcome_key(self.label), lambda version: (version, name, used)
+        )
+
     def aborted(self, reason: Reason) -> None:
         """Record that it is aborted; one without a read version has done nothing that is seen."""
         node = self.node
@@ -100,14 +110,26 @@ class LayerTx:
     def committed(self, version: int) -> None:
         """Record that it has committed at a version, and under which schemas."""
         node = self.node
-        if not node.recording or self.version is None:
+        if not node.recording or self.version is None or not node.is_first((COMMITTED, self.label)):
             return
-        now, ts = node.watch.now_us, stamp(version, self._per_second)
-        for table in self.tables.values() if self.wrote else ():
-            node.record(
-                SchemaResolved(
-                    now, node.name, self.label, None, "commit", None, table.id, ts, table.version, 0
-                )
-            )
-        used = tuple((one.id, one.version, one.version) for one in self.tables.values())
-        node.record(TxCommitted(now, node.name, self.label, ts, used))
+        used = tuple((one.id, one.version) for one in self.tables.values())
+        ts = stamp(version, self._per_second)
+        for event in commit_events(
+            node.watch.now_us, node.name, self.label, ts, used, wrote=self.wrote
+        ):
+            node.record(event)
+
+
+def commit_events(
+    now: Micros,
+    node: str,
+    tx: str,
+    ts: Timestamp,
+    used: tuple[tuple[int, int], ...],
+    *,
+    wrote: bool,
+) -> Iterator[SchemaResolved | TxCommitted]:
+    """What is recorded of a commit; `used` are (table, schema version)."""
+    for table_id, version in used if wrote else ():
+        yield SchemaResolved(now, node, tx, None, "commit", None, table_id, ts, version, 0)
+    yield TxCommitted(now, node, tx, ts, tuple((one, version, version) for one, version in used))

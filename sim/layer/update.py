@@ -17,8 +17,6 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.units import Micros
 
-DUPLICATE = Refused(Reason.UNIQUE_VIOLATED, "two rows have the same values")
-
 
 class Known(NamedTuple):
     """A step that changes nothing, on the schema of a number at a version of the store."""
@@ -86,9 +84,10 @@ class Attempt:
         new = self._published(schema, version, built.objects)
         after = schema.extended((new.make(version),))
         part.design.own_change(part, after)
-        if self._step.inside and not await self._inside(after, built.objects):
+        refused = await self._inside(schema, after, built) if self._step.inside else None
+        if refused is not None:
             self.failed()
-            return Known(DUPLICATE, schema.number, version)
+            return Known(refused, schema.number, version)
         if self._lasting:
             self._job.write(part.node.name, transaction)
         update = new.make(await transaction.commit())
@@ -121,23 +120,26 @@ class Attempt:
         part.design.publish(part, self.transaction, new)
         return new
 
-    async def _inside(self, after: Schema, objects: tuple[ObjectChange, ...]) -> bool:
-        """Write and erase entries in this transaction; false where two rows have equal values."""
-        for work in work_of(objects):
+    async def _inside(self, before: Schema, after: Schema, built: Built) -> Refused | None:
+        """Do the work of the update in its transaction, or say why the rows do not allow it."""
+        for work in work_of(built.objects, before.latest()):
             erase(self.transaction, work)
-            if not work.filled:
+            if not work.needs_rows:
                 continue
             tx = self._tx or self._begun(after)
             tx.tables[work.table.id] = work.table
             filled = await fill(
                 self._executor, self.transaction, tx, self._job.op, work, None, None
             )
-            if filled.duplicate:
-                return False
-        return True
+            if filled.refused is not None:
+                return filled.refused
+        if self._tx is not None:
+            self._tx.mark_outcome()
+        return None
 
     def _begun(self, after: Schema) -> LayerTx:
-        rate = self._part.settings.versions_per_second
-        self._tx = LayerTx(self._part.node, self._command, self.transaction, rate)
+        rate, node = self._part.settings.versions_per_second, self._part.node
+        label = f"{self._command}@{node.watch.now_us}"
+        self._tx = LayerTx(node, label, self.transaction, rate)
         self._tx.used = Used(after, after.latest())
         return self._tx

@@ -31,7 +31,7 @@ C8_FUTURE_RV = layer_design(
             EVENTUAL,
         ),
         read_schema=reading.in_force_at_read_version,
-        plan=plans.three_states,
+        plan=plans.three_states_alone,
         pause_before=publishing.once_the_last_is_in_force,
         activation=publishing.after_read_version,
         settle=waiting.in_force,

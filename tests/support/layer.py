@@ -187,17 +187,24 @@ class World:
 
     def misjudged(self) -> list[tuple[str, str]]:
         """Look-ups that did not give what is in force at their time: (transaction, purpose)."""
-        steps = [
-            (update.activation_ts, change.object_id, change.version)
-            for update in self.events(UpdateLogged)
-            for change in update.objects
-        ]
-        found = []
-        for one in self.events(SchemaResolved):
+        return misjudged([one for node in self.nodes.values() for one in node.events])
+
+
+def misjudged(events: Sequence[object]) -> list[tuple[str, str]]:
+    """Look-ups that did not give what is in force at their time: (transaction, purpose)."""
+    steps = [
+        (update.activation_ts, change.object_id, change.version)
+        for update in events
+        if isinstance(update, UpdateLogged)
+        for change in update.objects
+    ]
+    found = []
+    for one in events:
+        if isinstance(one, SchemaResolved):
             before = [step for step in steps if step[1] == one.object_id and step[0] <= one.ts]
             if max(before)[2] != one.version:
                 found.append((one.tx, one.purpose))
-        return found
+    return found
 
 
 def shown(answer: Answer) -> list[dict[str, Any]]:

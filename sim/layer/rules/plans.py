@@ -7,13 +7,14 @@ through the states of an index, a schema update for each.
 
 from msgspec.structs import replace
 
+from ddlsim.layer.backfill import work_of
 from ddlsim.layer.design import Building, LayerPart, Step
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.ddl import (
-    AddConstraint,
     AlterTable,
     CreateIndex,
     DropIndex,
+    DropTable,
     IndexCreated,
     IndexStateSet,
     ObjectChange,
@@ -84,21 +85,46 @@ def direct(statement: Statement) -> Steps:
 
 
 def three_states(statement: Statement) -> Steps:
-    """A new index is write-only, then filled, then public.
+    """A new index is write-only, then filled, then public; all else is direct.
 
     Enough where no transaction commits under an older version than is in force (C6-C1). Dropped
     indexes are erased behind the wait.
     """
+    return _write_only_first(statement) or direct(statement)
+
+
+def three_states_alone(statement: Statement) -> Steps:
+    """The same, where what is written before an update is in force follows the one before (C8-C11).
+
+    So an update cannot change entries or judge rows in its own transaction.
+    """
+    return _write_only_first(statement) or _without_rows(statement)
+
+
+def _write_only_first(statement: Statement) -> tuple[Step, ...]:
     if isinstance(statement, CreateIndex):
         return (
             Step(in_state(statement, WRITE_ONLY), after=True),
             Step(setting(statement.name, PUBLIC)),
         )
-    if _adds_unique(statement):
-        return refuse("add a UNIQUE INDEX instead: a constraint has no states")
-    if isinstance(statement, DropIndex):
+    if isinstance(statement, DropIndex | DropTable):
         return (Step(of_statement(statement), after=True),)
-    return direct(statement)
+    return ()
+
+
+def _without_rows(statement: Statement) -> tuple[Step, ...]:
+    """One update, refused where it needs rows; what it drops is erased behind the wait."""
+
+    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
+        built = build(statement, snapshot, snapshot.next_object_id)
+        if not isinstance(built, Built):
+            return built
+        if any(work.needs_rows for work in work_of(built.objects, snapshot)):
+            return refuse("this design cannot change rows or entries with the schema")
+        return built
+
+    alters = isinstance(statement, AlterTable | DropTable)
+    return (Step(building, after=alters),)
 
 
 def all_states(statement: Statement) -> Steps:
@@ -144,21 +170,10 @@ def _states(statement: Statement, states: tuple[str, ...]) -> Steps:
             Step(setting(statement.name, state), after=place == len(states) - 2)
             for place, state in enumerate(states[1:], 1)
         )
-    if _adds_unique(statement):
-        return refuse("add a UNIQUE INDEX instead: a constraint has no states")
     if isinstance(statement, DropIndex):
         down = tuple(Step(setting(statement.name, one)) for one in (WRITE_ONLY, DELETE_ONLY))
         return (*down, Step(of_statement(statement), after=True))
-    return direct(statement)
-
-
-def _adds_unique(statement: Statement) -> bool:
-    if not isinstance(statement, AlterTable):
-        return False
-    return any(
-        isinstance(action, AddConstraint) and action.constraint.kind == "unique"
-        for action in statement.actions
-    )
+    return _without_rows(statement)
 
 
 # --- a backfill's transactions  [writes_entries] --------------------------------------------------

@@ -177,12 +177,12 @@ def dropped(w: World) -> World:
 
 def test_c10_t1_erased_before_the_last_write_an_entry_is_left() -> None:
     """The second cutoff is less than a window behind the first one."""
-    w = dropped(world("c10_two_cutoffs", INDEX, cutoff_percent=40, plan=plans.three_states))
+    w = dropped(world("c10_two_cutoffs", INDEX, cutoff_percent=40, plan=plans.three_states_alone))
     assert w.entries() == [(5, 1)]
 
 
 def test_c10_a_window_later_nothing_is_left() -> None:
-    w = dropped(world("c10_two_cutoffs", INDEX, plan=plans.three_states))
+    w = dropped(world("c10_two_cutoffs", INDEX, plan=plans.three_states_alone))
     assert w.entries() == []
 
 
@@ -191,7 +191,7 @@ def test_c10_t2_without_read_conflicts_a_commit_comes_later_than_a_window() -> N
         w = world(
             "c10_two_cutoffs",
             INDEX,
-            plan=plans.three_states,
+            plan=plans.three_states_alone,
             options=LAYER_DESIGNS.get("c1_schema").options.__class__(causal_write_risky=risky),
         )
         starts(w, DROP)
@@ -209,7 +209,7 @@ def test_c10_t2_without_read_conflicts_a_commit_comes_later_than_a_window() -> N
 
 def test_c10_a_blind_delete_crosses_where_delete_only_is_left_out() -> None:
     """T deletes without looking, under no index; meanwhile the row and its entry are written."""
-    for plan, orphans in ((plans.three_states, [(5, 1)]), (plans.all_states, [])):
+    for plan, orphans in ((plans.three_states_alone, [(5, 1)]), (plans.all_states, [])):
         w = world("c10_two_cutoffs", plan=plan)
         starts(w, INDEX)
         w.run_ms(1)

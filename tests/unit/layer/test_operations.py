@@ -279,3 +279,28 @@ def test_an_aborted_transaction_is_recorded_as_such() -> None:
     w.get("a", "T", 1)
     w.roll_back("a", "T")
     assert [one.reason for one in w.events(TxAborted)] == ["ROLLED_BACK"]
+
+
+def test_a_column_of_another_type_changes_the_entries_of_its_index() -> None:
+    w = world(INDEX)
+    w.put("a", None, 1, v=5)
+    assert answer_or(w.ddl("a", "ALTER TABLE t ALTER COLUMN v SET DATA TYPE VARCHAR")) is None
+    assert w.entries() == [("5", 1)]
+    assert w.find("b", None, v="5") == [1]
+
+
+def test_a_column_set_not_null_needs_a_value_in_every_row() -> None:
+    w = world()
+    w.put("a", None, 1, v=None)
+    asked = "ALTER TABLE t ALTER COLUMN v SET NOT NULL"
+    assert answer_or(w.ddl("a", asked)) is Reason.DDL_REFUSED
+    w.put("a", None, 1, v=5)
+    assert answer_or(w.ddl("a", asked)) is None
+
+
+@pytest.mark.parametrize("asked", ["DROP TABLE t", "ALTER TABLE t DROP COLUMN v"])
+def test_entries_go_with_what_they_belong_to(asked: str) -> None:
+    w = world("ALTER TABLE t ADD CONSTRAINT u UNIQUE (v)")
+    w.put("a", None, 1, v=5)
+    assert answer_or(w.ddl("a", asked)) is None
+    assert w.entries() == []
