@@ -1,9 +1,9 @@
 """The rules that a scenario may put into each field of a design's record, by name.
 
 Each data plane has a record of its own. The rules of a field are its default, those of all known
-designs, those of mutants that are defined in the protocol's own modules, and those in `ALSO`, which
-only scenarios choose. A rule of another field, a helper and a misspelt name are refused before the
-run, with a list of the rules.
+designs, those of mutants that are defined in the protocol's own modules, and those in `ALSO` and
+`ALSO_OF_LAYERS`, which only scenarios choose. A rule of another field, a helper and a misspelt name
+are refused before the run, with a list of the rules.
 """
 
 import inspect
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
+from ddlsim.layer.rules import fences, options, plans, publishing, reading, waiting
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.protocol.design import (
@@ -44,8 +45,9 @@ MODULES: Final = (
     agreed_installs,
     mandatory_columns,
     renaming,
+    options,
 )
-"""The modules that define the rules of the protocol."""
+"""The modules that define the rules of the protocol, and constants that stand for rules."""
 _CLAUSES: Final = re.compile(r"\[((?:98|110)\.[^\]]+)\]")
 _OF_THE_PROTOCOL: Final = frozenset(module.__name__ for module in MODULES)
 IGNITE: Final = "ignite"
@@ -73,6 +75,35 @@ ALSO: Final[dict[str, tuple[Any, ...]]] = {
     "before_answer": (closing.answer_once_active_everywhere,),
 }
 """Rules that no design and no mutant has, by field."""
+ALSO_OF_LAYERS: Final[dict[str, tuple[Any, ...]]] = {
+    "options": (options.CACHED_READ_VERSION, options.CAUSAL_WRITE_RISKY),
+    "read_schema": (
+        reading.whole_schema_at_snapshot,
+        reading.version_key_then_elsewhere,
+        reading.metadata_version_wrong_tag,
+        reading.by_the_record,
+    ),
+    "newer_row": (fences.decode_as_used,),
+    "token": (fences.as_asked,),
+    "plan": (
+        plans.straight_to_public,
+        plans.without_delete_only,
+        plans.without_write_only,
+        plans.without_reorganization,
+        plans.backfill_too_early,
+    ),
+    "writes_entries": (plans.another,),
+    "publish": (
+        publishing.head_and_half_of_the_copies,
+        publishing.head_and_version_keys_but_one,
+        publishing.head_and_record,
+    ),
+    "own_change": (publishing.keep_at_once,),
+    "settle": (waiting.leases_end_without_drift, waiting.other_half),
+    "before_statement": (waiting.all_pessimistic_undrained,),
+    "background": ((waiting.watch_armed_later,), (waiting.follow_the_mode_stale,)),
+}
+"""The same of layers: what a scenario shows to be wrong."""
 
 
 class Rule(Record, frozen=True):
@@ -86,6 +117,8 @@ class Rule(Record, frozen=True):
     @property
     def summary(self) -> str:
         """The first sentence of its docstring."""
+        if isinstance(self.value, tuple) and self.value:
+            return (inspect.getdoc(self.value[0]) or "").partition("\n")[0]
         if not callable(self.value):
             return "the design has no such rule" if self.value is None else str(self.value)
         return (inspect.getdoc(self.value) or "").partition("\n")[0]
@@ -111,7 +144,7 @@ def fields_of_designs(plane: str = IGNITE) -> list[str]:
     return [
         field.name
         for field in fields(DESIGNS.get(FIRST[plane]))
-        if field.name != "header" and _is_settable(_default(field.name, plane))
+        if field.name != "header" and _is_settable(field.name, plane)
     ]
 
 
@@ -152,6 +185,8 @@ def name_of(value: Any) -> str | None:
         return NONE
     if inspect.isfunction(value):
         return None if value.__name__.startswith(("_", "<")) else value.__name__
+    if isinstance(value, tuple):
+        return " + ".join(name_of(one) or "?" for one in value) or NONE
     for module in MODULES:
         for name, own in vars(module).items():
             if own is value and not name.startswith("_"):
@@ -159,9 +194,13 @@ def name_of(value: Any) -> str | None:
     return None
 
 
-def _is_settable(default: Any) -> bool:
-    """Whether a name or a number can stand for a field's values: flows in a row have none."""
-    return not isinstance(default, tuple)
+def _is_settable(field: str, plane: str) -> bool:
+    """Whether a name or a number can stand for a field's values: for rows of flows if some are."""
+    return bool(_also(field, plane)) or not isinstance(_default(field, plane), tuple)
+
+
+def _also(field: str, plane: str) -> tuple[Any, ...]:
+    return (ALSO_OF_LAYERS if plane == FDB else ALSO).get(field, ())
 
 
 def _default(field: str, plane: str) -> Any:
@@ -171,7 +210,7 @@ def _default(field: str, plane: str) -> Any:
 
 def _values(field: str, plane: str) -> Iterator[Any]:
     yield _default(field, plane)
-    yield from ALSO.get(field, ())
+    yield from _also(field, plane)
     for name in DESIGNS:
         one = DESIGNS.get(name)
         if one.header.plane == plane:

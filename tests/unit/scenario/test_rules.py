@@ -1,13 +1,16 @@
 """The rules of each field: what a scenario may name, and that no rule is forgotten."""
 
 import inspect
+import re
 
 import pytest
 
+from ddlsim.layer.rules import fences, plans, publishing, reading, waiting
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.protocol.strategy import CheckPoints, Publication
 from ddlsim.scenario.findings import described
 from ddlsim.scenario.rules import (
+    FDB,
     MODULES,
     NONE,
     BadRuleError,
@@ -66,6 +69,26 @@ def test_what_a_design_or_a_finding_names_is_a_rule() -> None:
     for finding in described():
         for field, rule in finding.closing.items():
             assert rule in rules_of(field), finding.id
+
+
+def test_each_rule_of_layers_that_names_a_schedule_may_be_chosen() -> None:
+    """`(C6-T2)` in a docstring: a scenario shows what the rule breaks."""
+    known = {name for field in fields_of_designs(FDB) for name in rules_of(field, FDB)}
+    written = {
+        name
+        for module in (fences, plans, publishing, reading, waiting)
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and re.search(r"\(C\d+\w*-T\d\)", value.__doc__ or "")
+    }
+    assert len(written) > 10
+    assert written <= known
+
+
+@pytest.mark.parametrize("field", fields_of_designs(FDB))
+def test_every_rule_of_layers_gives_itself(field: str) -> None:
+    for rule in rules_of(field, FDB).values():
+        assert value_of(field, rule.name, FDB) is rule.value
+        assert rule.summary
 
 
 def test_a_rule_can_be_left_out_where_a_design_may_have_none() -> None:
