@@ -29,7 +29,7 @@ from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import repeat_options
 from ddlsim.scenario.scenario import Scenario, override
 from ddlsim.scenario.shipped import shipped
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Job, Runner, run_seeds
 from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import designs_named, under
@@ -79,7 +79,7 @@ def worlds(
     `also` are further words of the commands that repeat a run.
     Raises `CompareError`, `ScenarioError` or `UnknownPluginError`.
     """
-    chosen = [header_of(name) for name in dict.fromkeys(designs) or STRATEGIES]
+    chosen = [header_of(name) for name in dict.fromkeys(designs) or DESIGNS]
     found: list[World] = []
     left: list[Left] = []
     for header in chosen:
@@ -106,7 +106,7 @@ def worlds(
 
 def header_of(design: str) -> DesignHeader:
     """What is declared of a design; raises `UnknownPluginError`."""
-    return STRATEGIES.get(design).header
+    return DESIGNS.get(design).header
 
 
 def _world(base: Scenario, design: str, words: Sequence[str]) -> World:

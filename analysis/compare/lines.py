@@ -50,7 +50,8 @@ class Runs:
         committed = self._counts(_committed)
         statements = self._counts(_statements)
         reads = self._counts(_reads)
-        pushed = self._why_no_reads()
+        untold = self._unmeasured("schema_reads", "which requests are for the schema")
+        waits = self._unmeasured("added_us", "what an operation waited for the schema")
         return Line(
             design=self.design.name,
             summary=self.design.summary,
@@ -59,6 +60,7 @@ class Runs:
             scenario=self.scenario,
             runs=len(self.all),
             lost=len(self.all) - len(self.rows),
+            crash=next((row.crash for row in self.all if row.crash), ""),
             verdict=word if self.rows else "not judged",
             kept=kept(claims, breaches),
             breaches=tuple(breaches),
@@ -66,17 +68,17 @@ class Runs:
             holes=holes,
             known=known,
             strict=tuple(strict),
-            dml_added_p50=self._quantile(_added, 0.5),
-            dml_added_p99=self._quantile(_added, 0.99),
+            dml_added_p50=waits or self._quantile(_added, 0.5),
+            dml_added_p99=waits or self._quantile(_added, 0.99),
             dml_p50=self._quantile(_pool("dml_latency_ms"), 0.5),
             dml_p99=self._quantile(_pool("dml_latency_ms"), 0.99),
             ddl_p50=self._quantile(_pool("ddl_latency_ms"), 0.5),
             ddl_p99=self._quantile(_pool("ddl_latency_ms"), 0.99),
             schema_aborts=ratio(self._counts(_schema_aborts), self._counts(_attempts), "attempts"),
             refused=ratio(self._counts(_refused), self._counts(_operations), "operations"),
-            frozen=ratio(self._counts(_frozen), self._counts(_operations), "operations"),
-            reads_per_transaction=pushed or ratio(reads, committed, "committed transactions"),
-            reads_per_ddl=pushed or ratio(reads, statements, "statements that changed the schema"),
+            frozen=waits or ratio(self._counts(_frozen), self._counts(_operations), "operations"),
+            reads_per_transaction=untold or ratio(reads, committed, "committed transactions"),
+            reads_per_ddl=untold or ratio(reads, statements, "statements that changed the schema"),
             messages_per_transaction=ratio(
                 self._counts(_messages), committed, "committed transactions"
             ),
@@ -130,9 +132,10 @@ class Runs:
     def _quantile(self, of: Callable[[RunRow], Buckets], share: float) -> Value:
         return quantile([of(row) for row in self.rows], share)
 
-    def _why_no_reads(self) -> Value | None:
-        if all(row.prices is not None and row.prices.schema_reads is None for row in self.rows):
-            return Value(None, why=f"plane {self.design.plane} does not measure reads of metadata")
+    def _unmeasured(self, name: str, what: str) -> Value | None:
+        """An empty cell where the plane does not tell a price in any run."""
+        if self.rows and all(getattr(row.prices, name) is None for row in self.rows):
+            return Value(None, why=f"runs on plane {self.design.plane} do not tell {what}")
         return None
 
 
@@ -209,7 +212,7 @@ def _finite(one: ArrayLike) -> float | None:
 
 def _added(row: RunRow) -> Buckets:
     assert row.prices is not None, "rows are priced"
-    return row.prices.added_us
+    return row.prices.added_us or histogram.EMPTY
 
 
 def _pool(name: str) -> Callable[[RunRow], Buckets]:

@@ -68,9 +68,9 @@ class Breach(Record, frozen=True):
 class Line(Record, frozen=True):
     """One design; times are in simulated milliseconds, shares between 0 and 1.
 
-    `lost` are runs that did not finish. `findings` tells in how many runs a recorded finding was
-    seen, `holes` which findings concern the design, `known` why the regression suite expects it to
-    break a claim.
+    `lost` are runs that did not finish, `crash` why the first of them did not. `findings` tells in
+    how many runs a recorded finding was seen, `holes` which findings concern the design, `known`
+    why the regression suite expects it to break a claim.
     """
 
     design: str
@@ -80,6 +80,7 @@ class Line(Record, frozen=True):
     scenario: str
     runs: int
     lost: int
+    crash: str
     verdict: Word
     kept: tuple[str, ...]
     breaches: tuple[Breach, ...]
@@ -110,12 +111,17 @@ RANKS: Final = {word: rank for rank, word in enumerate(WORDS)}
 
 
 def ordered(lines: Iterable[Line]) -> list[Line]:
-    """Safe designs first; then by what each adds to DML (p99), then by DDL latency (p99)."""
+    """Safe designs first; then by DML latency (p99), then by DDL latency (p99).
+
+    DML latency is what each design adds where all of them have that number, else the whole one.
+    """
+    every = list(lines)
+    by_added = all(line.dml_added_p99.value is not None for line in every)
     return sorted(
-        lines,
+        every,
         key=lambda line: (
             RANKS[line.verdict],
-            _last(line.dml_added_p99),
+            _last(line.dml_added_p99 if by_added else line.dml_p99),
             _last(line.ddl_p99),
             line.design,
         ),

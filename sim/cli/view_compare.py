@@ -106,6 +106,9 @@ def claims_text(line: Line) -> str:
             f"recorded holes {', '.join(line.holes)}"
             + (f" (seen here: {seen} of {line.runs} runs)" if seen else "")
         )
+    if line.lost:
+        why = f", the first: {line.crash}" if line.crash else ""
+        parts.append(f"{line.lost} of {line.runs} runs did not finish{why}")
     if line.known:
         parts.append(f"known to the regression suite: {line.known}")
     return "; ".join(parts)

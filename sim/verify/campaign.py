@@ -28,7 +28,7 @@ from ddlsim.scenario import findings
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario, read
-from ddlsim.verify.prices import prices
+from ddlsim.verify.prices import prices, schema_servers
 from ddlsim.verify.row import RunRow, row_of
 
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
@@ -96,6 +96,8 @@ class Runner:
             else:
                 history = run(planned)
                 row = self.judged(history)
+                if job.prices:
+                    row = structs.replace(row, prices=prices(history, schema_servers(planned)))
         except (*BAD_INPUT, WriteError):
             raise
         except Exception as error:
@@ -157,13 +159,12 @@ class Runner:
 
     def judged(self, history: History) -> RunRow:
         """The row of a history."""
-        row = row_of(
+        return row_of(
             history,
             strict=self.job.strict,
             all_claims=self.job.all_claims,
             known=self._findings,
         )
-        return structs.replace(row, prices=prices(history)) if self.job.prices else row
 
 
 # --- many seeds ----------------------------------------------------------------------------------

@@ -11,30 +11,38 @@ begun anew is not in it: that is the share of schema aborts.
 that failed since metadata was not complete in time.
 *messages*: sent between different hosts, clients included, from the beginning of the run to its
 end. *received*: by each server from other hosts, while the load is on.
-*schema_reads*: answers by which a reader of schemas got one over the network.
+*schema_reads*: by which a reader of schemas got one over the network: on the Ignite plane, where
+every catalog update is pushed to all nodes, the answers that send a client's request back; on the
+FoundationDB plane reads from the storage servers that hold the schema and nothing else.
+
+What the history of a plane does not show is None: on the FoundationDB plane a transaction reads the
+schema by requests like any other, which do not say for which operation they are.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Container, Iterable
+from typing import Any, Final
 
+from ddlsim.cluster.designs import layer_design
+from ddlsim.cluster.fdb_cluster import store_config
 from ddlsim.history.events import Failed, Invoked, Ok, SchemaResolved
 from ddlsim.history.figures import DATA, Buckets, bucketed
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent
+from ddlsim.layer.keyspace import HEAD
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
+from ddlsim.plan.records import Plan
 from ddlsim.units import US_PER_MS
 
 FROZEN_MS: Final = 100
 """A wait for metadata from which an operation counts as frozen."""
 REFUSALS: Final = (Reason.METADATA_LATE.name,)
 """Why an operation fails for want of complete metadata."""
-SCHEMA_READS: Final = {"ignite": ("mismatch",)}
-"""By data plane, the messages by which a reader gets a schema that it asked for or lacked.
-
-Ignite's nodes have every catalog update pushed to them; a client gets the schema in the answer to a
-request under another version."""
+SCHEMA_READS: Final = {"ignite": ("mismatch",), "fdb": ("get", "get-range")}
+"""By data plane, the messages that are counted as reads of the schema."""
+TELLS_WAITS: Final = ("ignite",)
+"""The planes whose look-ups tell how long an operation waited for them."""
 REFRESHES: Final = ("mismatch",)
 """Answers after which a client sends its request again under another schema version."""
 
@@ -43,47 +51,69 @@ Span = tuple[int, int]
 
 
 class Prices(Record, frozen=True):
-    """The costs of one run; see above. `schema_reads` is None where its plane is not measured."""
+    """The costs of one run; see above. What its plane does not show is None."""
 
     operations: int
     refused: int
-    frozen: int
-    added_us: Buckets
+    frozen: int | None
+    added_us: Buckets | None
     messages: int
     received: dict[str, int]
     load_ms: int
     schema_reads: int | None
 
 
-def prices(history: History) -> Prices:
-    """Measure a traced run."""
+def prices(history: History, schema_servers: Container[str] = ()) -> Prices:
+    """Measure a traced run; `schema_servers` hold the schema and nothing else."""
     calls = Calls(history)
-    waits = calls.waits()
     plane = history.header.design.plane
-    settings = history.header.settings
-    load_us = settings[""]["load_ms"] * US_PER_MS
-    sent = [one for one in history.of(MessageSent) if one.sender != one.to]
-    received = Counter(
-        one.to
-        for one in history.of(MessageDelivered)
-        if one.sender != one.to and one.to in settings and one.at_us < load_us
-    )
-    reads = SCHEMA_READS.get(plane)
+    waits = calls.waits() if plane in TELLS_WAITS else None
     return Prices(
         operations=len(calls.ended),
         refused=sum(
             isinstance(end, Failed) and end.reason in REFUSALS for end in calls.ended.values()
         ),
-        frozen=sum(
-            any(until - since >= FROZEN_MS * US_PER_MS for since, until in waits.get(op, ()))
-            for op in calls.ended
-        ),
-        added_us=bucketed(calls.added_us(waits)),
-        messages=len(sent),
-        received={name: received[name] for name in sorted(settings) if name},
-        load_ms=settings[""]["load_ms"],
-        schema_reads=None if reads is None else sum(one.kind in reads for one in sent),
+        frozen=None if waits is None else calls.frozen(waits),
+        added_us=None if waits is None else bucketed(calls.added_us(waits)),
+        load_ms=history.header.settings[""]["load_ms"],
+        **_traffic(history, schema_servers),
     )
+
+
+def _traffic(history: History, schema_servers: Container[str]) -> dict[str, Any]:
+    """What is counted of messages between hosts."""
+    plane = history.header.design.plane
+    clients = {one.client for one in history.of(Invoked)}
+    until_us = history.header.settings[""]["load_ms"] * US_PER_MS
+    sent = [one for one in history.of(MessageSent) if one.sender != one.to]
+    servers = {name for one in sent for name in (one.sender, one.to)} - clients
+    received = Counter(
+        one.to
+        for one in history.of(MessageDelivered)
+        if one.sender != one.to and one.to in servers and one.at_us < until_us
+    )
+    reads = [one for one in sent if one.kind in SCHEMA_READS.get(plane, ())]
+    told = None
+    if plane in TELLS_WAITS:
+        told = len(reads)
+    elif any(name in schema_servers for name in servers):
+        told = sum(one.to in schema_servers for one in reads)
+    return {
+        "messages": len(sent),
+        "received": {name: received[name] for name in sorted(servers)},
+        "schema_reads": told,
+    }
+
+
+def schema_servers(plan: Plan) -> tuple[str, ...]:
+    """The storage servers of a plan that hold the schema and nothing else, so that what reads from
+    them reads the schema; none on a plane without such servers."""
+    if plan.store is None:
+        return ()
+    config = store_config(plan.store, layer_design(plan))
+    team = config.team_of(HEAD)
+    others = {name for shard in config.shards if shard.team != team for name in shard.team}
+    return () if others & set(team) or not others else team
 
 
 class Calls:
@@ -118,6 +148,13 @@ class Calls:
             if event.waited_us and op in self.begun:
                 found.setdefault(op, []).append((event.at_us - event.waited_us, event.at_us))
         return found
+
+    def frozen(self, waits: dict[str, list[Span]]) -> int:
+        """How many waited at least so long that they count as frozen."""
+        return sum(
+            any(until - since >= FROZEN_MS * US_PER_MS for since, until in waits.get(op, ()))
+            for op in self.ended
+        )
 
     def refreshes(self) -> dict[str, list[Span]]:
         """The ways of a request and of the answer that it must be sent again, by operation."""

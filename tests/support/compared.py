@@ -52,6 +52,7 @@ def a_line(design: str, **changes: Any) -> Line:
         "scenario": "comparison/ignite",
         "runs": 20,
         "lost": 0,
+        "crash": "",
         "verdict": "safe",
         "kept": ("I1", "I2"),
         "breaches": (),
@@ -84,6 +85,7 @@ def a_table() -> Compare:
             verdict="unsafe",
             kept=(),
             lost=1,
+            crash="ValueError: the plane has no local_keys",
             breaches=(
                 a_breach(),
                 a_breach(

@@ -250,13 +250,15 @@ def test_an_empty_cell_has_its_reason() -> None:
         if row.prices is not None
     ]
     value = line_of(world(), elsewhere, ()).reads_per_ddl
-    assert value == Value(None, why="plane ignite does not measure reads of metadata")
+    assert value == Value(
+        None, why="runs on plane ignite do not tell which requests are for the schema"
+    )
 
 
 def test_runs_that_did_not_finish_are_told() -> None:
     crash = structs.replace(rows()[0], figures=None, prices=None, crash="it fell")
     one = line_of(world(), [crash], ())
-    assert (one.verdict, one.lost, one.runs) == ("not judged", 1, 1)
+    assert (one.verdict, one.lost, one.runs, one.crash) == ("not judged", 1, 1, "it fell")
     assert one.strict_share.why == "no run finished"
     assert line_of(world(), [crash, rows()[1]], ()).lost == 1
 
@@ -378,7 +380,6 @@ def test_safe_comes_first_then_dml_then_ddl_then_names() -> None:
         a_line("a", dml_added_p99=Value(2.0), ddl_p99=Value(3.0)),
         a_line("b", dml_added_p99=Value(2.0), ddl_p99=Value(3.0)),
         a_line("c", dml_added_p99=Value(2.0), ddl_p99=Value(None, why="few")),
-        a_line("d", dml_added_p99=Value(None, why="few"), ddl_p99=Value(0.0)),
         *(
             a_line(f"0{place}", verdict=word, dml_added_p99=Value(0.0))
             for place, word in enumerate(WORDS)
@@ -388,6 +389,14 @@ def test_safe_comes_first_then_dml_then_ddl_then_names() -> None:
     for shift in range(len(due)):
         assert ordered([*due[shift:], *due[:shift]]) == due
     assert ordered(reversed(due)) == due
+
+
+def test_where_some_do_not_tell_what_they_add_the_whole_latency_counts() -> None:
+    untold = a_line("u", dml_added_p99=Value(None, why="untold"), dml_p99=Value(5.0))
+    slow = a_line("s", dml_added_p99=Value(1.0), dml_p99=Value(9.0))
+    quick = a_line("q", dml_added_p99=Value(2.0), dml_p99=Value(4.0))
+    assert ordered([untold, slow, quick]) == [quick, untold, slow]
+    assert ordered([quick, slow]) == [slow, quick]
 
 
 def test_verdicts_are_ordered_from_best_to_worst() -> None:
@@ -427,10 +436,10 @@ def test_what_cannot_be_compared_is_refused_before_any_run() -> None:
 
 
 def test_a_design_of_another_plane_is_left_out_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = structs.replace(comparing.STRATEGIES.get("iep").header, name="elsewhere", plane="moon")
-    designs = {"iep": comparing.STRATEGIES.get("iep").header, "elsewhere": other}
+    other = structs.replace(comparing.DESIGNS.get("iep").header, name="elsewhere", plane="moon")
+    designs = {"iep": comparing.DESIGNS.get("iep").header, "elsewhere": other}
     monkeypatch.setattr(comparing, "header_of", designs.__getitem__)
-    monkeypatch.setattr(comparing, "STRATEGIES", designs)
+    monkeypatch.setattr(comparing, "DESIGNS", designs)
     chosen, left = worlds([], None, {})
     assert [one.design for one in chosen] == ["iep"]
     assert [(one.design, one.why) for one in left] == [
