@@ -4,7 +4,7 @@
   client begins, so that not all begin with the same one. `_avoided`: until when, by the client's
   clock, a process that did not serve is asked only if no other one is left.
 * `_cache`: the last read version that came, with the client's clock then: for transactions that
-  accept a version of up to `grv_cache_ms` ago.
+  accept a version of up to `grv_cache_ms` ago. It is filled from the first of them on (`_keeps`).
 * `_metadata`: metadata versions by read version, the last 1000: of a version that was set by hand,
   what the metadata version was is known only from here, else it is read as a key.
 * `_commits`: numbers of this client's commits, which go on after a restart: a proxy takes each
@@ -54,6 +54,7 @@ class Connection:
         self._turns: dict[tuple[str, ...], int] = {}
         self._avoided: dict[str, int] = {}
         self._cache: tuple[ReadVersion, int] | None = None
+        self._keeps = False
         self._metadata: dict[int, int] = {}
         used = node.disk.get(COMMITS, 0)
         assert isinstance(used, int), f"{used!r} is no number of commits"
@@ -69,11 +70,13 @@ class Connection:
 
     async def read_version(self, check: Check, *, risky: bool, cached: bool) -> ReadVersion:
         """A read version, from a GRV proxy or, where that is accepted, from the cache."""
-        if cached and self._cache is not None:
-            version, taken_ms = self._cache
-            if self._now_ms() - taken_ms <= self.settings.grv_cache_ms:
-                return version
-        taken_ms = self._now_ms()
+        if cached:
+            self._keeps = True
+            if self._cache is not None:
+                version, taken_ms = self._cache
+                if self._now_ms() - taken_ms <= self.settings.grv_cache_ms:
+                    return version
+        taken_ms = self._now_ms() if self._keeps else 0
         while True:
             grv = self._next(self.config.grvs)
             answer = await self.node.request(grv, GetReadVersion(risky), self._request_us)
@@ -106,7 +109,7 @@ class Connection:
         await self.node.sleep(self._retry_us)
 
     def _remember(self, version: ReadVersion, taken_ms: int) -> None:
-        if self._cache is None or self._cache[0].version <= version.version:
+        if self._keeps and (self._cache is None or self._cache[0].version <= version.version):
             self._cache = version, taken_ms
         self._metadata[version.version] = version.metadata_version
         if len(self._metadata) > KEPT_METADATA_VERSIONS:

@@ -1,8 +1,9 @@
 """The controller: coordinators and cluster controller in one; it does not fail.
 
     watching --a member of the generation misses pings, or serves another one--> recovering
-    recovering: lock the logs -> the longest log that holds the last generation -> recruit
-      logs, resolvers, sequencer, then proxies and GRV proxies --> watching
+    recovering: lock the logs -> wait until their word to GRV proxies has expired -> the longest log
+      that holds the last generation -> recruit logs, resolvers, sequencer, then proxies and GRV
+      proxies --> watching
 
 * `generation`: the last whose logs were all recruited: its commits may be on any of them, and so
   the next recovery needs one of them.
@@ -47,6 +48,7 @@ class Controller:
         self._ping_us = Micros(self.settings.ping_ms * US_PER_MS)
         self._patience_us = Micros(self.settings.ping_timeout_ms * US_PER_MS)
         self._retry_us = Micros(self.settings.retry_ms * US_PER_MS)
+        self._confirm_us = Micros(self.settings.confirm_ms * US_PER_MS)
         for role, name in config.transactional:
             node.spawn(self._watch(role, name))
         for name in config.storages:
@@ -86,7 +88,7 @@ class Controller:
     # --- recovering -------------------------------------------------------------------------------
 
     async def _recover(self) -> None:
-        self.node.probe("fdb-recovery")
+        self.node.probe("store-recovery")
         while not await self._attempt():
             await self.node.sleep(self._retry_us)
         self.recovering = False
@@ -95,6 +97,7 @@ class Controller:
         """Begin the next generation; False where too few processes answer."""
         self._number += 1
         locked = await self._lock()
+        await self.node.sleep(self._confirm_us)
         held = [one for _, one in locked if one.generation >= self.generation.number]
         living = [(role, name) for role, name in await self._living() if role != "log"]
         if not held:

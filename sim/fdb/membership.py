@@ -103,29 +103,48 @@ class Process:
 
     async def ask(self, number: int, to: str, request: Request[R | Stale]) -> R | None:
         """The answer of a process of the generation; None once that is over."""
-        answers = await self.ask_all(number, (to,), (request,))
-        return None if answers is None else answers[0]
+        answer: R | Stale | NoReplyType | None
+        answer = await self.node.request(to, request, self._request_us)
+        if isinstance(answer, NoReplyType):
+            answer = await self.ask_again(number, to, request)
+        if answer is None or isinstance(answer, Stale):
+            self._out_of_date(number)
+            return None
+        return answer if self.serves(number) else None
 
     async def ask_all(
         self, number: int, to: Sequence[str], requests: Sequence[Request[R | Stale]]
     ) -> list[R] | None:
         """The answers of several processes, asked at once; None once the generation is over."""
-        request_us = self._request_us
-        asked = [self.node.request(*pair, request_us) for pair in zip(to, requests, strict=True)]
+        request, request_us = self.node.request, self._request_us
+        asked = [request(*pair, request_us) for pair in zip(to, requests, strict=True)]
         answers: list[R] = []
-        for name, request, under_way in zip(to, requests, asked, strict=True):
-            answer = await under_way
-            while isinstance(answer, NoReplyType):
-                if not self.serves(number):
-                    return None
-                await self.node.sleep(self._retry_us)
-                answer = await self.node.request(name, request, request_us)
-            if answer is STALE or isinstance(answer, Stale):
-                if self.serves(number):
-                    self.over()
+        for place, under_way in enumerate(asked):
+            answer: R | Stale | NoReplyType | None = await under_way
+            if isinstance(answer, NoReplyType):
+                answer = await self.ask_again(number, to[place], requests[place])
+            if answer is None or isinstance(answer, Stale):
+                self._out_of_date(number)
                 return None
             answers.append(answer)
         return answers if self.serves(number) else None
+
+    async def ask_again(
+        self, number: int, to: str, request: Request[R | Stale]
+    ) -> R | Stale | None:
+        """An answer after one that did not come; None once the generation is over."""
+        while True:
+            if not self.serves(number):
+                return None
+            await self.node.sleep(self._retry_us)
+            answer = await self.node.request(to, request, self._request_us)
+            if not isinstance(answer, NoReplyType):
+                return answer
+
+    def _out_of_date(self, number: int) -> None:
+        """Another process has gone on: this generation is over here as well."""
+        if self.serves(number):
+            self.over()
 
 
 class Chain:

@@ -4,7 +4,8 @@
       -> behind the proxy's batch before it: local state, mutations by shard
       -> on the disks of all logs -> reported to the sequencer -> answered
 
-* `_gathering`: what has arrived since the last batch began; a timer is set while it is not empty.
+* `_gathering`: what has arrived since the last batch began; `_timer` is set while it is not empty.
+  `_batches`: how many have begun; `_idle_timer` looks whether any did.
 * `_turn`: the end of this proxy's last batch in the stage of the local state: `_state` is changed
   in the order of versions.
 * `_state`: metadata version and local space as of the last batch; changes of other proxies arrive
@@ -70,6 +71,7 @@ class Proxy(Process):
         self._gathering: list[Waiting] = []
         self._pending: dict[Future[Outcome], None] = {}
         self._timer: Timer | None = None
+        self._idle_timer: Timer | None = None
         self._batches = 0
         self._committed = 0
         self._turn: Future[None] | None = None
@@ -88,13 +90,13 @@ class Proxy(Process):
         self._committed = generation.start_version
         self._turn = None
         self._state = LocalState.of(tail.changes, generation.start_version)
-        self._set_timer(self._idle_us)
+        self._idle_timer = self.node.call_later(self._idle_us, self._look_if_idle, 0)
 
     def end(self) -> None:
         """Of what is under way, the result is unknown."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._idle_timer):
+            if timer is not None:
+                timer.cancel()
         self._gathering = []
         for future in self._pending:
             future.set(UNKNOWN)
@@ -108,6 +110,7 @@ class Proxy(Process):
             return STALE
         seen = self._seen
         if (sender, request.number) in seen:
+            self.node.probe("store-copy-ignored")
             return None
         seen[sender, request.number] = None
         if len(seen) > KEPT_NUMBERS:
@@ -115,37 +118,36 @@ class Proxy(Process):
         future: Future[Outcome] = self.node.future()
         self._pending[future] = None
         if not self._gathering:
-            self._set_timer(self._batch_us)
+            self._timer = self.node.call_later(self._batch_us, self._begin_batch)
         self._gathering.append((request, future))
         return await future
 
-    def _set_timer(self, delay_us: Micros) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self.node.call_later(delay_us, self._begin_batch)
+    def _look_if_idle(self, batches: int) -> None:
+        """Begin an empty batch, to move versions on, if there was none since the last look."""
+        if self._batches == batches and not self._gathering:
+            self._begin_batch()
+        self._idle_timer = self.node.call_later(self._idle_us, self._look_if_idle, self._batches)
 
     def _begin_batch(self) -> None:
-        """Send what was gathered on its way; an empty batch if nothing was, to move versions on."""
+        """Send what was gathered on its way."""
         assert self.generation is not None, "a proxy without a generation has no timer"
         batch, self._gathering = self._gathering, []
-        self._timer = None
-        self._set_timer(self._idle_us)
-        self.node.spawn(self._commit_batch(self.generation, batch))
+        self._batches += 1
+        self.node.spawn(self._commit_batch(self.generation, self._batches, batch))
 
     # --- a batch ----------------------------------------------------------------------------------
 
-    async def _commit_batch(self, generation: Generation, batch: list[Waiting]) -> None:
+    async def _commit_batch(self, generation: Generation, place: int, batch: list[Waiting]) -> None:
         number = generation.number
-        self._batches += 1
         before = self._turn
         mine: Future[None] = self.node.future()
         self._turn = mine
-        asked = GetCommitVersions(number, self._batches, len(batch))
+        asked = GetCommitVersions(number, place, len(batch))
         granted = await self.ask(number, generation.sequencer, asked)
         if granted is None:
             return
         requests = [
-            self._stamped(one, granted.first + place) for place, (one, _) in enumerate(batch)
+            self._stamped(one, version) for version, (one, _) in enumerate(batch, granted.first)
         ]
         resolved = await self._resolve(generation, granted, requests)
         if resolved is None:
@@ -165,10 +167,10 @@ class Proxy(Process):
         report = ReportCommitted(number, granted.last, metadata_version)
         if await self.ask(number, generation.sequencer, report) is None:
             return
-        for place, (_, future) in enumerate(batch):
-            error = refused.get(granted.first + place)
+        for version, (_, future) in enumerate(batch, granted.first):
+            error = refused.get(version)
             del self._pending[future]
-            future.set(Committed(granted.first + place) if error is None else FAILED[error])
+            future.set(Committed(version) if error is None else FAILED[error])
 
     @staticmethod
     def _stamped(request: Commit, version: int) -> Commit:
@@ -259,6 +261,7 @@ class Proxy(Process):
             if version in refused:
                 continue
             if one.required and not self._state.holds(one.required):
+                self.node.probe("store-required")
                 refused[version] = ErrorCode.NOT_COMMITTED
                 continue
             self._write(written, version, one, changes)
@@ -273,6 +276,7 @@ class Proxy(Process):
             change = votes[0]
             if state.version < change.version < first:
                 accepted = all(vote.accepted for vote in votes)
+                self.node.probe("store-change-taken")
                 if accepted:
                     state.apply(change)
                 state.version = change.version

@@ -67,6 +67,7 @@ class Resolver(Process):
             if not self.serves(request.generation):
                 return STALE
         if chain.version >= request.last:
+            self.node.probe("store-batch-repeated")
             return next((known for last, known in self._answers if last == request.last), STALE)
         answer = self._decide(request)
         self._answers.append((request.last, answer))
@@ -80,6 +81,10 @@ class Resolver(Process):
             error = self._window.decide(tx)
             if error is not None:
                 refused.append((tx.version, error))
+                if error is ErrorCode.TRANSACTION_TOO_OLD:
+                    self.node.probe("store-too-old")
+                else:
+                    self.node.probe("store-conflict")
         if not (request.changes or self._changes):
             return Resolved(tuple(refused), ())
         unseen = self._changes[bisect_right(self._changes, request.seen, key=_version) :]

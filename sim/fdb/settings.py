@@ -12,8 +12,10 @@ class FdbSettings(Record, frozen=True):
 
     `versions_per_second`: rate of the sequencer. `window_ms`: how far back reads and conflict
     checks reach. `recovery_jump`: versions between two generations. `idle_commit_ms`: a proxy
-    without commits commits an empty batch so often. `storage_read_us`: service time of a read at a
-    storage server, one after the other; 0: none. `log_sync_us`: what a log's disk takes. Switches
+    without commits commits an empty batch so often. `confirm_ms`: for so long the word of the logs
+    counts that they serve a generation; a recovery takes that long at least. `storage_read_us`:
+    service time of a read at a storage server, one after the other; 0: none. `log_sync_us`: what a
+    log's disk takes. `avoid_ms`: how long clients pass over a process that did not serve. Switches
     for what FoundationDB lacked in 2018: `local_keys` (C7), `past_read_conflicts` (C13),
     `future_write_conflicts` (C11), which `resolver_keeps_future` lets survive a recovery.
     """
@@ -25,6 +27,7 @@ class FdbSettings(Record, frozen=True):
     commit_batch_us: int = 1000
     idle_commit_ms: int = 2000
     grv_cache_ms: int = 100
+    confirm_ms: int = 80
     transaction_bytes: int = 10_000_000
     key_bytes: int = 10_000
     value_bytes: int = 100_000

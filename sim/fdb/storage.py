@@ -100,7 +100,7 @@ class Storage:
 
     def _roll_back(self, end: int) -> None:
         if self._store.version > end:
-            self.node.probe("fdb-storage-rollback")
+            self.node.probe("store-rollback")
         self._look_at_watches(self._store.roll_back(end))
 
     async def _pull(self, generation: Generation) -> None:
@@ -157,6 +157,7 @@ class Storage:
         if store.version < version:
             return IN_FUTURE
         if version < store.oldest:
+            self.node.probe("store-too-old")
             return TOO_OLD
         return Got(store.read(request.key, version))
 
@@ -171,6 +172,7 @@ class Storage:
         if store.version < version:
             return IN_FUTURE
         if version < store.oldest:
+            self.node.probe("store-too-old")
             return TOO_OLD
         pairs: list[tuple[bytes, object]] = []
         for pair in store.scan(request.begin, request.end, version):
@@ -183,9 +185,12 @@ class Storage:
         """Wait until a version is applied, or for `future_version_ms`."""
         reached: Future[None] = self.node.future()
         self._waiting.append((version, reached))
+        self.node.probe("store-version-awaited")
         timer = self.node.call_later(self._future_us, _end, reached)
         await reached
         timer.cancel()
+        if self._store.version < version:
+            self.node.probe("store-future-version")
 
     async def _served(self) -> None:
         """Wait for the reads that came before, then for this one's own service."""

@@ -326,8 +326,10 @@ class Transaction:
         outcome = await connection.commit(request, self._check)
         if isinstance(outcome, Committed):
             return outcome.version
-        if outcome.code is ErrorCode.COMMIT_UNKNOWN_RESULT and own is not None:
-            await self._end_unknown(own)
+        if outcome.code is ErrorCode.COMMIT_UNKNOWN_RESULT:
+            connection.node.probe("store-commit-unknown")
+            if own is not None:
+                await self._end_unknown(own)
         raise FdbError(outcome.code)
 
     def _self_conflict(self) -> bytes | None:

@@ -57,4 +57,5 @@ class Watch:
     def _fire(self) -> None:
         if not self._ended:
             self.cancel()
+            self._connection.node.probe("store-watch-fired")
             self.fired.set(None)

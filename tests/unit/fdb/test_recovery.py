@@ -1,15 +1,23 @@
 """Failures of processes: recoveries, versions that jump, commits of unknown result."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from ddlsim.fdb.config import plain_config
-from ddlsim.fdb.errors import ErrorCode
+from ddlsim.fdb.config import FdbConfig, plain_config
+from ddlsim.fdb.controller import Controller
+from ddlsim.fdb.database import Database
+from ddlsim.fdb.errors import ErrorCode, FdbError
+from ddlsim.fdb.grv import Grv
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.messages import Push, ReportCommitted
+from ddlsim.fdb.processes import CLASSES, Classes
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.kernel.network import Block
+from ddlsim.model.ports import Node
+from ddlsim.units import Micros
 from tests.support.fdb import FdbWorld
 
 A, B = (("a",), ("b",))
@@ -48,14 +56,14 @@ def test_a_lost_process_leads_to_a_recovery_and_its_return_to_another_one(name: 
     one.crash(name)
     one.run(1000 if name != "sequencer" else 0)
     if name != "sequencer":  # it alone has no other one beside it
-        assert one.probes["fdb-recovery"] == 1
+        assert one.probes["store-recovery"] == 1
         between = put(one, B, 2)
         assert isinstance(before, int)
         assert isinstance(between, int)
         assert between >= before + 100_000_000
     one.restart(name)
     one.run(2000)
-    assert one.probes["fdb-recovery"] == (1 if name == "sequencer" else 2)
+    assert one.probes["store-recovery"] == (1 if name == "sequencer" else 2)
     assert put(one, ("c",), 3)
     assert one.do(one.tx().get(A)) == 1
 
@@ -82,7 +90,7 @@ def test_a_storage_server_that_dies_leads_to_no_recovery() -> None:
     one.run(1000)
     one.crash("storage2")
     assert one.do(one.tx().get(A)) == 2
-    assert one.probes["fdb-recovery"] == 0
+    assert one.probes["store-recovery"] == 0
 
 
 def test_a_restarted_storage_server_reads_nothing_older_than_its_disk() -> None:
@@ -191,13 +199,85 @@ def test_a_risky_read_version_may_be_of_the_past_and_an_ordinary_one_is_not() ->
     cut = [(name, other) for name in ("grv1", "sequencer") for other in outside]
     blocked(one, *cut, *((other, name) for name, other in cut), ("c1", "grv2"), ("grv2", "c1"))
     one.run(1500)
-    assert one.probes["fdb-recovery"] == 1
+    assert one.probes["store-recovery"] == 1
     tx = one.tx("c2", timeout_us=3_000_000)
     tx.set(A, 2)
     version = one.do(tx.commit(), "c2")
     risky = one.tx(causal_read_risky=True)
     assert one.do(risky.read_version()) < version
     assert one.do(one.tx(timeout_us=1_000_000).read_version()) is ErrorCode.TIMED_OUT
+
+
+class WordsForEver(Grv):
+    """The word of the logs, once given, never expires."""
+
+    def _expire(self, asked: int) -> None:
+        pass
+
+
+class DoesNotWait(Controller):
+    """Recruits a generation while the word of the last one's logs may still count."""
+
+    def __init__(self, node: Node, config: FdbConfig) -> None:
+        super().__init__(node, config)
+        self._confirm_us = Micros(0)
+
+
+@pytest.mark.parametrize(
+    ("classes", "right"),
+    [
+        (CLASSES, True),
+        (replace(CLASSES, grv=WordsForEver), False),
+        (replace(CLASSES, controller=DoesNotWait), False),
+    ],
+)
+def test_no_read_version_is_of_a_generation_that_another_one_has_followed(
+    classes: Classes, right: bool
+) -> None:
+    """A GRV proxy and the sequencer are cut off from the controller alone."""
+    one = FdbWorld(
+        FdbConfig(
+            settings=FdbSettings(request_ms=200, ping_ms=50, ping_timeout_ms=20, confirm_ms=400),
+            sequencers=("sequencer", "sequencer2"),
+            grvs=("grv1", "grv2"),
+        ),
+        clients=2,
+        classes=classes,
+    )
+    blocked(
+        one,
+        *((name, "controller") for name in ("grv1", "sequencer")),
+        *(("controller", name) for name in ("grv1", "sequencer")),
+    )
+    for client, grv in (("c1", "grv1"), ("c2", "grv2")):
+        own = structs.replace(one.config, grvs=(grv,))
+        one.databases[client] = Database(one.port(client), own)
+    committed = [0]
+    stale: list[int] = []
+
+    async def read() -> None:
+        while True:
+            known = committed[-1]
+            version = await one.tx("c1").read_version()
+            if version < known:
+                stale.append(version)
+
+    async def write() -> None:
+        while True:
+            tx = one.tx("c2")
+            tx.set(("k", len(committed)), 1)
+            try:
+                committed.append(await tx.commit())
+            except FdbError as error:
+                await tx.on_error(error)
+
+    one.spawn(read(), "c1")
+    for _ in range(5):
+        one.spawn(write(), "c2")
+    one.run(1500)
+    assert one.probes["store-recovery"]
+    assert committed[-1] > one.config.settings.recovery_jump
+    assert (not stale) is right
 
 
 def test_idle_proxies_move_versions_on() -> None:

@@ -127,7 +127,7 @@ def test_a_recovery_loses_the_future_version_unless_it_is_kept(keeps: bool) -> N
     """C11-T2: the jump is smaller than the way to the future version."""
     one = world(future_write_conflicts=True, resolver_keeps_future=keeps, recovery_jump=300)
     outcome = crossing(one, 5_000, recovery=True)
-    assert one.probes["fdb-recovery"] >= 1
+    assert one.probes["store-recovery"] >= 1
     assert (outcome is ErrorCode.NOT_COMMITTED) is keeps
 
 

@@ -249,7 +249,7 @@ def test_a_read_version_is_above_everything_committed_before() -> None:
 
 def test_a_cached_read_version_is_stale_for_its_time_and_no_longer() -> None:
     world = small(grv_cache_ms=100)
-    old = world.do(world.tx().read_version())
+    old = world.do(world.tx(cached_read_version=True).read_version())
     put_by_other = world.tx("c2")
     put_by_other.set(A, 1)
     version = world.do(put_by_other.commit(), "c2")
