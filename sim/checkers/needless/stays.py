@@ -40,7 +40,11 @@ TO_CLEAN: Final = 6
 The participant's primary, the leader of its group, its members and back, the primary, the answer.
 """
 TO_RESOLVE: Final = 6
-"""The same from an intent to its coordinator, from there to the commit partition, and back."""
+"""The same from an intent to its coordinator, from there to the commit partition, and back.
+
+Where the coordinator has fixed commit_ts and the outcome is on its way, the reader rests, and asks
+again.
+"""
 TO_KNOW: Final = 8
 """The same from the stamp of an idle command to the replica that waits for it."""
 
@@ -181,7 +185,8 @@ class _Readers:
 
     def _one(self, read: ReadExecuted, read_ts: int, arrived_us: int) -> Iterator[Anomaly]:
         ready_us = max(arrived_us, self._ready_us(read, read_ts, arrived_us))
-        intents_us = TO_RESOLVE * self._slowest_us * self._intents(read, arrived_us)
+        intent_us = TO_RESOLVE * self._slowest_us + largest_us(self._case, "retry_ms")
+        intents_us = intent_us * self._intents(read, arrived_us)
         if read.at_us > ready_us + intents_us:
             yield _late(
                 read,
