@@ -68,6 +68,8 @@ def _of_another(
         where = _where(read, row)
         yield Anomaly("garbage-read", f"{where}, which had not written it", (read,))
         return
+    if case.is_undecided(row.writer):
+        return
     writer = case.transactions[row.writer]
     last = earlier[-1].event
     if writer.committed is None:

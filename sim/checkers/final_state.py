@@ -2,7 +2,8 @@
 
 Every live replica records its rows. The primary's count: those of the holder of a partition's last
 lease, or of any node if it had none. Another replica may lag; if its safe time says that it does
-not, it must hold the same.
+not, it must hold the same. Of a store, whose servers may lag and hold no lease, the newest version
+of each row counts that any of them has.
 """
 
 from collections.abc import Iterator
@@ -39,11 +40,16 @@ class AtRest:
         self.held: dict[PartitionId, dict[str, dict[Item, RowFinal]]] = {}
         for _, event in case.of(RowFinal):
             place = self.held.setdefault((event.object_id, event.partition), {})
-            place.setdefault(event.node, {})[event.object_id, event.key] = event
+            rows = place.setdefault("" if case.is_layered else event.node, {})
+            known = rows.get((event.object_id, event.key))
+            if known is None or known.commit_ts <= event.commit_ts:
+                rows[event.object_id, event.key] = event
 
     def primary(self, place: PartitionId) -> str | None:
         """The node whose rows count; None where it has crashed."""
         holder = self.holder.get(_group(place))
+        if holder is None and "" in self.held.get(place, {}):
+            return ""
         if holder is None:
             return next(iter(self.held.get(place, ())), None if self.dead else "")
         return None if holder in self.dead else holder

@@ -179,6 +179,8 @@ class Replay:
         return {meaning(now.access, now.table, one.values): one for one in entries}
 
     def _check(self, now: Now, key: Key, ts: int) -> Iterator[Anomaly]:
+        if not self.is_known(key):
+            return
         due, held = self.due(now, key), self.held(now, key)
         for values, event in held.items():
             if values != due and self.is_new("orphan-entry", key, values):
@@ -186,6 +188,10 @@ class Replay:
         lacks = due is not None and now.is_public and due not in held
         if due is not None and lacks and self.is_new("missing-entry", key, due):
             yield self._missing(now, key, ts, due)
+
+    def is_known(self, key: Key) -> bool:
+        """Whether the history tells how every transaction ended that wrote a row."""
+        return (self.object_id, key) not in self.case.undecided_rows
 
     def is_new(self, kind: str, key: Key, values: Meaning) -> bool:
         """Whether an anomaly of an entry has not been reported; notes it."""
@@ -234,7 +240,11 @@ def _left_by(case: Case, version: Version) -> str:
 def _in_the_end(case: Case, replays: list[Replay]) -> Iterator[Anomaly]:
     """What storage holds against what was committed, and against the rows that it holds."""
     writes = writes_of(case)
-    rows = {(one.object_id, key_of(one.key)): one for _, one in case.of(RowFinal)}
+    rows: dict[tuple[int, Key], RowFinal] = {}
+    for _, row in case.of(RowFinal):
+        place = (row.object_id, key_of(row.key))
+        if place not in rows or rows[place].commit_ts < row.commit_ts:
+            rows[place] = row
     held: dict[tuple[int, int], list[IndexFinal]] = {}
     for _, event in case.of(IndexFinal):
         held.setdefault((event.object_id, event.index_id), []).append(event)
@@ -249,13 +259,35 @@ def _in_the_end(case: Case, replays: list[Replay]) -> Iterator[Anomaly]:
         yield from _erased(case, finals)
 
 
+def is_everywhere(case: Case, event: IndexFinal) -> bool:
+    """Whether every node that holds entries holds this one: a replica may lag behind in the end."""
+    nodes, holders = case.once(_holders)
+    place = (event.object_id, event.index_id, event.values, key_of(event.key))
+    return len(holders[place]) == len(nodes)
+
+
+Holders = dict[tuple[object, ...], dict[str, None]]
+
+
+def _holders(case: Case) -> tuple[dict[str, None], Holders]:
+    """The nodes that hold entries, and those that hold each of them."""
+    nodes: dict[str, None] = {}
+    holders: Holders = {}
+    for _, event in case.of(IndexFinal):
+        nodes[event.node] = None
+        place = (event.object_id, event.index_id, event.values, key_of(event.key))
+        holders.setdefault(place, {})[event.node] = None
+    return nodes, holders
+
+
 def _erased(case: Case, finals: list[IndexFinal]) -> Iterator[Anomaly]:
     """Nothing is left of what was dropped from living tables, where nothing was cut short."""
     if case.dead or case.of(LeftOpen):
         return
     for event in finals:
         newest = case.schemas.newest(event.object_id)
-        if newest is None or newest.definition is None:
+        gone = newest is None or newest.definition is None
+        if gone or not is_everywhere(case, event):
             continue
         put = entries_of(case).of.get((event.object_id, event.index_id), [])
         last = [one.event for one in put if key_of(one.event.key) == key_of(event.key)][-1:]
@@ -274,7 +306,7 @@ def _as_committed(replay: Replay, now: Now, finals: list[IndexFinal]) -> Iterato
     for event in finals:
         values = meaning(now.access, now.table, event.values)
         stored.setdefault(key_of(event.key), {})[values] = event
-    for key in dict.fromkeys([*replay.entries, *stored]):
+    for key in filter(replay.is_known, dict.fromkeys([*replay.entries, *stored])):
         committed, here = replay.held(now, key), stored.get(key, {})
         for values, put in committed.items():
             if values not in here:
@@ -285,7 +317,7 @@ def _as_committed(replay: Replay, now: Now, finals: list[IndexFinal]) -> Iterato
                     (put,),
                 )
         for values, event in here.items():
-            if values not in committed:
+            if values not in committed and is_everywhere(replay.case, event):
                 yield Anomaly(
                     "entry-not-written",
                     f"in the end storage held an entry {event.values!r} of {key!r} in the index "
@@ -312,7 +344,9 @@ def _as_the_rows(
         key, values = key_of(event.key), meaning(now.access, now.table, event.values)
         found.setdefault(key, {})[values] = None
         known = due.get(key)
-        if (known is None or known[0] != values) and replay.is_new("orphan-entry", key, values):
+        if (known is not None and known[0] == values) or not is_everywhere(replay.case, event):
+            continue
+        if replay.is_new("orphan-entry", key, values):
             yield Anomaly(
                 "orphan-entry",
                 f"in the end storage held an entry {event.values!r} of {key!r} in the index "

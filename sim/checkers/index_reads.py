@@ -126,12 +126,9 @@ def _judged(
         if own.object_id == event.object_id:
             _overlay(writes, due, query, values, own)
     found = {key_of(key): None for key in event.keys}
-    for key in found:
-        if key not in due:
-            yield _anomaly(case, query, key, None)
-    for key, write in due.items():
-        if key not in found:
-            yield _anomaly(case, query, key, write)
+    for key in {**found, **due}:
+        if (key in found) != (key in due) and (event.object_id, key) not in case.undecided_rows:
+            yield _anomaly(case, query, key, due.get(key))
 
 
 def _overlay(

@@ -65,9 +65,9 @@ def _dirty(case: Case, view: View) -> Iterator[Anomaly]:
     """A read of what an uncommitted transaction wrote."""
     for _, read in view.reads:
         for row in read.rows:
-            if row.writer is None or row.writer == view.tx.name:
+            if row.writer in (None, view.tx.name) or case.is_undecided(row.writer or ""):
                 continue
-            writer = case.transactions.get(row.writer)
+            writer = case.transactions.get(row.writer or "")
             if writer is None or writer.committed is None:
                 ended: tuple[AnyEvent, ...] = ()
                 if writer is not None and writer.aborted is not None:

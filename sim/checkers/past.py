@@ -41,6 +41,8 @@ def past_reads(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]
         if read.predicate:
             keys.update(writes.partitions.get((read.object_id, read.partition), {}))
         for key in keys:
+            if (read.object_id, key) in case.undecided_rows:
+                continue
             due_version = writes.newest_at((read.object_id, key), read_ts)
             if not _is_due(found.get(key), due_version):
                 yield _misread(case, tx, read, key, found.get(key), due_version)

@@ -23,6 +23,7 @@ from ddlsim.history.events import (
     TxAborted,
     TxBegan,
     TxCommitted,
+    Unknown,
     WriteExecuted,
 )
 from ddlsim.history.history import History
@@ -102,7 +103,8 @@ class Layered(Story):
         ("find", value), ("fill",), ("erase",) and ("entry", key, value, added).
 
         `begins` and `ends` are when its client began it and learned of its end, `at` when it was
-        executed; `chosen`: its client chose the read version.
+        executed; `chosen`: its client chose the read version; `unknown`: it commits, and its
+        process dies before it knows.
         """
         assert not self._played, f"{tx} comes too late"
         self._planned.append(Planned(tx, rv, cv, v, does, more))
@@ -197,21 +199,30 @@ class _Player:
             return
         if not self.is_upkeep:
             self._ask_to_commit(ends)
+        if cv is not None:
+            self._store(cv)
+        if self.more.get("unknown"):
+            return
         if self.wrote and cv is not None:
             self._resolve("commit", ends, cv)
         commit = self.rv if cv is None else cv
         tables = ((story.t, self.version, self.version),)
         story.add(ends, TxCommitted, self.node, self.tx, ts(commit), tables)
-        if cv is not None:
-            for key, row in self.rows.items():
-                story.store(key, Stored(self.tx, cv, self.version, row))
-            for entry, added in self.own.items():
-                story.enter(entry, cv, added=added)
+
+    def _store(self, cv: int) -> None:
+        for key, row in self.rows.items():
+            self.story.store(key, Stored(self.tx, cv, self.version, row))
+        for entry, added in self.own.items():
+            self.story.enter(entry, cv, added=added)
 
     def _ask_to_commit(self, ends: float) -> None:
         op, asked = self.story.op(f"{self.tx}.commit"), self.more.get("asked", ends)
         self.story.add(asked, Invoked, self.client, op, self.tx, self.node, "commit")
-        self.story.add(self.more.get("told", ends), Ok, self.client, op)
+        if self.more.get("unknown"):
+            told = ends + 100
+            self.story.add(told, Unknown, self.client, op, "NODE_UNREACHABLE")
+        else:
+            self.story.add(ends, Ok, self.client, op)
 
     # --- operations -------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from ddlsim.history.events import (
     Ok,
     ReadExecuted,
     ReadTimeChosen,
+    RowFinal,
     SchemaResolved,
     TxAborted,
     TxBegan,
@@ -36,6 +37,7 @@ from ddlsim.history.events import (
 from ddlsim.history.history import History
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
 from ddlsim.model.design import LAYERED_PLANES
+from ddlsim.units import MIN_TIMESTAMP
 
 T = TypeVar("T")
 __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
@@ -112,6 +114,8 @@ class Case:
                 if kind is not Enlisted and event.op is not None:
                     tx.ops[event.op] = None
         self._ends(found)
+        if self.is_layered:
+            self._learn_outcomes(found)
         self._spans(found)
         return found
 
@@ -125,6 +129,43 @@ class Case:
             tx = _named(found, aborted.tx)
             if tx.aborted is None:
                 tx.aborted, tx.aborted_at = aborted, position
+
+    def _learn_outcomes(self, found: dict[str, Transaction]) -> None:
+        """Commits that only storage tells: their process died, or never had an answer."""
+        for position, row in self.of(RowFinal):
+            tx = found.get(row.writer)
+            if tx is None or tx.ended_us or row.commit_ts == MIN_TIMESTAMP:
+                continue
+            tables = tuple((one.object_id, one.version, one.version) for _, one in tx.enlisted)
+            tx.committed_at = position
+            tx.committed = TxCommitted(row.at_us, row.node, tx.name, row.commit_ts, tables)
+
+    def is_undecided(self, name: str) -> bool:
+        """Whether no event tells how a transaction on a store ended, so that it may have committed.
+
+        Its process died or had no answer, and what it wrote has been overwritten, or was nothing.
+        One that was never asked to commit has not.
+        """
+        tx = self.transactions.get(name)
+        if not self.is_layered or tx is None or tx.ended_us:
+            return False
+        asked = (self.operations[op] for op in tx.ops if op in self.operations)
+        by_itself = tx.implicit or tx.begins_at is None
+        return by_itself or any(_asks_to_commit(operation) for operation in asked)
+
+    @cached_property
+    def undecided_rows(self) -> dict[tuple[int, Any], None]:
+        """The rows that transactions wrote of which no event tells how they ended, by id and key.
+
+        What these rows are, and their entries, is not known from then on.
+        """
+        written = (
+            (event.object_id, tuple(event.key) if isinstance(event.key, list) else event.key)
+            for tx in self.transactions.values()
+            if self.is_undecided(tx.name)
+            for _, event in tx.writes
+        )
+        return dict.fromkeys(written)
 
     def _spans(self, found: dict[str, Transaction]) -> None:
         """When each transaction began and ended for its client.

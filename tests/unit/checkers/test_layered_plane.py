@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
 from ddlsim.checkers.rulings import LADDER, ruling_of
-from ddlsim.history.events import DdlDecided, Failed, Ok, ReadExecuted, UpdateLogged
+from ddlsim.history.events import DdlDecided, Failed, Ok, ReadExecuted, RowFinal, UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.world_events import ClockSet
 from ddlsim.model import ddl
@@ -269,3 +269,48 @@ def test_versions_rest_on_no_clock() -> None:
 )
 def test_leases_rest_on_the_rates_of_clocks(clock: dict[str, int], status: str) -> None:
     assert stale(assumes=RATES_BOUNDED, **clock) == status
+
+
+# --- commits of which no answer came --------------------------------------------------------------
+
+
+def unanswered(*, overwritten: bool) -> Layered:
+    """The process of U dies when U has committed; R and Q read what it wrote."""
+    story = Layered()
+    story.index("D", 1)
+    story.run("A", 5, 8, ("put", "r", 1), ("put", "s", 1), v=2)
+    story.run("U", 10, 20, ("put", "r", 2), ("delete", "s"), v=2, unknown=True)
+    story.run("R", 25, None, ("get", "r"), ("scan",), ("find", 2), v=2)
+    story.run("Q", 26, 30, ("get", "r"), ("put", "q", 3), v=2)
+    if overwritten:
+        story.run("B", 35, 40, ("put", "r", 4), ("put", "s", 4), v=2)
+        story.run("Z", 45, None, ("get", "r"), ("scan",), ("find", 4), v=2)
+    story.read_back(200)
+    return story
+
+
+@pytest.mark.parametrize("overwritten", [False, True])
+def test_a_commit_without_an_answer_may_be_read(overwritten: bool) -> None:
+    found = judge(unanswered(overwritten=overwritten).history()).violations
+    assert [one.summary for one in found] == []
+
+
+def test_what_was_never_asked_to_commit_may_not_be_read() -> None:
+    history = unanswered(overwritten=True).history()
+    history.events = [
+        one
+        for one in history.events
+        if not (getattr(one, "tx", None) == "U" and getattr(one, "kind", None) == "commit")
+    ]
+    assert {*kinds_in(history, "serializability")} == {"G1a"}
+
+
+@pytest.mark.parametrize(("lags", "due"), [(True, []), (False, ["lost-write"])])
+def test_a_server_that_lags_behind_another_has_lost_nothing(lags: bool, due: list[str]) -> None:
+    history = plain().history()
+    row = ((0, "r"), (1, 1))
+    history.events.append(RowFinal(60_000, "s1", 1, 0, "r", "A", ts(20), 1, row))
+    if lags:
+        newer = ((0, "r"), (1, 2))
+        history.events.append(RowFinal(60_000, "s2", 1, 0, "r", "B", ts(30), 1, newer))
+    assert kinds_in(history, "data_matches_schema") == due
