@@ -27,7 +27,7 @@ class TwoVersions:
 
     name = "two_versions"
     invariant = "I6"
-    severity: Severity = "safety"
+    severity: Severity = "quality"
     summary = "what commits runs under at most two adjacent versions of a table at a time"
     voices = WITNESS
 
