@@ -93,6 +93,7 @@ class PartitionSafeTime(Event, frozen=True):
 class TxRecovered(Event, frozen=True):
     """A commit partition ended a transaction whose coordinator did not answer, or found its end.
 
+    Or one whose only write, in one phase, was refused though it might be in the log already.
     `outcome` is `aborted`, or `committed` where it was before.
     """
 

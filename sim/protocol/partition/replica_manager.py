@@ -12,6 +12,7 @@ and then; a group of one needs none, since it has no other member.
 from heapq import heappop, heappush
 from typing import Final, Generic, NamedTuple, TypeVar, cast
 
+from ddlsim.history.world_events import TxRecovered
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Future, Node, NoReplyType
 from ddlsim.model.reasons import Reason
@@ -279,8 +280,13 @@ class ReplicaManager:
             return reason
         self.node.probe("one-phase-repeated")
         await self.run(local, CleanUp(command.tx, None))
+        node, label = self.node, command.tx.label
         commit_ts = local.machine.ended[command.tx]
-        return reason if commit_ts is None else commit_ts
+        if commit_ts is not None:
+            return commit_ts
+        if node.recording and node.is_first(("recovered", label)):
+            node.record(TxRecovered(node.watch.now_us, node.name, label, "aborted"))
+        return reason
 
     async def _result(self, local: LocalReplica, reply: PartitionSubmitted) -> Applied[object]:
         """What the leader's reply comes to, once this replica has applied it too."""

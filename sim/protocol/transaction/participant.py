@@ -191,13 +191,25 @@ class Participant:
             else:
                 elsewhere.append(place)
         if not elsewhere and not here:
-            self.release(tx)
+            self._end_here(local.place, tx, commit_ts)
             return
         cleaning = self._begin_cleaning(tx, commit_ts, here)
         if cleaning or elsewhere:
             self.node.spawn(self._send_outcome_on(local, tx, commit_ts, elsewhere, cleaning))
         elif here:
             self._mark_cleaned(local, tx)
+
+    def _end_here(self, stored_at: PartitionId, tx: TxId, commit_ts: Timestamp | None) -> None:
+        """End a transaction on this node that has no participant but its commit partition.
+
+        Recovery names no other one. A write may be on its way to the log of another partition here:
+        were the locks released before that log has its end, it would be on top of others' writes.
+        """
+        active = self._active.get(tx)
+        used = () if active is None or commit_ts is not None else active.places
+        cleaning = self._begin_cleaning(tx, commit_ts, tuple(p for p in used if p != stored_at))
+        if cleaning:
+            self.node.spawn(self._end_cleaning(tx, cleaning))
 
     async def _send_outcome_on(
         self,
@@ -342,12 +354,13 @@ class Participant:
 
         Also where it holds nothing: a copy of a one-phase write that comes later would else commit.
         """
+        active = self._active.get(tx)
         outcome = await self.resolved(tx, commit_place)
         assert tx in self._probed, f"two tasks look for the outcome of {tx.label}"
         del self._probed[tx]
         if outcome is None:
             return
-        active = self._active.get(tx)
+        active = self._active.get(tx) or active
         used = () if active is None else active.places
         places = tuple(
             place

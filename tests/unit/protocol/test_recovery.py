@@ -306,3 +306,25 @@ def test_a_scan_resolves_an_intent_whose_transaction_holds_a_lock_of_another_par
     scan = trio.send(YOUNGER, "scan", None)
     trio.later(60)
     assert scan.value.reason is Reason.LOCK_CONFLICT
+
+
+def test_what_recovery_ends_keeps_its_locks_until_a_write_on_its_way_elsewhere_is_ended() -> None:
+    """The commit partition is the only participant; another one here has the write in flight."""
+    trio = Trio(partitions=2)
+    place = (1, 1)
+    trio.local("n1", place).group.transfer_to("n2")
+    trio.later(20)
+    trio.raft_stops = True
+    trio.send(LOST, "put", 7, (7, 1), partition=1)
+    trio.later(5)
+    trio.raft_stops = False
+    trio["n1"].replica.participant.record_activity(LOST, PLACE, PLACE)
+    trio.cut = {"n2"}
+    trio.ask(RecoverTx(Timestamp(0), LOST, PLACE), "n1")
+    trio.later(20)
+    machine, locks = trio.local("n1", place).machine, trio["n1"].replica.locks
+    assert LOST in trio.local("n1").machine.ended
+    assert (LOST in machine.ended, locks.holds_any(LOST)) == (False, True)
+    trio.cut = set()
+    trio.later(2_000)
+    assert (machine.ended[LOST], machine.intents, locks.holds_any(LOST)) == (None, {}, False)

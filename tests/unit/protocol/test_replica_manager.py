@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ddlsim.history.world_events import TxRecovered
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import CleanUp, FullWrite, PrimaryChange, SafeTimeSync
 from ddlsim.protocol.leases import Lease
@@ -315,6 +316,8 @@ def test_a_write_that_may_be_in_the_log_is_ended_there_where_its_leader_stays_bu
     trio.later(500)
     assert results == [Reason.METADATA_LATE]
     assert trio.local("n1").machine.ended[OLD] is None
+    [ended] = trio["n1"].node.of(TxRecovered)
+    assert (ended.tx, ended.outcome) == (OLD.label, "aborted")
     known["busy"] = False
     assert trio.ran("n1", at_once()) is Reason.TX_FINISHED
 
