@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from ddlsim.analysis.compare.lines import Runs, number, relaxed
-from ddlsim.analysis.compare.records import Breach, Line, ordered
+from ddlsim.analysis.compare.records import SAFETY, Breach, Line, ordered
 from ddlsim.checkers.judge import Violation
 from ddlsim.cluster.designs import declared
 from ddlsim.model.design import DesignHeader
@@ -39,7 +39,6 @@ FOLDER: Final = "comparison"
 GRAVEST: Final = ("violation", "stuck", "accepted", "out_of_assumption")
 """The statuses that make a breach, the gravest first."""
 CLAIMED: Final = GRAVEST[:2]
-SAFETY: Final = "safety"
 
 
 class CompareError(BadInputError):
@@ -199,7 +198,7 @@ def _gravest(invariant: str, rows: Iterable[RunRow]) -> tuple[str, list[Hit]] | 
 
 def is_breach(one: Violation) -> bool:
     """A claim broken, or safety broken; what a recorded finding explains is none."""
-    return one.status in CLAIMED or (one.status in GRAVEST and one.severity == SAFETY)
+    return one.status in CLAIMED or (one.status in GRAVEST and one.invariant in SAFETY)
 
 
 def merged(own: Iterable[Breach], shown: Iterable[Breach]) -> list[Breach]:
@@ -265,7 +264,7 @@ def _shown(design: str, steps: int, scenario: Scenario) -> Iterator[Breach]:
         if breach is not None:
             status, [(first, seed)] = breach
             if scenario.table.all_claims:
-                if invariant in claimed or first.severity != SAFETY:
+                if invariant in claimed or invariant not in SAFETY:
                     continue
                 status = "accepted"
             yield Breach(

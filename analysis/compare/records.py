@@ -6,6 +6,8 @@ from typing import Final, Literal
 
 from ddlsim.model.records import Record
 
+SAFETY: Final = ("I1", "I2", "I3", "I7", "I8")
+"""The invariants of which a breach tells against a design that does not claim them, too."""
 Word = Literal["safe", "holes", "weaker", "conditional", "unclaimed", "unsafe", "not judged"]
 WORDS: Final[dict[Word, str]] = {
     "safe": "every claim kept, no safety property broken",

@@ -33,6 +33,7 @@ VERBS: Final = {
     "hunt": "search for violations in drawn worlds, guided by coverage",
     "sweep": "run scenarios x designs x parameters x seeds into one table of rows",
     "compare": "designs side by side: what each keeps, and what it costs",
+    "advise": "the designs that fit a system, and why the others do not",
     "tune": "recommend DD, H and CSmax for measured delays and clocks",
     "plot": "draw a figure of a sweep or of a run",
     "report": "one page about a sweep: verdicts, figures, tables, and the command for each number",
@@ -206,7 +207,7 @@ def _command() -> Verbs:
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
     for verb in (_run(), _check(), _explain(), _shrink(), _compat(), _verify(), _hunt(), _sweep(),
-                 _compare(), _tune(), _plot(), _report(), _list(), _new(),
+                 _compare(), _advise(), _tune(), _plot(), _report(), _list(), _new(),
                  _completion()):  # fmt: skip
         command.add_command(verb)
     return command
@@ -375,6 +376,17 @@ def _compare() -> Verb:
              "directory, new or empty", "DIR", shell_complete=complete.folders),
         flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
         outside(), load(), output("text", "json", "markdown", "html"),
+    ])  # fmt: skip
+
+
+def _advise() -> Verb:
+    return _verb("advise", [
+        argument("file", "facts about a system, docs/how-to/compare.md shows some (default: they "
+                 "are asked for on the terminal)", "[FILE.toml]", required=False),
+        flag("--seeds", "so many seeds of each design, or every seed from A to B", "N",
+             type=values.some_seeds, default="20"),
+        flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
+        load(), output("text", "json"),
     ])  # fmt: skip
 
 

@@ -390,6 +390,11 @@ SCHEMAS: Final[dict[str, Published]] = {
         "ddlsim compare --output json",
         _document(shapes_compare.Compare),
     ),
+    "advise": Published(
+        "the designs that fit a system",
+        "ddlsim advise --output json",
+        _document(shapes_compare.Advise),
+    ),
     "tune": Published(
         "the recommended settings; tune.json of `--out`",
         "ddlsim tune --output json",

@@ -1,6 +1,6 @@
-"""The document of `ddlsim compare --output json`, key by key."""
+"""The documents of `compare` and `advise --output json`, key by key."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ddlsim.analysis.compare.records import Line
 
@@ -27,3 +27,15 @@ class Compare(TypedDict):
     columns: dict[str, str]
     designs: list[Line]
     left_out: list[LeftOut]
+
+
+class Advise(TypedDict):
+    """The designs that fit a system, the best first, the others with why they do not, and the table
+    of those that were run (null: by their headers none fits)."""
+
+    format: int
+    command: str
+    facts: dict[str, Any]
+    fits: list[str]
+    others: dict[str, list[str]]
+    table: Compare | None

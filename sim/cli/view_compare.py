@@ -8,7 +8,7 @@ from rich.text import Text
 
 from ddlsim.analysis.compare.columns import COLUMNS, COSTS, LATENCIES, Column
 from ddlsim.analysis.compare.records import WORDS, Breach, Line, Word
-from ddlsim.cli.shapes_compare import Compare
+from ddlsim.cli.shapes_compare import Advise, Compare
 from ddlsim.cli.words import command, counted, labelled, say
 
 STYLES: Final[dict[Word, str]] = {
@@ -47,6 +47,21 @@ def show(found: Compare, to: Console) -> None:
         labelled("left out", f"{one['design']}: {one['why']}", to, "yellow")
     to.print()
     command(found["command"], to)
+
+
+def show_advice(found: Advise, to: Console) -> None:
+    """The designs that fit, the table of those that were run, and why the others do not."""
+    fits = found["fits"]
+    say(f"fits: {', '.join(fits)}" if fits else "no design fits", to, "bold")
+    to.print()
+    for name, reasons in found["others"].items():
+        labelled(name, "; ".join(reasons), to)
+    if found["table"] is not None:
+        to.print()
+        show(found["table"], to)
+    else:
+        to.print()
+        command(found["command"], to)
 
 
 def heading(found: Compare) -> str:

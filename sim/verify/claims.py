@@ -35,7 +35,6 @@ KNOWN_BREACHES: Final[dict[str, str]] = {
     "b11_downgrading": "rows of newer schemas are read, downgraded",
     "b12_naive_check": "rows come between the look at an empty table and the new column",
     "b13_unreserved": "while an old name stays, it may be given to another table",
-    "c13_past": "what only reads has no commit that is compared with the past (C13-T2)",
     "c15_unassuming": "what changes between the read of a cache and the read version is not seen",
 }
 """Designs that are known not to keep all that they claim, and why that is no surprise."""

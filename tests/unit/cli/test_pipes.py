@@ -26,6 +26,7 @@ WORDS = {
     "sweep": ("sweep", "{sweep}", "--out", "{folder}/again", "--jobs", "1"),
     "tune": ("tune", "--delays", "{delays}", *NO_DD),
     "compare": ("compare", "iep", "--scenario", "{scenario}", "--seeds", "1", "--jobs", "1"),
+    "advise": ("advise", "{facts}"),
     "plot": ("plot", "run_latency", "{history}", "--out", "{folder}/figure.svg"),
     "report": ("report", "{folder}/swept"),
     "hunt": ("hunt", "--seed", "3", "--worlds", "1", "--jobs", "1", "--out", "{folder}/hunted"),
@@ -47,7 +48,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     scenario, sweep = tiny(own), sweep_file(folder, 1)
     assert main(["run", scenario, "--out", str(folder / "ran")]) == 0
     assert main(["sweep", sweep, "--out", str(folder / "swept"), "--jobs", "1"]) == 0
+    facts = folder / "facts.toml"
+    facts.write_text('[system]\nconcurrency = "locking"\nclocks = "unbounded"\n', "utf-8")
     return {
+        "facts": str(facts),
         "folder": str(folder),
         "scenario": scenario,
         "history": str(folder / "ran" / "seed-0.jsonl"),

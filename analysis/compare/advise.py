@@ -1,0 +1,187 @@
+"""From a few facts about a system to the designs that fit it, and why the others do not.
+
+What a design needs is in its header: the plane on which it runs, the invariants that it claims, and
+what each claim assumes. Nothing here names a design. The goals are compared with the table of
+`compare`, run at the system's own numbers.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+from msgspec import Meta
+
+from ddlsim import files
+from ddlsim.analysis.compare.columns import COLUMNS
+from ddlsim.analysis.compare.records import SAFETY, Line
+from ddlsim.checkers.base import in_order
+from ddlsim.model.design import (
+    DELAY_BOUNDED,
+    ELECTIONS_SLOW,
+    LEASES_HOLD,
+    SKEW_BOUNDED,
+    DesignHeader,
+)
+from ddlsim.scenario.config import Probability, TableRecord
+from ddlsim.scenario.files import reason
+from ddlsim.scenario.problems import Origin, ScenarioError, convert, near
+from ddlsim.scenario.scenario import parse_toml
+
+PLANES: Final = {"locking": "ignite", "optimistic": "fdb"}
+"""The data plane by how transactions are kept apart."""
+OWN_DDL: Final = "I4"
+ENDS: Final = "I9"
+"""Operations on healthy nodes end though others cannot be reached."""
+RESTS_ON: Final = {
+    SKEW_BOUNDED: "clocks",
+    LEASES_HOLD: "clocks",
+    ELECTIONS_SLOW: "clocks",
+    DELAY_BOUNDED: "delays",
+}
+"""The fact that an assumption rests on."""
+FITTING: Final = ("safe", "holes")
+"""Verdicts of the table that leave a design among those that fit."""
+Bound = Literal["bounded", "unbounded"]
+Above = Annotated[float, Meta(gt=0)]
+
+
+class SystemTable(TableRecord, frozen=True):
+    """`[system]`: how transactions are kept apart (both ways, where it is left out), whether clocks
+    and delays have a bound, whether every node can always be reached, whether clients must see
+    their own DDL at once, and the invariants that are needed."""
+
+    concurrency: Literal["locking", "optimistic"] | None = None
+    clocks: Bound = "bounded"
+    delays: Bound = "unbounded"
+    all_reachable: bool = False
+    own_ddl: bool = True
+    invariants: tuple[str, ...] = SAFETY
+
+
+class LoadTable(TableRecord, frozen=True):
+    """`[load]`: planned statements per second, and the share of transactions that only read."""
+
+    ddl_per_s: Annotated[float, Meta(gt=0, le=1_000)] | None = None
+    read_only: Probability | None = None
+
+
+class GoalTable(TableRecord, frozen=True):
+    """`[goals]`: 99th percentiles in ms, and the share of attempts that a schema change aborts."""
+
+    dml_p99_ms: Above | None = None
+    ddl_p99_ms: Above | None = None
+    schema_aborts: Probability | None = None
+
+
+class AdviceTable(TableRecord, frozen=True):
+    """The whole file."""
+
+    system: SystemTable = SystemTable()
+    load: LoadTable = LoadTable()
+    goals: GoalTable = GoalTable()
+
+
+class Goal(NamedTuple):
+    """A goal: the key in the file, and the number of the table that it bounds."""
+
+    key: str
+    number: str
+
+
+GOALS: Final = (
+    Goal("dml_p99_ms", "dml_p99"),
+    Goal("ddl_p99_ms", "ddl_p99"),
+    Goal("schema_aborts", "schema_aborts"),
+)
+
+
+# --- the file ------------------------------------------------------------------------------------
+
+
+def read(path: str) -> AdviceTable:
+    """The facts in a file; raises `ScenarioError`, whose message is one line."""
+    try:
+        if (why := files.unfit(path, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"{path}: {why}")
+        text = Path(path).read_text(files.TEXT)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: {reason(error)}; name a file of facts") from None
+    return parsed(text, path)
+
+
+def parsed(text: str, name: str) -> AdviceTable:
+    """The facts in a text."""
+    origin = Origin(name, text)
+    table: AdviceTable = convert(parse_toml(text, name), AdviceTable, origin)
+    known = list(dict.fromkeys(checker.invariant for checker in in_order()))
+    for index, invariant in enumerate(table.system.invariants):
+        if invariant not in known:
+            what = f"no invariant is called {invariant!r}; {near(invariant, known)}"
+            raise origin.error(("system", "invariants", index), what)
+    return table
+
+
+def settings_of(load: LoadTable) -> dict[str, Any]:
+    """What the load sets in the shipped scenarios of comparisons."""
+    found: dict[str, Any] = {}
+    if load.ddl_per_s is not None:
+        found["migration[0].every_ms"] = max(round(1_000 / load.ddl_per_s), 1)
+    if load.read_only is not None:
+        found["workload[0].read_only"] = load.read_only
+    return found
+
+
+# --- what fits -----------------------------------------------------------------------------------
+
+
+def unfit(header: DesignHeader, system: SystemTable) -> list[str]:
+    """Why a design does not fit, by what its header says; empty where it may."""
+    if system.concurrency is not None and PLANES[system.concurrency] != header.plane:
+        return [f"it runs on plane {header.plane}; {system.concurrency} is asked for"]
+    needed = [*system.invariants, *[OWN_DDL] * system.own_ddl, *[ENDS] * (not system.all_reachable)]
+    claims = {claim.invariant: claim for claim in header.claims}
+    unclaimed = [one for one in dict.fromkeys(needed) if one not in claims]
+    found = [f"it does not claim {', '.join(unclaimed)}"] if unclaimed else []
+    resting: dict[str, list[str]] = {}
+    for invariant in dict.fromkeys(needed):
+        for assumption in claims[invariant].assumes if invariant in claims else ():
+            fact = RESTS_ON.get(assumption)
+            if fact is None or getattr(system, fact) == "unbounded":
+                why = f"{fact} have no bound" if fact else "no fact here ensures it"
+                resting.setdefault(f"{assumption}, and {why}", []).append(invariant)
+    return found + [f"for {', '.join(of)} it assumes {why}" for why, of in resting.items()]
+
+
+def missed(line: Line, goals: GoalTable) -> list[str]:
+    """Why a design that may fit does not, by its line of the table."""
+    found = []
+    if line.verdict not in FITTING:
+        broken = ", ".join(one.invariant for one in line.breaches)
+        found.append(f"{line.verdict}: the table shows that it breaks {broken or 'a claim'}")
+    columns = {column.key: column for column in COLUMNS}
+    for goal in GOALS:
+        most = getattr(goals, goal.key)
+        column = columns[goal.number]
+        value = column.of(line)
+        if most is None:
+            continue
+        if value.value is None:
+            found.append(f"{column.head}: {value.why}; {goal.key} cannot be judged")
+        elif value.value > most:
+            shown = f"{column.shown(line)} {column.unit}".strip()
+            limit = f"{column.figure(most)} {column.unit}".strip()
+            found.append(f"{column.head} is {shown}, more than {limit}")
+    return found
+
+
+class Split(NamedTuple):
+    """The designs that may fit by their headers, and why each of the others does not."""
+
+    fitting: list[str]
+    others: dict[str, list[str]]
+
+
+def split(headers: Sequence[DesignHeader], system: SystemTable) -> Split:
+    """Sort designs by what their headers say."""
+    others = {one.name: why for one in headers if (why := unfit(one, system))}
+    return Split([one.name for one in headers if one.name not in others], others)

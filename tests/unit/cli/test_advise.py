@@ -1,0 +1,77 @@
+"""`ddlsim advise`: what fits, in both forms, and what it asks."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddlsim.analysis.compare import compare as comparing
+from ddlsim.cli import verb_advise
+from tests.support.command import ddlsim
+from tests.support.json_schemas import wrong
+
+NARROW = """[system]
+concurrency = "optimistic"
+invariants = ["I1", "I10"]
+[goals]
+dml_p99_ms = 10_000
+"""
+
+
+@pytest.fixture(autouse=True)
+def few_designs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three designs, and no shipped scenarios beside: they take seconds."""
+    designs = {name: comparing.DESIGNS.get(name) for name in ("c16_safe", "c2_watch", "iep")}
+    monkeypatch.setattr(verb_advise, "DESIGNS", designs)
+    monkeypatch.setattr(comparing, "_convicting", dict)
+
+
+def test_what_fits_is_run_and_the_others_have_their_reasons(tmp_path: Path) -> None:
+    file = tmp_path / "facts.toml"
+    file.write_text(NARROW, "utf-8")
+    done = ddlsim("advise", str(file), "--seeds", "1", "--jobs", "1", "--output", "json")
+    assert done.code == 0
+    found: Any = json.loads(done.out)
+    assert wrong("advise", found) == []
+    assert wrong("advise", {**found, "fits": "all"})
+    assert found["fits"] == ["c16_safe"]
+    assert found["others"] == {
+        "c2_watch": ["it does not claim I1, I10, I4"],
+        "iep": ["it runs on plane ignite; optimistic is asked for"],
+    }
+    assert [one["design"] for one in found["table"]["designs"]] == ["c16_safe"]
+
+
+def test_where_nothing_fits_nothing_is_run(tmp_path: Path) -> None:
+    file = tmp_path / "facts.toml"
+    file.write_text('[system]\nconcurrency = "locking"\nclocks = "unbounded"\n', "utf-8")
+    done = ddlsim("advise", str(file))
+    assert done.code == 1
+    assert done.out.startswith("no design fits\n")
+    assert "for I3, I7 it assumes skew<=CSmax between leases, and clocks" in " ".join(
+        done.out.split()
+    )
+
+
+def test_without_a_file_and_a_terminal_it_is_refused() -> None:
+    done = ddlsim("advise")
+    assert (done.code, done.out) == (2, "")
+    assert "FILE.toml is missing" in done.err
+
+
+def test_answers_are_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    answers = ["locking", "", "bounded", "true", "", "0.5", "2", "", "900", ""]
+    assert len(answers) == len(verb_advise.QUESTIONS)
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join(answers) + "\n"))
+    facts = verb_advise.advise.parsed(verb_advise.asked(), "answers")
+    system, load, goals = facts.system, facts.load, facts.goals
+    assert (system.concurrency, system.clocks, system.delays) == ("locking", "bounded", "bounded")
+    assert (system.all_reachable, system.own_ddl) == (True, True)
+    assert (load.read_only, load.ddl_per_s) == (0.5, 2)
+    assert (goals.dml_p99_ms, goals.ddl_p99_ms) == (None, 900)
