@@ -76,6 +76,12 @@ class LayerPart(Protocol):
     def learn(self, updates: tuple[Update, ...]) -> None:
         """Take in updates that it has read; those that it has are ignored."""
 
+    def confirm(self, number: int, read_ms: int) -> None:
+        """A read that began at this instant found the update of this number to be the newest."""
+
+    def confirmed_ms(self, number: int) -> int | None:
+        """When the last read began that did so, by its own clock; None: none since it started."""
+
     def known_since_ms(self, number: int) -> int:
         """When it has read the update of this number, by its own clock."""
 

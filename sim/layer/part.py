@@ -37,6 +37,7 @@ class Part:
         self.log = Schema(())
         self._schemas: dict[int, Schema] = {}
         self._known_since_ms: dict[int, int] = {}
+        self._confirmed_ms: dict[int, int] = {}
         self.learn(
             tuple(
                 Update(number, node.name, None, "", boot.version, boot.version, objects)
@@ -64,6 +65,14 @@ class Part:
                 stamped = (self.stamp(update.version), self.stamp(update.activation))
                 self.node.record(logged(update, update.node, self.node.watch.now_us, stamped))
         self.log = self.log.extended(new)
+
+    def confirm(self, number: int, read_ms: int) -> None:
+        """A read that began at this instant found the update of this number to be the newest."""
+        self._confirmed_ms[number] = max(read_ms, self._confirmed_ms.get(number, read_ms))
+
+    def confirmed_ms(self, number: int) -> int | None:
+        """When the last read began that did so, by its own clock; None: none since it started."""
+        return self._confirmed_ms.get(number)
 
     def known_since_ms(self, number: int) -> int:
         """When it has read the update of this number, by its own clock."""

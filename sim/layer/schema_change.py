@@ -205,19 +205,23 @@ class SchemaChange:
                 if filled.refused is not None:
                     tx.aborted(filled.refused.reason)
                     return False
-                job = Job(job.op, job.statement, job.step, filled.begin)
-                job.write(part.node.name, writing)
+                after = Job(job.op, job.statement, job.step, filled.begin)
+                after.write(part.node.name, writing)
                 tx.mark_outcome()
                 tx.committed(await writing.commit())
             except FdbError as error:
                 tx.aborted(Reason.TX_CONFLICT)
                 await writing.on_error(error)
                 continue
+            job = after
             if filled.begin is None:
                 return True
 
     async def _chunk(self, job: Job, work: Work, reading: StoreTransaction, tx: LayerTx) -> Filled:
-        """The work on some rows, under the newest schema; none is left of a dropped table."""
+        """The work on some rows, under the newest schema; none is left of a dropped table.
+
+        That schema need not be in force yet, so the transaction does not say that it used it.
+        """
         part = self.part
         schema = await numbered(part, reading, await head_of(part, reading))
         tx.used = Used(schema, schema.latest())
@@ -225,7 +229,6 @@ class SchemaChange:
         table = tx.used.snapshot.by_id(work.table.id)
         if not isinstance(table, Table):
             return Filled(None)
-        tx.tables[table.id] = table
         now = work._replace(table=table)
         limit = part.design.chunk_rows
         return await fill(self._executor, reading, tx, job.op, now, job.begin, limit)

@@ -19,14 +19,20 @@ async def always(_layer: LayerPart, _tx: LayerTx, _request: ClientOperation) -> 
     return None
 
 
-async def while_leased(layer: LayerPart, _tx: LayerTx, _request: ClientOperation) -> Reason | None:
-    """Refuse where the schema was read longer than `lease_ms` ago, by the own clock (C5)."""
-    return None if _is_leased(layer) else Reason.METADATA_LATE
+async def while_leased(layer: LayerPart, tx: LayerTx, _request: ClientOperation) -> Reason | None:
+    """Refuse where the schema was the newest longer than `lease_ms` ago, by the own clock (C5)."""
+    return None if _is_leased(layer, tx) else Reason.METADATA_LATE
 
 
-def _is_leased(layer: LayerPart) -> bool:
-    cache = layer.cache
-    return cache is not None and layer.now_ms() < cache.read_ms + layer.design.lease_ms
+def _is_leased(layer: LayerPart, tx: LayerTx) -> bool:
+    """Whether the process has a lease on the schema of a transaction, whatever it has by now."""
+    number = tx.used.schema.number if tx.used is not None else _kept_number(layer)
+    since_ms = None if number is None else layer.confirmed_ms(number)
+    return since_ms is not None and layer.now_ms() < since_ms + layer.design.lease_ms
+
+
+def _kept_number(layer: LayerPart) -> int | None:
+    return None if layer.cache is None else layer.cache.schema.number
 
 
 def _is_behind(layer: LayerPart, request: ClientOperation) -> bool:
@@ -105,7 +111,7 @@ async def lease_and_next_step(layer: LayerPart, tx: LayerTx) -> Reason | None:
     """
     assert tx.used is not None, f"{tx.label} has no schema"
     tx.store.add_read_conflict_key(step_key(tx.used.schema.number + 2))
-    return None if _is_leased(layer) else Reason.METADATA_LATE
+    return None if _is_leased(layer, tx) else Reason.METADATA_LATE
 
 
 # --- after a failure  [after_failure] -------------------------------------------------------------

@@ -12,6 +12,7 @@ from ddlsim.layer.design import Building, LayerPart, Step
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.ddl import (
     AlterTable,
+    ConstraintAdded,
     CreateIndex,
     DropIndex,
     DropTable,
@@ -98,7 +99,7 @@ def three_states_alone(statement: Statement) -> Steps:
 
     So an update cannot change entries or judge rows in its own transaction.
     """
-    return _write_only_first(statement) or _without_rows(statement)
+    return _write_only_first(statement) or _without_rows(statement, checks=True)
 
 
 def _write_only_first(statement: Statement) -> tuple[Step, ...]:
@@ -112,8 +113,11 @@ def _write_only_first(statement: Statement) -> tuple[Step, ...]:
     return ()
 
 
-def _without_rows(statement: Statement) -> tuple[Step, ...]:
-    """One update, refused where it needs rows; what it drops is erased behind the wait."""
+def _without_rows(statement: Statement, *, checks: bool) -> tuple[Step, ...]:
+    """One update, refused where it needs rows; what it drops is erased behind the wait.
+
+    A new CHECK is refused too, where rows may be written under the version before: not `checks`.
+    """
 
     def building(snapshot: Snapshot) -> Built | NoOp | Refused:
         built = build(statement, snapshot, snapshot.next_object_id)
@@ -121,6 +125,8 @@ def _without_rows(statement: Statement) -> tuple[Step, ...]:
             return built
         if any(work.needs_rows for work in work_of(built.objects, snapshot)):
             return refuse("this design cannot change rows or entries with the schema")
+        if not checks and any(_adds_check(one) for one in built.objects):
+            return refuse("this design cannot add a CHECK, which has no states, to a table")
         return built
 
     alters = isinstance(statement, AlterTable | DropTable)
@@ -173,7 +179,14 @@ def _states(statement: Statement, states: tuple[str, ...]) -> Steps:
     if isinstance(statement, DropIndex):
         down = tuple(Step(setting(statement.name, one)) for one in (WRITE_ONLY, DELETE_ONLY))
         return (*down, Step(of_statement(statement), after=True))
-    return _without_rows(statement)
+    return _without_rows(statement, checks=False)
+
+
+def _adds_check(change: ObjectChange) -> bool:
+    return change.version > 1 and any(
+        isinstance(one, ConstraintAdded) and one.constraint.kind == "check"
+        for one in change.changes
+    )
 
 
 # --- a backfill's transactions  [writes_entries] --------------------------------------------------

@@ -69,6 +69,7 @@ async def refreshed(
     number = await head_of(layer, transaction, snapshot=snapshot)
     schema = await numbered(layer, transaction, number, snapshot=snapshot)
     layer.cache = Cached(schema, number, await transaction.read_version(), read_ms)
+    layer.confirm(number, read_ms)
     return layer.cache
 
 

@@ -358,3 +358,14 @@ def test_c14_t3_an_older_transaction_crosses_where_nothing_is_drained() -> None:
         w.ddl("a", INDEX)
         assert (answer_or(w.commit("b", "T")) is None) is crosses
         assert w.wrong_entries() == ([], [(5, 1)] if crosses else [])
+
+
+def test_c5_a_lease_on_a_newer_version_is_none_on_that_of_an_open_transaction() -> None:
+    """T writes blindly, so its read version is taken at commit, behind the second update."""
+    w = World("c5_lease", ticking=True)
+    w.run_ms(10)
+    w.put("b", "T", 1, v=5)
+    w.ddl("a", ADD)
+    w.ddl("a", "ALTER TABLE t ADD COLUMN x INT")
+    assert answer_or(w.put("b", None, 2, v=5)) is None, "it has a lease on the newest"
+    assert answer_or(w.commit("b", "T")) is Reason.METADATA_LATE

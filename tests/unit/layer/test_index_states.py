@@ -248,3 +248,16 @@ def test_statements_of_two_processes_keep_two_versions_in_use() -> None:
     w.ddl("b", "ALTER TABLE t ADD COLUMN x INT")
     first, second = w.events(UpdateLogged)[1:]
     assert second.at_us - first.at_us >= 1_000_000
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "ALTER TABLE t ADD CONSTRAINT c CHECK (v > 0)",
+        "ALTER TABLE t ALTER COLUMN v SET NOT NULL",
+        "ALTER TABLE t ALTER COLUMN v SET DATA TYPE VARCHAR",
+    ],
+)
+def test_what_has_no_states_is_refused(asked: str) -> None:
+    w = world(INDEX)
+    assert answer_or(w.ddl("a", asked)) is Reason.DDL_REFUSED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.fdb.errors import ErrorCode
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.history.events import DdlDecided, TxCommitted, UpdateLogged
 from ddlsim.history.index_events import IndexWritten
 from ddlsim.model.reasons import Reason
@@ -95,6 +95,36 @@ def test_a_process_that_starts_again_goes_on_where_it_was(chunks: int) -> None:
     assert latest is not None
     assert latest.indexes[0].state == "public"
     assert w.nodes["a"].probes["statement-resumed"] == 1
+
+
+def test_a_chunk_that_did_not_commit_is_done_again() -> None:
+    w = states_world()
+    for key in range(8):
+        w.put("a", None, key, v=key)
+    part = w.processes["a"].part
+    fresh = part.store.transaction
+    failed: list[object] = []
+
+    def fails(*options: object) -> object:
+        """The first chunk fails once."""
+        transaction = fresh(*options)
+        commit = transaction.commit
+
+        async def once() -> int:
+            names = getattr(transaction, "_names", {}).values()
+            if not failed and any(name[0] == "i" for name in names):
+                failed.append(transaction)
+                raise FdbError(ErrorCode.NOT_COMMITTED)
+            return await commit()
+
+        transaction.commit = once
+        return transaction
+
+    part.store.transaction = fails
+    assert answer_or(w.ddl("a", INDEX)) is None
+    assert failed
+    assert w.wrong_entries() == ([], [])
+    assert len(w.entries()) == 8
 
 
 def test_a_row_that_changes_meanwhile_makes_a_chunk_begin_again() -> None:
