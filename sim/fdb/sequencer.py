@@ -1,8 +1,8 @@
 """The sequencer: hands out commit versions at a stated rate, and knows the last committed one.
 
-* `_last`: the last version handed out. It follows the process's clock, measured from its
-  recruitment; one grant adds a window at most, so that a step of the clock does not make all
-  transactions too old at once. Without that rule, versions still rise.
+* `_last`: the last version handed out. It follows the process's clock from `_base`, the version
+  that belongs to `_base_ms`. A clock that steps begins a new base: back, versions go on from where
+  they are; ahead, they go ahead by a window at most, once.
 * `_grants`: by proxy, its last batch and what it was granted: a request that is sent again gets the
   same versions, else the chain of batches would have a hole.
 * `_committed`: the last version that a proxy reported, with the metadata version there. A report of
@@ -34,7 +34,7 @@ class Sequencer(Process):
     """Grants versions to batches, and gives the last committed version."""
 
     def __init__(self, node: Node, config: FdbConfig) -> None:
-        self._start = self._last = self._start_ms = 0
+        self._last = self._base = self._base_ms = self._seen_ms = 0
         self._committed = ReadVersion(0, 0)
         self._grants: dict[str, tuple[int, VersionsGranted]] = {}
         super().__init__(node, config)
@@ -44,10 +44,10 @@ class Sequencer(Process):
 
     def begin(self, generation: Generation, tail: Tail) -> None:
         """Start above what the last generation can have handed out."""
-        self._start = self._last = generation.start_version
-        self._start_ms = self._now_ms()
+        self._last = self._base = generation.start_version
+        self._base_ms = self._seen_ms = self._now_ms()
         state = LocalState.of(tail.changes, generation.start_version)
-        self._committed = ReadVersion(self._start, state.metadata_version)
+        self._committed = ReadVersion(self._last, state.metadata_version)
         self._grants = {}
 
     def _now_ms(self) -> int:
@@ -62,15 +62,24 @@ class Sequencer(Process):
             return granted
         if request.number < number:
             return STALE  # a copy of a request whose answer has arrived
-        rate = self.settings.versions_per_second
-        due = self._start + versions_in(self._now_ms() - self._start_ms, rate)
-        previous = self._last
-        last = max(previous + max(request.count, 1), min(due, previous + self.settings.window))
-        first = last - max(request.count, 1) + 1
+        previous, count = self._last, max(request.count, 1)
+        last = max(previous + count, self._due())
+        first = last - count + 1
         self._last = last
         granted = VersionsGranted(previous, first, last)
         self._grants[sender] = request.number, granted
         return granted
+
+    def _due(self) -> int:
+        """The version that belongs to the present, by the process's clock."""
+        now_ms, latest = self._now_ms(), self._last + self.settings.window
+        if now_ms < self._seen_ms:
+            self._base, self._base_ms = self._last, now_ms
+        self._seen_ms = now_ms
+        due = self._base + versions_in(now_ms - self._base_ms, self.settings.versions_per_second)
+        if due > latest:
+            self._base, self._base_ms = latest, now_ms
+        return min(due, latest)
 
     def report(self, _sender: str, report: ReportCommitted) -> Reported | Stale:
         """Take a version that all logs have."""

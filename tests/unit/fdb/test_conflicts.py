@@ -100,6 +100,13 @@ def test_a_future_write_conflict_does_not_hide_a_later_write() -> None:
     assert memory.decide(tx(60, 52, (A,))) is CONFLICT
 
 
+def test_a_version_that_is_past_already_does_not_hide_a_later_write() -> None:
+    memory = window()
+    memory.decide(tx(55, writes=(A,)))
+    memory.decide(tx(56, futures=((A, 50),)))
+    assert memory.decide(tx(60, 52, (A,))) is CONFLICT
+
+
 def test_future_write_conflicts_that_a_recovery_kept() -> None:
     assert window(20, ((A, 50),)).decide(tx(60, 40, (A,))) is CONFLICT
     assert window(20).decide(tx(60, 40, (A,))) is None
