@@ -33,7 +33,7 @@ from ddlsim.scenario.rules import fields_of_designs, is_number, planes, rules_of
 from ddlsim.scenario.scenario import NO_MUTANT
 from ddlsim.scenario.script import EVENT
 from ddlsim.scenario.tables import ScenarioTable
-from ddlsim.scenario.vocabulary import message_kinds
+from ddlsim.scenario.vocabulary import all_kinds
 from ddlsim.strategies.base import DESIGNS
 from ddlsim.workload.base import WORKLOADS
 
@@ -180,7 +180,7 @@ def _script(defs: dict[str, Schema]) -> None:
     for table, key in (("StepTable", "after"), ("HoldTable", "until"), ("PauseTable", "until")):
         _narrow(defs[table]["properties"], key, event)
     for table in ("HoldTable", "Link"):
-        _narrow(defs[table]["properties"], "kind", _known(message_kinds()))
+        _narrow(defs[table]["properties"], "kind", _known(all_kinds()))
     point = _known(point.name for point in PAUSE_POINTS)
     _narrow(defs["PauseTable"]["properties"], "point", point)
     for table in ("HoldTable", "PauseTable"):
@@ -237,7 +237,7 @@ def _plugin(name: str, kind: type[Any], more: dict[str, Schema]) -> Schema:
     types = {each.name for each in fields(kind)}
     properties = {key: each for key, each in found["properties"].items() if key in types}
     if more and "kind" in properties:
-        _narrow(properties, "kind", _known([*message_kinds()]))
+        _narrow(properties, "kind", _known([*all_kinds()]))
     summary: str = getattr(kind, "summary")  # noqa: B009 - of every plug-in, not of its type
     if getattr(kind, "instant", False):
         more = {key: each for key, each in more.items() if key not in ("for_ms", "until")}

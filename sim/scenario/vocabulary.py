@@ -1,8 +1,10 @@
 """The names that a scenario may use and that other packages define: messages, points, clauses."""
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Final
 
+from ddlsim.fdb import messages as store_messages
 from ddlsim.kernel.host import kind_of
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
 from ddlsim.model.records import Record
@@ -17,14 +19,21 @@ PAYLOADS: Final = (
     messages.NodeJoined,
     messages.SafeTimeCommand,
     ids.TxId,
+    store_messages.Entry,
+    store_messages.StateChange,
+    store_messages.ToResolve,
 )
 """Records that travel inside of messages only."""
 
 
 def message_types() -> dict[str, type]:
-    """Every message that can be on its way, requests and replies, by its kind, in order."""
+    """Every message of the Ignite plane and of clients, requests and replies, by its kind."""
+    return _types_of(messages, replica_messages, barriers, raft)
+
+
+def _types_of(*modules: ModuleType) -> dict[str, type]:
     found: dict[str, type] = {}
-    for module in (messages, replica_messages, barriers, raft):
+    for module in modules:
         for value in vars(module).values():
             is_own = isinstance(value, type) and value.__module__ == module.__name__
             if is_own and issubclass(value, Record) and value not in PAYLOADS:
@@ -33,13 +42,18 @@ def message_types() -> dict[str, type]:
 
 
 def message_kinds() -> list[str]:
-    """Every kind of message that can be on its way, in alphabetical order."""
+    """Every kind of message of the Ignite plane and of clients, in alphabetical order."""
     return list(message_types())
+
+
+def all_kinds() -> list[str]:
+    """Every kind of message that can be on its way on any plane, in alphabetical order."""
+    return sorted({*message_types(), *_types_of(store_messages)})
 
 
 def check_kind(kind: str | None, origin: Origin, path: Path) -> None:
     """Check that a message has this kind, since another would match nothing."""
-    if kind is not None and kind not in (kinds := message_kinds()):
+    if kind is not None and kind not in (kinds := all_kinds()):
         raise origin.error(path, f"no message is of the kind {kind!r}; {near(kind, kinds)}")
 
 
