@@ -154,7 +154,9 @@ def _scenario() -> Schema:
     _narrow(top, "strategy", _ref("Strategy"))
     _narrow(top, "workload", _any_of("workload", WORKLOADS))
     _narrow(top, "faults", _any_of("fault", FAULTS))
-    defs["ScenarioTable"]["required"] = ["protocol"]
+    plane = {"properties": {"plane": {"const": "fdb"}}, "required": ["plane"]}
+    layered = {"properties": {"cluster": plane}, "required": ["cluster"]}
+    defs["ScenarioTable"]["anyOf"] = [{"required": ["protocol"]}, layered]
     top["clauses"]["items"] = _known(clause.id for clause in CLAUSES)
     for key in ("reaches", "never_reaches"):
         top[key]["items"] = _known(probe.name for probe in probes.known())
@@ -305,6 +307,7 @@ def _do() -> Schema:
             form(writes, table, KEY),
             form(writes, table, KEY, CELLS),
             form({"const": "scan"}, table),
+            form({"const": "find"}, table, table, CELLS),
         ]
     }
 
