@@ -301,3 +301,40 @@ def test_a_late_copy_of_a_recruitment_begins_nothing_again() -> None:
     one.crash("resolver1")
     one.restart("resolver1")
     assert one.processes["resolver1"]._known == number
+
+
+def test_a_client_passes_over_a_proxy_that_did_not_serve() -> None:
+    one = world(pings_missed=1000)
+    one.crash("proxy1")
+    outcomes = [put(one, ("k", number), 1) for number in range(6)]
+    assert outcomes.count(ErrorCode.COMMIT_UNKNOWN_RESULT) <= 1
+
+
+def test_logs_keep_what_a_storage_server_lacks_however_old() -> None:
+    one = world(window_ms=300, idle_commit_ms=50, pop_ms=50)
+    one.crash("storage2")
+    put(one, A, 1)
+    one.run(3000)
+    one.restart("storage2")
+    one.run(1000)
+    one.crash("storage1")
+    assert one.do(one.tx().get(A)) == 1
+
+
+def test_what_not_all_logs_have_leaves_the_window_only_in_memory() -> None:
+    one = world(window_ms=200, idle_commit_ms=50, pop_ms=50, pings_missed=1000)
+    put(one, A, 1)
+    one.run(500)
+    rules = blocked(one, ("proxy1", "log2"), ("proxy2", "log2"))
+    tx = one.tx(timeout_us=400_000)
+    tx.set(A, 2)
+    one.do(tx.commit())
+    one.run(2000)
+    one.crash("log1")
+    for rule in rules:
+        rule.remove()
+    one.crash("resolver1")
+    one.restart("resolver1")
+    one.run(3000)
+    assert one.probes["store-rollback"] == 2
+    assert one.do(one.tx().get(A)) == 1
