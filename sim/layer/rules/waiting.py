@@ -91,7 +91,7 @@ async def nothing(_layer: LayerPart) -> None:
 
 async def all_pessimistic(layer: LayerPart) -> None:
     """Switch every process to pessimistic mode, and let older transactions end (C14)."""
-    await _push(layer, PESSIMISTIC)
+    await _push(layer, 1)
     while not await _have_switched(layer):
         await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
     await window_passes(layer)
@@ -99,35 +99,35 @@ async def all_pessimistic(layer: LayerPart) -> None:
 
 async def all_pessimistic_undrained(layer: LayerPart) -> None:
     """The same, but older transactions go on (C14-T3)."""
-    await _push(layer, PESSIMISTIC)
+    await _push(layer, 1)
     while not await _have_switched(layer):
         await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
 
 
 async def pessimistic_in_time(layer: LayerPart) -> None:
     """Switch the processes that are reached in `push_ms` (C14-T1)."""
-    await _push(layer, PESSIMISTIC)
+    await _push(layer, 1)
     await layer.node.sleep(Micros(layer.design.push_ms * US_PER_MS))
 
 
 async def all_optimistic(layer: LayerPart) -> None:
-    """Switch every process back (C14)."""
-    await _push(layer, OPTIMISTIC)
+    """Switch every process back, unless another statement is under way (C14)."""
+    await _push(layer, -1)
 
 
-async def _mode(transaction: StoreTransaction) -> tuple[int, str]:
-    """How often the mode was switched, and the mode."""
+async def _mode(transaction: StoreTransaction) -> tuple[int, int]:
+    """How often the mode was switched, and how many statements need it to be pessimistic."""
     found = await transaction.get(MODE)
-    return (0, OPTIMISTIC) if not isinstance(found, tuple) else (found[0], found[1])
+    return (0, 0) if not isinstance(found, tuple) else (found[0], found[1])
 
 
-async def _push(layer: LayerPart, mode: str) -> None:
-    """Set the mode; its number counts the switches."""
+async def _push(layer: LayerPart, more: int) -> None:
+    """So many more statements need pessimistic mode; the last one that ends switches back."""
     while True:
         transaction = layer.store.transaction()
         try:
-            number, _ = await _mode(transaction)
-            transaction.set(MODE, (number + 1, mode))
+            number, statements = await _mode(transaction)
+            transaction.set(MODE, (number + 1, max(statements + more, 0)))
             await transaction.commit()
         except FdbError as error:
             await transaction.on_error(error)
@@ -202,7 +202,8 @@ async def _follow(layer: LayerPart, *, fresh: bool) -> None:
     while True:
         transaction = layer.store.transaction()
         try:
-            number, mode = await _mode(transaction)
+            number, statements = await _mode(transaction)
+            mode = PESSIMISTIC if statements else OPTIMISTIC
             if number != seen:
                 before = layer.cache
                 if mode == OPTIMISTIC and (fresh or before is None):

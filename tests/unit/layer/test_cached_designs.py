@@ -369,3 +369,18 @@ def test_c5_a_lease_on_a_newer_version_is_none_on_that_of_an_open_transaction() 
     w.ddl("a", "ALTER TABLE t ADD COLUMN x INT")
     assert answer_or(w.put("b", None, 2, v=5)) is None, "it has a lease on the newest"
     assert answer_or(w.commit("b", "T")) is Reason.METADATA_LATE
+
+
+def test_c14_the_end_of_one_statement_leaves_another_one_in_pessimistic_mode() -> None:
+    w = World("c14_modes", ticking=True)
+    w.run_ms(600)
+    w.loop.spawn(w.asks("a", ADD))
+    w.run_ms(3000)
+    w.loop.spawn(w.asks("b", INDEX))
+    while w.processes["a"].has_open_work:
+        w.run_ms(10)
+    w.run_ms(600)
+    assert w.processes["b"].has_open_work
+    assert w.processes["a"].part.mode == reading.PESSIMISTIC
+    w.run_ms(20_000)
+    assert w.processes["a"].part.mode == reading.OPTIMISTIC
