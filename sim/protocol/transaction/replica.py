@@ -214,7 +214,9 @@ class Replica:
             commit_ts = local.machine.ended[tx]
             if commit_ts is None:
                 return answered
-            return Operated(answered.sent_ts, answered.op_ts, None, (), commit_ts=commit_ts)
+            self.node.clock.update(commit_ts)
+            sent_ts = max(answered.sent_ts, commit_ts)
+            return Operated(sent_ts, answered.op_ts, None, (), commit_ts=commit_ts)
         if self.participant.executes(tx, request.op, request.lease_start):
             return self.executor.repeated_answer(request, local, answered.op_ts)
         self._record_refusal(request, answered.reason)
@@ -235,8 +237,10 @@ class Replica:
         if local is None or not serves(local, request, op_ts):
             self.node.probe("primary-expired")
             return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
-        if request.one_phase and local.machine.ended.get(tx) is not None:
-            return Operated(clock.now(), op_ts, None, (), commit_ts=local.machine.ended[tx])
+        committed_ts = local.machine.ended.get(tx) if request.one_phase else None
+        if committed_ts is not None:  # by a leader whose clock, and its answer, are not here yet
+            sent_ts = clock.beyond(committed_ts)
+            return Operated(sent_ts, op_ts, None, (), commit_ts=committed_ts)
         current = request.initial
         if when.on_arrival:
             current, reason = await self._checked(request, op_ts, "arrival")

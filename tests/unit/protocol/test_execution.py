@@ -9,7 +9,12 @@ import pytest
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import CleanUp
 from ddlsim.protocol.messages import Operated
-from ddlsim.protocol.replica_messages import AreReplicated, LeaseFenced, PartitionRaft
+from ddlsim.protocol.replica_messages import (
+    AreReplicated,
+    LeaseFenced,
+    PartitionRaft,
+    PartitionSubmitted,
+)
 from ddlsim.protocol.strategy import OnePhasePart
 from ddlsim.strategies.iep import IEP
 from ddlsim.units import Micros, Timestamp
@@ -135,6 +140,38 @@ def test_copy_of_one_phase_write_gets_the_first_commit_ts() -> None:
     trio.later(10)
     assert again.value.commit_ts == trio.local("n1").machine.ended[OLD]
     assert trio.rows("n1") == {1: [(1, 5)]}
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_copy_that_finds_its_write_committed_brings_the_clock_to_its_commit_ts(
+    monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    """The leader's clock is ahead and its answer is lost, and the row is found from now on.
+
+    The copy is sent when the write is committed, or is refused for what has happened since.
+    """
+    trio = Trio()
+    trio.led_by("n2")
+    trio["n2"].node.ahead_ms = 200
+    fate = trio.wire.fate
+    trio.wire.fate = lambda sent: () if type(sent.payload) is PartitionSubmitted else fate(sent)
+    trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    if refused:
+
+        async def changed(*_: object) -> tuple[int, Reason]:
+            await trio["n1"].node.sleep(Micros(8_000))
+            return 2, Reason.SCHEMA_CHANGED
+
+        trio.later(0.5)
+        monkeypatch.setattr(trio["n1"].replica, "_checked", changed)
+    else:
+        trio.later(8)
+    again = trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(9)
+    commit_ts = trio.local("n1").machine.ended[OLD]
+    assert commit_ts is not None
+    assert (again.value.commit_ts, again.value.sent_ts >= commit_ts) == (commit_ts, True)
+    assert trio["n1"].node.clock.now() > commit_ts
 
 
 def test_a_copy_of_a_one_phase_write_that_is_under_way_is_not_answered() -> None:
