@@ -172,8 +172,10 @@ def store_config(store: StorePlan, design: LayerDesign) -> FdbConfig:
     }
     others = names[:-1] or names
     shards = [Shard((), tuple(others[: store.replicas]))]
-    for number, space in enumerate(SPACES):
-        team = [*names[-1:], *others] if space == SCHEMA else others[number:] + others[:number]
+    first = 0
+    for space in SPACES:
+        team = [*names[-1:], *others] if space == SCHEMA else others[first:] + others[:first]
+        first = (first + (space != SCHEMA)) % len(others)
         shards.append(Shard((space,), tuple(team[: store.replicas])))
     plain = plain_config(
         FdbSettings(**store.settings),

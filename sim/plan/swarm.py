@@ -192,6 +192,10 @@ def _around(source: Source, knobs: Knobs) -> Table:
     for key in ("finding", "reaches", "never_reaches", "expect", "expect_under"):
         data.pop(key, None)
     _embed(data, base)
+    if base.processes:
+        swarm_fdb.around(knobs, data, base)
+        _loosen(data)
+        return data
     if knobs.die("network").chance(0.7):
         network = swarm_knobs.network(knobs, base.nodes, base.largest_delay_ms)
         data["network"] = network | swarm_delays.schedule(knobs)

@@ -5,8 +5,11 @@ from typing import Final
 from ddlsim.plan import swarm_delays, swarm_knobs, swarm_work
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.scenario.scenario import Scenario
 from ddlsim.workload.base import Die
 
+SCALES_MS: Final = (10, 20, 40)
+"""What durations of a world are multiples of."""
 LOADS: Final = (10, 20, 40)
 """How long the load is, as a multiple of the scale of time."""
 COUNTS: Final[dict[str, tuple[int, ...]]] = {
@@ -48,11 +51,13 @@ JUMPS: Final = (2, 20)
 NOT_HERE: Final = {"views": 0.0, "as_of": 0.0, "partition_aware": 0.0}
 """Shares of a mixed workload that the layer has no answer to: views, times chosen by clients."""
 MOST_FAULTS: Final = 3
+LOAD_MS: Final = 300
+"""Where the faults lie around a scenario that does not say how long its load is."""
 
 
 def whole(knobs: Knobs) -> Table:
     """A whole world of this plane."""
-    scale_ms = knobs.pick("scale of time", (10, 20, 40))
+    scale_ms = knobs.pick("scale of time", SCALES_MS)
     load_ms = knobs.pick("load", LOADS) * scale_ms
     nodes = tuple(f"n{number}" for number in range(1, knobs.pick("nodes", (2, 3, 3, 4)) + 1))
     store = _store(knobs)
@@ -76,6 +81,18 @@ def whole(knobs: Knobs) -> Table:
         "faults": _faults(knobs, (*nodes, *_processes(store)), load_ms, scale_ms),
     }
     return {key: value for key, value in data.items() if value != []}
+
+
+def around(knobs: Knobs, data: Table, base: Scenario) -> None:
+    """Put other latencies and faults around a scenario of this plane; all else stays its own."""
+    scale_ms = knobs.pick("scale of time", SCALES_MS)
+    if knobs.die("network").chance(0.7):
+        data["network"] = swarm_knobs.network(knobs, base.nodes, scale_ms)
+    load_ms = base.table.run.load_ms
+    within_ms = LOAD_MS if load_ms is None else max(int(load_ms), 10)
+    machines = (*base.nodes, *(name for role, name in base.processes if role != "controller"))
+    data["faults"] = _faults(knobs, machines, within_ms, scale_ms)
+    data["run"] = {"drain_ms": 60_000, **data.get("run", {})}
 
 
 def _store(knobs: Knobs) -> Table:

@@ -94,7 +94,7 @@ class StoreProcesses(TableRecord, frozen=True):
     proxies: Few = 1
     resolvers: Few = 1
     logs: Few = 1
-    storages: Few = 3
+    storages: Annotated[int, Meta(ge=1, le=5)] = 3
     replicas: Few = 1
 
 

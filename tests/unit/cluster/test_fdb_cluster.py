@@ -117,5 +117,8 @@ def test_the_schema_lies_apart_from_rows_where_there_are_several_storage_servers
     assert config.team_of(("s", "head")) == ("storage3", "storage1")
     assert config.team_of(("d", 1, 1)) == ("storage1", "storage2")
     assert config.team_of(("i", 1, 1)) == ("storage2", "storage1")
+    for count in range(1, 6):
+        each = tuple(("storage", f"storage{number}") for number in range(1, count + 1))
+        assert len(store_config(StorePlan(each, 1, {}), design).storages) == count
     alone = store_config(StorePlan(names[:1], 1, {}), design)
     assert {alone.team_of((space, 1)) for space in "dijsx"} == {("storage1",)}
