@@ -52,7 +52,8 @@ class IndexContents:
     """The entries of every index agree with the rows of its table, at each commit and in the end.
 
     Judged where transactions write entries beside rows; elsewhere indexes are kept by the storage
-    and leave no events. No other checker sees an entry that nothing has read.
+    and leave no events. No other checker sees an entry that nothing has read. It convicts a mutant
+    never alone: all mutants are of the Ignite plane.
     """
 
     name = "index_contents"

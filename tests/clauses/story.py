@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ddlsim.checkers.judge import judge
-from ddlsim.cluster import designs
+from ddlsim.cluster import designs, planes
 from ddlsim.cluster import run as world_run
 from ddlsim.history.events import Failed, Ok
 from ddlsim.history.history import History
@@ -102,7 +102,7 @@ class Story:
         made = plan(read(self.text, "story.toml", overrides=named))
         chosen, parts, item = designs.design(made)
         design = (replace(chosen, **rules), parts, item)
-        with patch.object(world_run, "design", lambda _: design):
+        with patch.object(planes, "design", lambda _: design):
             return Told(world_run.run(made))
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cluster import designs, run
+from ddlsim.cluster import designs, planes, run
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import MUTANTS
@@ -238,7 +238,7 @@ def test_a_scenario_fails_under_another_rule(
 ) -> None:
     """The same for rules without a mutant: another function in one field."""
     chosen, parts, _ = designs.design(plan(loaded(name)))
-    monkeypatch.setattr(run, "design", lambda plan: (replace(chosen, **fields), parts, None))
+    monkeypatch.setattr(planes, "design", lambda plan: (replace(chosen, **fields), parts, None))
     found = summed(loaded(name))
     assert found.unexpected
     assert found.outcome is not Outcome.CRASHED
