@@ -6,6 +6,7 @@ import pytest
 
 from ddlsim.cluster.cluster import Cluster
 from ddlsim.cluster.faults import ClusterFaults, FaultInProgress
+from ddlsim.cluster.group_faults import GroupFaults
 from ddlsim.history.world_events import ClockSet, LeaderElected, NodeCrashed, NodeRestarted
 from ddlsim.model.hlc import CLOCK_LIMIT
 from ddlsim.nemesis.roles import VacantRoleError
@@ -37,7 +38,7 @@ class Struck:
     def __init__(self, text: str = "[network]\nlatency_ms = 1\n") -> None:
         self.cluster: Cluster = built(text)
         self.loop = self.cluster.loop
-        self.faults = ClusterFaults(self.cluster)
+        self.faults = ClusterFaults(self.cluster, GroupFaults(self.cluster))
         self.actions = FaultInProgress(self.faults)
         self.arrived: list[tuple[str, str, int]] = []
         for name, host in self.cluster.hosts.items():
