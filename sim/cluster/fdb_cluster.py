@@ -9,6 +9,7 @@ from typing import Final
 
 from ddlsim.cluster.adapters import Recorder
 from ddlsim.cluster.cluster import initial_schema
+from ddlsim.cluster.designs import layer_design
 from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
@@ -195,3 +196,14 @@ def store_config(store: StorePlan, design: LayerDesign) -> FdbConfig:
         logs=plain.logs,
         shards=tuple(shards),
     )
+
+
+def schema_servers(plan: Plan) -> tuple[str, ...]:
+    """The storage servers of a plan that hold the schema and nothing else, so that what reads from
+    them reads the schema; none on a plane without such servers."""
+    if plan.store is None:
+        return ()
+    config = store_config(plan.store, layer_design(plan))
+    team = config.team_of(HEAD)
+    others = {name for shard in config.shards if shard.team != team for name in shard.team}
+    return () if others & set(team) or not others else team

@@ -13,6 +13,7 @@ from msgspec import field, structs
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.designs import BadDesignError
+from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.cluster.run import run, run_to
 from ddlsim.execute.isolation import Handlers, Limits, Loss, isolated
 from ddlsim.execute.parallel import ALONE_S, Executor
@@ -28,7 +29,7 @@ from ddlsim.scenario import findings
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario, read
-from ddlsim.verify.prices import prices, schema_servers
+from ddlsim.verify.prices import prices
 from ddlsim.verify.row import RunRow, row_of
 
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)

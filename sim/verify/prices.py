@@ -23,16 +23,12 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
-from ddlsim.cluster.designs import layer_design
-from ddlsim.cluster.fdb_cluster import store_config
 from ddlsim.history.events import Failed, Invoked, Ok, SchemaResolved
 from ddlsim.history.figures import DATA, Buckets, bucketed
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent
-from ddlsim.layer.keyspace import HEAD
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
-from ddlsim.plan.records import Plan
 from ddlsim.units import US_PER_MS
 
 FROZEN_MS: Final = 100
@@ -103,17 +99,6 @@ def _traffic(history: History, schema_servers: Container[str]) -> dict[str, Any]
         "received": {name: received[name] for name in sorted(servers)},
         "schema_reads": told,
     }
-
-
-def schema_servers(plan: Plan) -> tuple[str, ...]:
-    """The storage servers of a plan that hold the schema and nothing else, so that what reads from
-    them reads the schema; none on a plane without such servers."""
-    if plan.store is None:
-        return ()
-    config = store_config(plan.store, layer_design(plan))
-    team = config.team_of(HEAD)
-    others = {name for shard in config.shards if shard.team != team for name in shard.team}
-    return () if others & set(team) or not others else team
 
 
 class Calls:

@@ -5,6 +5,7 @@ from functools import cache
 from ddlsim.analysis.compare import compare as comparing
 from ddlsim.analysis.compare.compare import World, line_of, worlds
 from ddlsim.analysis.compare.records import Value
+from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Invoked, RowFinal, TxBegan
 from ddlsim.history.history import History
@@ -12,7 +13,7 @@ from ddlsim.history.world_events import MessageSent
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import override
 from ddlsim.verify.campaign import Runner
-from ddlsim.verify.prices import Prices, prices, schema_servers
+from ddlsim.verify.prices import Prices, prices
 
 
 @cache
