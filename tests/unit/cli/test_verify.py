@@ -93,7 +93,7 @@ def test_json() -> None:
     assert isinstance(found["scenarios"], list)
     assert [row["scenario"] for row in found["scenarios"]] == list(QUICK)
     assert isinstance(found["claims"], list)
-    assert {row["claim"] for row in found["claims"]} == {"kept"}
+    assert {row["claim"] for row in found["claims"]} == {"kept", "not claimed"}
     assert "snapshot-install" in str(found["never_reached"])
 
 
