@@ -308,7 +308,7 @@ def _counts(case: Case, violation: Violation) -> str:
     bounds = [
         f"{name} = {max(case.settings(key))} ms"
         for name, key in names.items()
-        if case.settings(key) and case.header.design.plane == "ignite"
+        if case.settings(key) and not case.is_layered
     ]
     return _capital(f"with {' and '.join(bounds)}, {words}." if bounds else f"{words}.")
 

@@ -59,9 +59,7 @@ class Cluster(Machines):
             walk(self._models, plan.seed)
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
         self._schema = initial_schema(plan.schema_sql)
-        self._table_ids = {
-            each.name: each.object_id for objects in self._schema for each in objects
-        }
+        self._table_ids = ids_of(self._schema)
         for node in plan.nodes:
             self.open_port(node.name, strategy.clock)
         self._config = self._cluster_config()
@@ -197,13 +195,6 @@ class Cluster(Machines):
         """By how much a node delays applying the meta storage, by stage."""
         return self._delays[node]
 
-    def place_of(self, partition: str | PartitionId) -> PartitionId:
-        """`t/0` as (table id, number)."""
-        if not isinstance(partition, str):
-            return partition
-        table, _, number = partition.partition("/")
-        return self.table_id(table), int(number or 0)
-
     def table_id(self, name: str) -> int:
         """The table that had this name when the run began, else the one that has it now."""
         if name in self._table_ids:
@@ -252,6 +243,11 @@ class Cluster(Machines):
         for version, objects in enumerate(self._schema, start=1):
             record(UpdateLogged(0, leader, None, 0, version, BOOT_TS, BOOT_TS, 0, objects))
         self._record_clocks()
+
+
+def ids_of(schema: tuple[tuple[ObjectChange, ...], ...]) -> dict[str, int]:
+    """The ids of the objects of an initial schema, by name."""
+    return {each.name: each.object_id for objects in schema for each in objects}
 
 
 def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:

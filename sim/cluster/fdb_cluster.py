@@ -7,9 +7,10 @@ primary of a table the first one that holds its rows.
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import structs
+
 from ddlsim.cluster.adapters import Recorder
-from ddlsim.cluster.cluster import initial_schema
-from ddlsim.cluster.designs import layer_design
+from ddlsim.cluster.cluster import ids_of, initial_schema
 from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
@@ -27,7 +28,7 @@ from ddlsim.layer.process import LayerProcess
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.settings import Settings
-from ddlsim.nemesis.roles import META, VacantRoleError, place_of
+from ddlsim.nemesis.roles import META, VacantRoleError
 from ddlsim.plan.records import Plan, StorePlan
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.transaction.client import Connection
@@ -51,11 +52,9 @@ class FdbCluster(Machines):
             self._add_host(name)
             self._settings[name] = Settings(**plan.nodes[0].settings)
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
-        self.config = store_config(plan.store, design)
+        self.config = store_config(plan.store)
         self._schema = initial_schema(plan.schema_sql)
-        self._table_ids = {
-            each.name: each.object_id for objects in self._schema for each in objects
-        }
+        self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}
         self.layers: dict[str, LayerProcess] = {}
         self._record_clocks()
@@ -98,14 +97,6 @@ class FdbCluster(Machines):
     def holder_of(self, place: PartitionId) -> str:
         """The first storage server that holds a table's rows."""
         return self.config.team_of(rows_of(place[0])[0])[0]
-
-    def place_of(self, partition: str | PartitionId) -> PartitionId:
-        """`t/0` as (table id, number)."""
-        if not isinstance(partition, str):
-            return partition
-        found = place_of(partition)
-        assert found is not None, f"{partition} is no place"
-        return self.table_id(found[0]), found[1]
 
     def table_id(self, name: str) -> int:
         """The id of the table that had this name when the run began."""
@@ -160,7 +151,7 @@ class FdbCluster(Machines):
                 self.recorder.record(event)
 
 
-def store_config(store: StorePlan, design: LayerDesign) -> FdbConfig:
+def store_config(store: StorePlan) -> FdbConfig:
     """The processes of a plan, with the shards of the layer's keys.
 
     The schema lies on the last storage server alone if there are several, so that it can be cut off
@@ -186,16 +177,7 @@ def store_config(store: StorePlan, design: LayerDesign) -> FdbConfig:
         storages=len(names),
         resolver_begins=((), *((space,) for space in SPACES[1 : count["resolver"]])),
     )
-    return FdbConfig(
-        settings=plain.settings,
-        sequencers=plain.sequencers,
-        grvs=plain.grvs,
-        proxies=plain.proxies,
-        resolvers=plain.resolvers,
-        resolver_begins=plain.resolver_begins,
-        logs=plain.logs,
-        shards=tuple(shards),
-    )
+    return structs.replace(plain, shards=tuple(shards))
 
 
 def schema_servers(plan: Plan) -> tuple[str, ...]:
@@ -203,7 +185,7 @@ def schema_servers(plan: Plan) -> tuple[str, ...]:
     them reads the schema; none on a plane without such servers."""
     if plan.store is None:
         return ()
-    config = store_config(plan.store, layer_design(plan))
+    config = store_config(plan.store)
     team = config.team_of(HEAD)
     others = {name for shard in config.shards if shard.team != team for name in shard.team}
     return () if others & set(team) or not others else team

@@ -63,9 +63,12 @@ class Machines(ABC):
     def holder_of(self, place: PartitionId) -> str:
         """The primary of a partition; `VacantRoleError` if there is none."""
 
-    @abstractmethod
     def place_of(self, partition: str | PartitionId) -> PartitionId:
         """`t/0` as (table id, number)."""
+        if not isinstance(partition, str):
+            return partition
+        table, _, number = partition.partition("/")
+        return self.table_id(table), int(number or 0)
 
     @abstractmethod
     def table_id(self, name: str) -> int:

@@ -93,6 +93,20 @@ def plain_config(
     )
 
 
+def processes_of(
+    *, grvs: int, proxies: int, resolvers: int, logs: int, storages: int
+) -> tuple[tuple[str, str], ...]:
+    """Role and name of every process by their numbers, the controller first."""
+    return plain_config(
+        grvs=grvs,
+        proxies=proxies,
+        logs=logs,
+        storages=storages,
+        resolver_begins=tuple((n,) if n else () for n in range(resolvers)),
+        shard_begins=tuple((n,) if n else () for n in range(storages)),
+    ).processes
+
+
 def _names(role: str, count: int) -> tuple[str, ...]:
     return tuple(f"{role}{1 + i}" for i in range(count))
 

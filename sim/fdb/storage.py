@@ -148,38 +148,35 @@ class Storage:
 
     async def get(self, _sender: str, request: Get) -> Got | Failed:
         """A key's value at a version."""
-        store, version = self._store, request.version
-        self.reads += 1
-        if self.settings.storage_read_us:
-            await self._served()
-        if store.version < version:
-            await self._reached(version)
-        if store.version < version:
-            return IN_FUTURE
-        if version < store.oldest:
-            self.node.probe("store-too-old")
-            return TOO_OLD
-        return Got(store.read(request.key, version))
+        failed = await self._unreadable(request.version)
+        return failed or Got(self._store.read(request.key, request.version))
 
     async def get_range(self, _sender: str, request: GetRange) -> GotRange | Failed:
         """The keys of a range with their values at a version."""
-        store, version = self._store, request.version
-        self.reads += 1
-        if self.settings.storage_read_us:
-            await self._served()
-        if store.version < version:
-            await self._reached(version)
-        if store.version < version:
-            return IN_FUTURE
-        if version < store.oldest:
-            self.node.probe("store-too-old")
-            return TOO_OLD
+        failed = await self._unreadable(request.version)
+        if failed is not None:
+            return failed
         pairs: list[tuple[bytes, object]] = []
-        for pair in store.scan(request.begin, request.end, version):
+        for pair in self._store.scan(request.begin, request.end, request.version):
             if len(pairs) == request.limit:
                 return GotRange(tuple(pairs), more=True)
             pairs.append(pair)
         return GotRange(tuple(pairs), more=False)
+
+    async def _unreadable(self, version: int) -> Failed | None:
+        """Wait for a read's turn and its version; then why nothing can be read at that, if so."""
+        store = self._store
+        self.reads += 1
+        if self.settings.storage_read_us:
+            await self._served()
+        if store.version < version:
+            await self._reached(version)
+        if store.version < version:
+            return IN_FUTURE
+        if version < store.oldest:
+            self.node.probe("store-too-old")
+            return TOO_OLD
+        return None
 
     async def _reached(self, version: int) -> None:
         """Wait until a version is applied, or for `future_version_ms`."""

@@ -46,9 +46,7 @@ class LayerClient(Client):
             spread=do.spread if isinstance(do, Put | Insert | Replace) else 0,
             index=do.index if type(do) is Find else "",
         )
-        reply = await self._connection.request(node, request, self._timeout_us, request.label)
-        if self._session:
-            self._keep_token(reply)
+        reply = await self.ask(node, request, request.label)
         assert isinstance(reply, Answer | Refusal | NoReplyType), reply
         return reply
 

@@ -120,7 +120,7 @@ class SchemaChange:
             if number < job.step:
                 continue
             begin = job.begin if number == job.step else None
-            job = Job(job.op, job.statement, number, begin)
+            job = job._replace(step=number, begin=begin)
             done = await self._update(job, f"{job.op}/{number}", step, lasting=lasting)
             if not isinstance(done, Update):
                 if last is None or isinstance(done, Refused):
@@ -205,7 +205,7 @@ class SchemaChange:
                 if filled.refused is not None:
                     tx.aborted(filled.refused.reason)
                     return False
-                after = Job(job.op, job.statement, job.step, filled.begin)
+                after = job._replace(begin=filled.begin)
                 after.write(part.node.name, writing)
                 tx.mark_outcome()
                 tx.committed(await writing.commit())

@@ -52,7 +52,8 @@ class Fault(ABC):
 
     `targets` are the fields that name a node or a role (or None), `groups` those that name a
     replication group (`meta`, `t/0`), `places` those that name a partition (`t/0`). An `instant`
-    fault only begins: there is nothing to heal.
+    fault only begins: there is nothing to heal. `planes` are the data planes that have what it acts
+    on.
     """
 
     name: ClassVar[str]
@@ -62,6 +63,7 @@ class Fault(ABC):
     groups: ClassVar[tuple[str, ...]] = ()
     places: ClassVar[tuple[str, ...]] = ()
     instant: ClassVar[bool] = False
+    planes: ClassVar[tuple[str, ...]] = ("ignite", "fdb")
 
     def __post_init__(self) -> None:
         self.verify()

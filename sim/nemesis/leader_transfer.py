@@ -20,6 +20,7 @@ class LeaderTransfer(Fault):
     targets: ClassVar[tuple[str, ...]] = ("to",)
     groups: ClassVar[tuple[str, ...]] = ("group",)
     instant: ClassVar[bool] = True
+    planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
     group: str = "meta"
     to: str | None = None

@@ -19,6 +19,7 @@ class LeaseLoss(Fault):
     name: ClassVar[str] = "lease_loss"
     summary: ClassVar[str] = "a partition's primary loses its lease"
     places: ClassVar[tuple[str, ...]] = ("place",)
+    planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
     place: str
 

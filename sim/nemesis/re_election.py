@@ -22,6 +22,7 @@ class ReElection(Fault):
     summary: ClassVar[str] = "the same leader again, in a new term, or a rival"
     groups: ClassVar[tuple[str, ...]] = ("group",)
     instant: ClassVar[bool] = True
+    planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
     group: str = "meta"
     rival: int = 0

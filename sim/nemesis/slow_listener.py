@@ -17,6 +17,7 @@ class SlowListener(Fault):
     summary: ClassVar[str] = "a node applies its meta storage log slowly"
     source: ClassVar[str] = "IGNITE-25286: a slow listener froze transactions"
     targets: ClassVar[tuple[str, ...]] = ("node",)
+    planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
     node: str
     delay_ms: float

@@ -1,7 +1,9 @@
 """Worlds of the FoundationDB plane: few, fast processes, hot keys, recoveries, machines cut off."""
 
+from collections.abc import Iterable
 from typing import Final
 
+from ddlsim.fdb.config import processes_of
 from ddlsim.plan import swarm_delays, swarm_knobs, swarm_work
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
@@ -61,6 +63,7 @@ def whole(knobs: Knobs) -> Table:
     load_ms = knobs.pick("load", LOADS) * scale_ms
     nodes = tuple(f"n{number}" for number in range(1, knobs.pick("nodes", (2, 3, 3, 4)) + 1))
     store = _store(knobs)
+    processes = processes_of(**{key: store[key] for key in COUNTS})
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms, scale_ms)
     workloads = swarm_work.workloads(knobs, names, load_ms, scale_ms, planned=bool(migrations))
@@ -78,7 +81,12 @@ def whole(knobs: Knobs) -> Table:
         "schema": {"sql": sql},
         "migration": migrations,
         "workload": [{**one, **NOT_HERE} if one["name"] == "mixed" else one for one in workloads],
-        "faults": _faults(knobs, (*nodes, *_processes(store)), load_ms, scale_ms),
+        "faults": _faults(
+            knobs,
+            (*nodes, *_failing(processes)),
+            load_ms,
+            scale_ms,
+        ),
     }
     return {key: value for key, value in data.items() if value != []}
 
@@ -90,7 +98,7 @@ def around(knobs: Knobs, data: Table, base: Scenario) -> None:
         data["network"] = swarm_knobs.network(knobs, base.nodes, scale_ms)
     load_ms = base.table.run.load_ms
     within_ms = LOAD_MS if load_ms is None else max(int(load_ms), 10)
-    machines = (*base.nodes, *(name for role, name in base.processes if role != "controller"))
+    machines = (*base.nodes, *_failing(base.processes))
     data["faults"] = _faults(knobs, machines, within_ms, scale_ms)
     data["run"] = {"drain_ms": 60_000, **data.get("run", {})}
 
@@ -106,15 +114,9 @@ def _store(knobs: Knobs) -> Table:
     return table | dict.fromkeys(switches, True)
 
 
-def _processes(store: Table) -> list[str]:
-    """The machines of the store that may fail."""
-    names = ["sequencer"]
-    for role, key in (
-        ("grv", "grvs"), ("proxy", "proxies"), ("resolver", "resolvers"), ("log", "logs"),
-        ("storage", "storages"),
-    ):  # fmt: skip
-        names += [f"{role}{number}" for number in range(1, store[key] + 1)]
-    return names
+def _failing(processes: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The processes of the store that may fail."""
+    return tuple(name for role, name in processes if role != "controller")
 
 
 # --- faults --------------------------------------------------------------------------------------

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ddlsim.fdb.config import plain_config
+from ddlsim.fdb import config
 from ddlsim.model.ops import Find
 from ddlsim.model.programs import Step
+from ddlsim.nemesis.base import FAULTS
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.strategies.base import DESIGNS
 
-OF_GROUPS: Final = ("leader_transfer", "re_election", "lease_loss", "slow_listener", "slow_disk")
-"""Faults of replication groups, leases and the meta storage, which the other plane lacks."""
 OF_THE_PROTOCOL: Final = ("tick", "apply", "leader", "pause")
 """Tables of the timeline that act on parts which the other plane lacks."""
 
@@ -22,14 +21,13 @@ def processes_of(table: ScenarioTable) -> tuple[tuple[str, str], ...]:
     if table.cluster.plane != FDB:
         return ()
     store = table.fdb
-    return plain_config(
+    return config.processes_of(
         grvs=store.grvs,
         proxies=store.proxies,
+        resolvers=store.resolvers,
         logs=store.logs,
         storages=store.storages,
-        resolver_begins=tuple((n,) if n else () for n in range(store.resolvers)),
-        shard_begins=tuple((n,) if n else () for n in range(store.storages)),
-    ).processes
+    )
 
 
 def machines_of(table: ScenarioTable, nodes: tuple[str, ...], origin: Origin) -> tuple[str, ...]:
@@ -60,7 +58,8 @@ def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], orig
                 raise origin.error(("step", index, "do"), what)
         return
     for index, fault in enumerate(table.faults):
-        if fault.get("name") in OF_GROUPS:
+        name = fault.get("name")
+        if isinstance(name, str) and name in FAULTS and plane not in FAULTS.get(name).planes:
             what = f"plane {plane} has no replication groups, leases or meta storage to act on"
             raise origin.error(("faults", index, "name"), what)
     for key in OF_THE_PROTOCOL:

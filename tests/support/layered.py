@@ -1,6 +1,6 @@
 """Hand-made histories of the plane on which SQL is a layer over a key-value store.
 
-Times are versions, and real time in milliseconds at once. A transaction is told the version at
+Times are versions, and real time in milliseconds at once. A transaction is given by the version at
 which it reads, that of its commit, the version of the table that it uses, and what it does. What
 its reads find, and which entries it writes, follows as a faithful process under that version would
 have it: `layered.transactions` plays them in the order of their commits. Nothing aborts by itself:

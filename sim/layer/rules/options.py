@@ -6,7 +6,7 @@ from ddlsim.fdb.transaction import TxOptions
 from ddlsim.layer.design import DEFAULTS
 
 AS_FOUNDATIONDB: Final = DEFAULTS
-"""As FoundationDB's client library does unless told otherwise."""
+"""As FoundationDB's client library does by default."""
 CACHED_READ_VERSION: Final = TxOptions(cached_read_version=True)
 """A read version that the process has had for up to `grv_cache_ms` (C12-T5)."""
 CAUSAL_WRITE_RISKY: Final = TxOptions(causal_write_risky=True)

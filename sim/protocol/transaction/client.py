@@ -67,9 +67,11 @@ class Client:
         """Forget the cached schemas, as a new connection does."""
         self.tables.clear()
 
-    async def ask(self, node: str, request: Request[R]) -> R | NoReplyType:
+    async def ask(
+        self, node: str, request: Request[R], label: int | None = None
+    ) -> R | NoReplyType:
         """Send a request that needs no encoding, and keep the session's token."""
-        reply = await self._connection.request(node, request, self._timeout_us)
+        reply = await self._connection.request(node, request, self._timeout_us, label)
         if self._session:
             self._keep_token(reply)
         return reply

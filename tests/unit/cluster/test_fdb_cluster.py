@@ -13,7 +13,6 @@ from ddlsim.history.world_events import NodeCrashed, NodeRestarted
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import StorePlan
 from ddlsim.scenario.scenario import read
-from ddlsim.strategies.base import LAYER_DESIGNS
 
 KNOWN_BUG = """
 [strategy]
@@ -111,14 +110,13 @@ def test_mutants_of_the_other_plane_are_refused() -> None:
 
 
 def test_the_schema_lies_apart_from_rows_where_there_are_several_storage_servers() -> None:
-    design = LAYER_DESIGNS.get("c1_schema")
     names = tuple(("storage", f"storage{one}") for one in (1, 2, 3))
-    config = store_config(StorePlan(names, 2, {}), design)
+    config = store_config(StorePlan(names, 2, {}))
     assert config.team_of(("s", "head")) == ("storage3", "storage1")
     assert config.team_of(("d", 1, 1)) == ("storage1", "storage2")
     assert config.team_of(("i", 1, 1)) == ("storage2", "storage1")
     for count in range(1, 6):
         each = tuple(("storage", f"storage{number}") for number in range(1, count + 1))
-        assert len(store_config(StorePlan(each, 1, {}), design).storages) == count
-    alone = store_config(StorePlan(names[:1], 1, {}), design)
+        assert len(store_config(StorePlan(each, 1, {})).storages) == count
+    alone = store_config(StorePlan(names[:1], 1, {}))
     assert {alone.team_of((space, 1)) for space in "dijsx"} == {("storage1",)}
