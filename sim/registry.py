@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -27,6 +27,14 @@ class UnknownPluginError(BadInputError):
 
 class BadPluginError(BadInputError):
     """Raised for a plug-in file that cannot be used; the message says which and why."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownPluginError:
+    """The error for a name that none of the known plug-ins has: the nearest ones, else all."""
+    plain = {one.casefold(): one for one in known}
+    near = [plain[one] for one in get_close_matches(name.casefold(), plain, 3, 0.5)]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(plain.values())}"
+    return UnknownPluginError(f"no {kind} is called {name!r}; {hint}")
 
 
 class Registry(Generic[T]):
@@ -49,10 +57,7 @@ class Registry(Generic[T]):
         """The plug-in of this name; `UnknownPluginError` names the nearest ones otherwise."""
         self.discover()
         if name not in self._items:
-            plain = {known.casefold(): known for known in self._items}
-            near = [plain[one] for one in get_close_matches(name.casefold(), plain, 3, 0.5)]
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self)}"
-            raise UnknownPluginError(f"no {self.kind} is called {name!r}; {hint}")
+            raise unknown(self.kind, name, self)
         return self._items[name]
 
     def __contains__(self, name: str) -> bool:

@@ -24,8 +24,16 @@ from ddlsim.fdb.messages import Range, ToResolve
 class ConflictWindow:
     """Decides about transactions, in the order of their commit versions."""
 
-    def __init__(self, window: int, began: int, futures: tuple[tuple[bytes, int], ...]) -> None:
+    def __init__(
+        self,
+        window: int,
+        began: int,
+        futures: tuple[tuple[bytes, int], ...],
+        *,
+        forgotten_is_clean: bool = False,
+    ) -> None:
         self.window = window
+        self.forgotten_is_clean = forgotten_is_clean
         self.began = began
         self._points: dict[bytes, int] = {}
         self._order: list[bytes] = []
@@ -56,7 +64,7 @@ class ConflictWindow:
             if self._conflicts(tx.reads, tx.read_version):
                 return ErrorCode.NOT_COMMITTED
         for key, since in tx.pasts:
-            if since < oldest:
+            if since < oldest and not self.forgotten_is_clean:
                 return ErrorCode.TRANSACTION_TOO_OLD
             if self._conflicts((key,), since):
                 return ErrorCode.NOT_COMMITTED

@@ -49,7 +49,12 @@ class Resolver(Process):
         kept: tuple[tuple[bytes, int], ...] = ()
         if self.settings.resolver_keeps_future:
             kept = tuple(future for change in tail.changes for future in change.futures)
-        self._window = self.conflict_class(self.settings.window, start, kept)
+        self._window = self.conflict_class(
+            self.settings.window,
+            start,
+            kept,
+            forgotten_is_clean=self.settings.forgotten_is_clean,
+        )
         self._answers.clear()
         self._changes = []
 

@@ -17,7 +17,10 @@ class FdbSettings(Record, frozen=True):
     service time of a read at a storage server, one after the other; 0: none. `log_sync_us`: what a
     log's disk takes. `avoid_ms`: how long clients pass over a process that did not serve. Switches
     for what FoundationDB lacked in 2018: `local_keys` (C7), `past_read_conflicts` (C13),
-    `future_write_conflicts` (C11), which `resolver_keeps_future` lets survive a recovery.
+    `future_write_conflicts` (C11), which `resolver_keeps_future` lets survive a recovery. Switches
+    for mistakes in building these: `local_as_applied` (storage servers answer of the local space
+    with what they have applied, not as of the read version: C7-T2), `forgotten_is_clean` (a
+    conflict from before the window passes instead of being too old: C13-T1).
     """
 
     versions_per_second: int = 1_000_000
@@ -52,6 +55,8 @@ class FdbSettings(Record, frozen=True):
     past_read_conflicts: bool = False
     future_write_conflicts: bool = False
     resolver_keeps_future: bool = False
+    local_as_applied: bool = False
+    forgotten_is_clean: bool = False
 
     @property
     def window(self) -> int:

@@ -67,7 +67,7 @@ class Storage:
         self._future_us = Micros(self.settings.future_version_ms * US_PER_MS)
         self._watch_us = Micros(self.settings.watch_timeout_ms * US_PER_MS)
         node.on(Ping, self.pong)
-        node.on(Get, self.get)
+        node.on(Get, self.get_as_applied if self.settings.local_as_applied else self.get)
         node.on(GetRange, self.get_range)
         node.on(WatchKey, self.watch)
         if self.generation is not None:
@@ -150,6 +150,12 @@ class Storage:
         """A key's value at a version."""
         failed = await self._unreadable(request.version)
         return failed or Got(self._store.read(request.key, request.version))
+
+    async def get_as_applied(self, sender: str, request: Get) -> Got | Failed:
+        """The same, but of the local space what is applied, whatever the version asked for."""
+        if is_local(request.key):
+            return Got(self._store.latest(request.key))
+        return await self.get(sender, request)
 
     async def get_range(self, _sender: str, request: GetRange) -> GotRange | Failed:
         """The keys of a range with their values at a version."""

@@ -100,7 +100,7 @@ ALSO_OF_LAYERS: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "own_change": (publishing.keep_at_once,),
     "settle": (waiting.leases_end_without_drift, waiting.other_half),
-    "before_statement": (waiting.all_pessimistic_undrained,),
+    "before_statement": (waiting.all_pessimistic_undrained, waiting.switch_registered_ahead),
     "background": ((waiting.watch_armed_later,), (waiting.follow_the_mode_stale,)),
 }
 """The same of layers: what a scenario shows to be wrong."""

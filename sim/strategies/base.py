@@ -10,7 +10,7 @@ from typing import Final
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.registry import Registry
+from ddlsim.registry import Registry, unknown
 
 STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "ddlsim.strategies")
 """Every design on the Ignite plane, by name."""
@@ -23,8 +23,12 @@ class AllDesigns:
     """Every design of every data plane, by name."""
 
     def get(self, name: str) -> Strategy | LayerDesign:
-        """The design of this name; `UnknownPluginError` names the nearest ones otherwise."""
-        return LAYER_DESIGNS.get(name) if name in LAYER_DESIGNS else STRATEGIES.get(name)
+        """The design of this name; `UnknownPluginError` names the nearest of all planes."""
+        if name in LAYER_DESIGNS:
+            return LAYER_DESIGNS.get(name)
+        if name in STRATEGIES:
+            return STRATEGIES.get(name)
+        raise unknown(STRATEGIES.kind, name, self)
 
     def __contains__(self, name: str) -> bool:
         return name in STRATEGIES or name in LAYER_DESIGNS

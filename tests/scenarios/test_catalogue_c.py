@@ -32,17 +32,20 @@ MUST_FIND = {
     "C6-T5": {"I7"},
     "C6-T6": {"I7"},
     "C7-T1": CROSSING,
+    "C7-T2": {"I1", "I3", "I4"},
     "C7-T3": STALE,
     "C9-T1": {"I1", "I2", "I7", "I8"},
     "C9-T2": {"I1"},
     "C10-T1": {"I7"},
     "C10-T2": {"I7"},
     "C11-T2": {"I1", "I2", "I7", "I8"},
+    "C11-T4": {"I11"},
     "C12-T1": CROSSING,
     "C12-T2": STALE,
     "C12-T3": STALE,
     "C12-T4": {"I1", "I2", "I8"},
     "C12-T5": {"I4"},
+    "C13-T1": STALE,
     "C13-T2": {"I1", "I3", "I4", "I7", "I10"},
     "C13-T3": {"I1", "I4", "I7", "I10"},
     "C14-T1": STALE,
@@ -61,7 +64,7 @@ CONTROLLED_BY = {
     "C15-T5": (STALE, "C16-C0"),
 }
 """The same, where the control is a schedule of the catalogue itself."""
-ALONE = ("C2-T2", "C6-C1", "C7-T2", "C9-T3", "C13-T1", "C15-T2")
+ALONE = ("C2-T2", "C6-C1", "C9-T3", "C15-T2")
 """What is right."""
 ASIDE = ("I6", "I11")
 """Found beside what a schedule is about, where every invariant counts."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ddlsim.registry import BadPluginError, Registry, UnknownPluginError, load_file
+from ddlsim.strategies.base import DESIGNS
 
 FOUND: list[str] = []
 """What the plug-in files of these tests ran, in order."""
@@ -140,3 +141,14 @@ def test_a_file_must_be_there_and_be_python(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x = 1")
     with pytest.raises(BadPluginError, match=r"not a Python file; give a file that ends in \.py"):
         load_file(str(tmp_path / "notes.txt"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("c16_saef", "c16_safe"), ("c1_schema2", "c1_schema"), ("iep_closd", "iep_closed")],
+)
+def test_a_misspelt_design_is_answered_with_the_near_ones_of_every_plane(
+    wrong: str, near: str
+) -> None:
+    with pytest.raises(UnknownPluginError, match=rf"called '{wrong}'; did you mean .*\b{near}\b"):
+        DESIGNS.get(wrong)

@@ -5,7 +5,16 @@
 
 from ddlsim.fdb.errors import FdbError
 from ddlsim.layer.design import LayerPart, Step
-from ddlsim.layer.keyspace import HEAD, LOG_END, MODE, SWITCHED, copy_key, log_key, switched_key
+from ddlsim.layer.keyspace import (
+    CUTOVER,
+    HEAD,
+    LOG_END,
+    MODE,
+    SWITCHED,
+    copy_key,
+    log_key,
+    switched_key,
+)
 from ddlsim.layer.rules.publishing import WHOLE, longest_lease_us, micros_of
 from ddlsim.layer.rules.reading import (
     OPTIMISTIC,
@@ -108,6 +117,23 @@ async def pessimistic_in_time(layer: LayerPart) -> None:
     """Switch the processes that are reached in `push_ms` (C14-T1)."""
     await _push(layer, 1)
     await layer.node.sleep(Micros(layer.design.push_ms * US_PER_MS))
+
+
+async def switch_registered_ahead(layer: LayerPart) -> None:
+    """Register the version of a switch before the statement is tried, come what may of it (C11-T4).
+
+    What is refused afterwards, or never tried, has no update, but its switch cannot be taken back.
+    """
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            version = await transaction.read_version()
+            transaction.add_write_conflict_key(CUTOVER, at=version + layer.distance)
+            await transaction.commit()
+        except FdbError as error:
+            await transaction.on_error(error)
+        else:
+            return
 
 
 async def all_optimistic(layer: LayerPart) -> None:

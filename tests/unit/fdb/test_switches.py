@@ -77,6 +77,20 @@ def test_a_cache_older_than_the_window_is_refused_though_nothing_is_remembered()
     assert one.do(tx.commit()) is ErrorCode.TRANSACTION_TOO_OLD
 
 
+def test_what_is_forgotten_passes_where_the_switch_says_so() -> None:
+    """C13-T1; what is remembered conflicts all the same."""
+    one = world(past_read_conflicts=True, forgotten_is_clean=True)
+    put(one, S, 2)
+    one.run(6000)
+    put(one, A, 1)  # the resolver forgets what is older than a window
+    put(one, A, 2)
+    for key, conflicts in ((S, False), (A, True)):
+        tx = one.tx()
+        tx.add_read_conflict_key(key, since=0)
+        tx.set(("c",), 1)
+        assert (one.do(tx.commit()) is ErrorCode.NOT_COMMITTED) is conflicts
+
+
 # --- C11: write conflicts in the future -----------------------------------------------------------
 
 
@@ -145,6 +159,21 @@ def test_every_storage_server_holds_a_local_key_at_every_version() -> None:
     assert all(process._store.latest(b"\x02\x00\xfflocal\x00\x02schema\x00") == 2 for process in (
         one.processes[name] for name in ("storage1", "storage2", "storage3")
     ))  # fmt: skip
+
+
+@pytest.mark.parametrize("as_applied", [False, True])
+def test_a_local_key_is_read_as_of_the_read_version_unless_a_switch_says_otherwise(
+    as_applied: bool,
+) -> None:
+    """C7-T2; other keys are read as of the version in any case."""
+    one = world(local_keys=True, local_as_applied=as_applied, initial=((LOCAL_S, 0), (A, 0)))
+    before = one.do(one.tx().read_version())
+    put(one, LOCAL_S, 1)
+    put(one, A, 1)
+    tx = one.tx()
+    tx.set_read_version(before)
+    assert one.do(tx.local(LOCAL_S)) == (1 if as_applied else 0)
+    assert one.do(tx.get(A)) == 0
 
 
 @pytest.mark.parametrize("proxies", [1, 3])
