@@ -304,8 +304,9 @@ class ModelledReplica(Replica):
                 self._divergence.found(f"{request.op} was answered, and has not committed so")
             return
         lease = local.lease
-        if is_copy and request.one_phase:
-            pass  # the one that ran has checked its lease
+        if is_copy and request.one_phase:  # the one that ran has checked its lease
+            if lease is None or lease.start_ts != request.lease_start:
+                return  # and its locks ended with it
         elif lease is None or lease.start_ts != request.lease_start:
             self._divergence.found(f"{request.op} ran under the lease {request.lease_start}")
         elif answer.op_ts >= lease.expiration_ts:

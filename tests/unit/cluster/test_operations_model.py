@@ -33,6 +33,7 @@ def stays_known(method: Any) -> Callable[..., Any]:
 
 VIEWED: Final = 47  # in its world an operation rests on the version of its view
 OVERTAKEN: Final = 410152  # in its world a copy of a write is executed before the first message
+ITS_LEASE_IS_OVER: Final = 203136  # in its world a copy is answered after the lease of the first
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "looks at tables alone": (Replica, "_checked", tables_alone, "operations"),
     "keeps what has aborted": (TransactionCompletion, "abort", stays_known, "coordinator"),
@@ -55,3 +56,8 @@ def test_a_one_phase_write_ran_for_the_message_that_was_the_first_to_have_all_it
         monkeypatch.setattr(ModelledReplica, "_was_executed_for_another", lambda *_: False)
     found = differences(run(plan_of(OVERTAKEN, "iep")))
     assert ["ran under version 1 of 2" in one.what for one in found] == [True] * (not knows)
+
+
+def test_a_copy_of_a_one_phase_write_needs_no_locks_once_its_lease_is_over() -> None:
+    """Its intent was replicated under the lease, and the locks ended with that."""
+    assert not differences(run(plan_of(ITS_LEASE_IS_OVER)))
