@@ -1,13 +1,22 @@
-"""Worlds of the FoundationDB plane: few, fast processes, hot keys, recoveries, machines cut off."""
+"""Worlds of the FoundationDB plane: few, fast processes, hot keys, recoveries, machines cut off.
+
+Durations of the store follow the latencies of the world: where a commit takes longer than its
+client waits, or longer than the window, no transaction ever commits, and nothing is tested.
+"""
 
 from collections.abc import Iterable
+from math import ceil
 from typing import Final
 
+import msgspec
+
 from ddlsim.fdb.config import processes_of
+from ddlsim.kernel.rng import Spread, quantiles
 from ddlsim.plan import swarm_delays, swarm_knobs, swarm_work
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.scenario import Scenario
+from ddlsim.units import US_PER_MS
 from ddlsim.workload.base import Die
 
 SCALES_MS: Final = (10, 20, 40)
@@ -24,7 +33,7 @@ COUNTS: Final[dict[str, tuple[int, ...]]] = {
 """How many processes of a role there are."""
 SETTINGS: Final[dict[str, tuple[int, ...]]] = {
     "versions_per_second": (1_000, 100_000, 1_000_000),
-    "window_ms": (20, 50, 200, 1_000, 5_000),
+    "window_ms": (20, 20, 50, 50, 200, 1_000, 5_000),
     "grv_batch_us": (0, 200, 500, 2_000),
     "commit_batch_us": (0, 200, 1_000, 3_000),
     "idle_commit_ms": (2, 5, 20, 100),
@@ -48,6 +57,8 @@ OF_DESIGNS: Final[dict[str, tuple[int, ...]]] = {
     "chunk_rows": (1, 3, 20),
 }
 """Numbers of the designs, which a scenario may set."""
+DISTANCES: Final = (1.2, 2)
+"""From a schema update to its activation, in windows: C11 needs more than one."""
 JUMPS: Final = (2, 20)
 """By how many windows a recovery raises the version."""
 NOT_HERE: Final = {"views": 0.0, "as_of": 0.0, "partition_aware": 0.0}
@@ -64,15 +75,19 @@ def whole(knobs: Knobs) -> Table:
     nodes = tuple(f"n{number}" for number in range(1, knobs.pick("nodes", (2, 3, 3, 4)) + 1))
     store = _store(knobs)
     processes = processes_of(**{key: store[key] for key in COUNTS})
+    network = swarm_knobs.network(knobs, nodes, scale_ms) | swarm_delays.schedule(knobs)
+    _lengthen(knobs, store, network)
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms, scale_ms)
     workloads = swarm_work.workloads(knobs, names, load_ms, scale_ms, planned=bool(migrations))
-    network = swarm_knobs.network(knobs, nodes, scale_ms) | swarm_delays.schedule(knobs)
     timeout_ms = knobs.pick("tx_timeout_ms", (100, 400, 2_000))
     data: Table = {
         "title": "A random world under a random nemesis",
         "source": "drawn from the seed",
-        "strategy": {key: knobs.pick(key, choices) for key, choices in OF_DESIGNS.items()},
+        "strategy": {
+            **{key: knobs.pick(key, choices) for key, choices in OF_DESIGNS.items()},
+            "distance_ms": round(knobs.pick("distance", DISTANCES) * store["window_ms"]),
+        },
         "protocol": {"tx_timeout_ms": timeout_ms, "operation_timeout_ms": max(timeout_ms, 200)},
         "cluster": {"plane": "fdb", "nodes": len(nodes)},
         "fdb": store,
@@ -108,10 +123,48 @@ def _store(knobs: Knobs) -> Table:
     table: Table = {key: knobs.pick(key, choices) for key, choices in COUNTS.items()}
     table["replicas"] = min(knobs.pick("replicas of keys", (1, 1, 2, 3)), table["storages"])
     table |= {key: knobs.pick(key, choices) for key, choices in SETTINGS.items()}
-    window = table["window_ms"] * table["versions_per_second"] // 1_000
-    table["recovery_jump"] = max(window, 1) * knobs.pick("recovery jump", JUMPS)
+    table["recovery_jump"] = knobs.pick("recovery jump", JUMPS)
     switches = ("local_keys", "past_read_conflicts", "future_write_conflicts")
     return table | dict.fromkeys(switches, True)
+
+
+COMMIT_MESSAGES: Final = 16
+"""More messages in a row than a read version, reads and the commit behind them take."""
+
+
+def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
+    """Raise the durations of the table `[fdb]` to what the latencies of the world ask for.
+
+    The window is longer than an idle proxy's rest, too, else every read version would be too old.
+    """
+    least, most = _latencies_ms(network)
+    own_ms = (store["grv_batch_us"] + store["commit_batch_us"] + store["log_sync_us"]) / US_PER_MS
+    commit_ms = ceil(COMMIT_MESSAGES * least + 2 * most + 2 * own_ms)
+    for key in ("window_ms", "commit_timeout_ms"):
+        store[key] = max(store[key], commit_ms)
+    for key in ("request_ms", "ping_timeout_ms"):
+        store[key] = max(store[key], ceil(4 * least + 2 * most + own_ms))
+    store["idle_commit_ms"] = min(store["idle_commit_ms"], store["window_ms"] // 4)
+    for key in ("window_ms", "commit_timeout_ms", "request_ms", "ping_timeout_ms"):
+        knobs.tell(key, store[key])
+    knobs.tell("idle_commit_ms", store["idle_commit_ms"])
+    window = store["window_ms"] * store["versions_per_second"] // 1_000
+    store["recovery_jump"] *= max(window, 1)
+
+
+def _latencies_ms(network: Table) -> tuple[float, float]:
+    """What nine in ten messages take at most, and what any does, over all links."""
+    drawn = [network[key] for key in ("latency_ms", "client_latency_ms")]
+    drawn += [link["latency_ms"] for link in network.get("links", [])]
+    tables = [quantiles(msgspec.convert(_distribution(one), Spread)) for one in drawn]
+    return (
+        max(table[len(table) * 9 // 10] for table in tables) / US_PER_MS,
+        max(table[-1] for table in tables) / US_PER_MS,
+    )
+
+
+def _distribution(drawn: float | Table) -> Table:
+    return drawn if isinstance(drawn, dict) else {"distribution": "constant", "value": drawn}
 
 
 def _failing(processes: Iterable[tuple[str, str]]) -> tuple[str, ...]:
