@@ -29,10 +29,16 @@ class ListedStrategy(Listed):
 
 
 class ListedMutant(Listed):
-    """A broken rule: its clause, what else does not hold, and the checker that convicts it."""
+    """A broken rule: its clause, what else does not hold, and the checker that convicts it.
 
+    On the FoundationDB plane `breaks` is a sentence of the thread or of the store's documents, and
+    `under` the design whose rule it is; empty for a rule of the store.
+    """
+
+    plane: str
     breaks: str
     also: list[str]
+    under: str
     caught_by: str
 
 

@@ -117,8 +117,15 @@ def mutants() -> Iterator[Entry]:
     from ddlsim.mutants.base import MUTANTS
 
     for name, one in MUTANTS.items():
-        more = {"breaks": one.breaks, "also": list(one.also), "caught_by": one.caught_by}
-        yield _entry(name, one.summary, one.source, f"caught by {one.caught_by}", **more)
+        more = {
+            "plane": one.plane,
+            "breaks": one.breaks,
+            "also": list(one.also),
+            "under": one.under,
+            "caught_by": one.caught_by,
+        }
+        remark = f"plane {one.plane}; caught by {one.caught_by}"
+        yield _entry(name, one.summary, one.source, remark, **more)
 
 
 def faults() -> Iterator[Entry]:

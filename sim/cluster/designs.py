@@ -4,9 +4,10 @@ from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
+from ddlsim.layer.classes import LAYER_CLASSES, LayerClasses
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import DesignHeader
-from ddlsim.mutants.base import MUTANTS, Mutant
+from ddlsim.mutants.base import FDB, IGNITE, MUTANTS, Mutant
 from ddlsim.plan.records import Plan
 from ddlsim.problems import BadInputError
 from ddlsim.protocol.server import Parts
@@ -18,6 +19,9 @@ D = TypeVar("D", Strategy, LayerDesign, Strategy | LayerDesign)
 OF_PLANES: Final = ("ddlsim.protocol.", "ddlsim.layer.")
 """The modules whose rules go by their own names; findings name those."""
 
+NAMED: Final = 5
+"""So many mutants are named where one does not fit."""
+
 
 class BadDesignError(BadInputError):
     """A strategy, a field of one, or a mutant that does not exist or does not fit."""
@@ -26,9 +30,9 @@ class BadDesignError(BadInputError):
 def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
     """The strategy with the plan's fields and mutant, the classes of its parts, and the mutant."""
     chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
-    if plan.mutant is None:
+    mutant = _mutant(plan, IGNITE)
+    if mutant is None:
         return chosen, Parts(), None
-    mutant = MUTANTS.get(plan.mutant)
     return mutant.applied_to(chosen), mutant.parts_of(Parts()), mutant
 
 
@@ -40,12 +44,31 @@ def check_design(plan: Plan) -> None:
         layer_design(plan)
 
 
-def layer_design(plan: Plan) -> LayerDesign:
-    """The design of a layer with the plan's fields."""
-    if plan.mutant is not None:
-        MUTANTS.get(plan.mutant)
-        raise BadDesignError(f"mutant {plan.mutant!r} breaks a rule of the Ignite plane")
-    return with_fields(LAYER_DESIGNS.get(plan.strategy), plan.strategy_fields)
+def layer_design(plan: Plan) -> tuple[LayerDesign, LayerClasses]:
+    """The design of a layer with the plan's fields and mutant, and the classes of its parts."""
+    chosen = with_fields(LAYER_DESIGNS.get(plan.strategy), plan.strategy_fields)
+    mutant = _mutant(plan, FDB)
+    if mutant is None:
+        return chosen, LAYER_CLASSES
+    return mutant.applied_to(chosen), mutant.parts_of(LAYER_CLASSES)
+
+
+def _mutant(plan: Plan, plane: str) -> Mutant | None:
+    """The mutant of a plan on a plane; `BadDesignError` for one of another plane."""
+    if plan.mutant is None:
+        return None
+    mutant = MUTANTS.get(plan.mutant)
+    if mutant.plane == plane:
+        return mutant
+    fit = [
+        name
+        for name, one in MUTANTS.items()
+        if one.plane == plane and one.under in ("", plan.strategy)
+    ]
+    raise BadDesignError(
+        f"mutant {plan.mutant!r} breaks a rule of plane {mutant.plane!r}, not of {plane!r}; there: "
+        f"{', '.join(fit[:NAMED])} ...; ddlsim list mutants"
+    )
 
 
 def declared(plan: Plan) -> DesignHeader:

@@ -14,11 +14,11 @@ from ddlsim.cluster.cluster import ids_of, initial_schema
 from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
-from ddlsim.fdb.database import Database
 from ddlsim.fdb.processes import boot
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.storage import Storage
 from ddlsim.kernel.host import Host
+from ddlsim.layer.classes import LayerClasses
 from ddlsim.layer.client import LayerClient
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.final_state import contents, unrecorded, updates_in
@@ -43,10 +43,13 @@ SPACES: Final = (ROWS, INDEXES, JOBS, SCHEMA, OUTCOMES)
 class FdbCluster(Machines):
     """The machines of one run on the FoundationDB plane, and what runs on them."""
 
-    def __init__(self, plan: Plan, design: LayerDesign, recorder: Recorder) -> None:
+    def __init__(
+        self, plan: Plan, design: LayerDesign, classes: LayerClasses, recorder: Recorder
+    ) -> None:
         super().__init__(plan, recorder)
         assert plan.store is not None, "the plan has no store"
         self._design = design
+        self._classes = classes
         self._roles = {name: role for role, name in plan.store.processes}
         for name in self._roles:
             self._add_host(name)
@@ -67,10 +70,11 @@ class FdbCluster(Machines):
         port = self.open_port(node, HybridClock) if restarted else self.ports[node]
         role = self._roles.get(node)
         if role is not None:
-            self.stores[node] = boot(role, port, self.config, restarted)
+            self.stores[node] = boot(role, port, self.config, restarted, self._classes)
             return
         first = LayerBoot(self._schema, BOOT_VERSION, self.config.settings, restarted)
-        process = LayerProcess(port, self._design, Database(port, self.config), first)
+        database = self._classes.database(port, self.config)
+        process = self._classes.process(port, self._design, database, first)
         self.layers[node] = process
         process.start()
 

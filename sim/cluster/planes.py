@@ -21,7 +21,7 @@ class Built(NamedTuple):
 def built(plan: Plan, recorder: Recorder) -> Built:
     """The machines of a plan, with everything that runs on them started."""
     if plan.store is not None:
-        return Built(FdbCluster(plan, layer_design(plan), recorder), None)
+        return Built(FdbCluster(plan, *layer_design(plan), recorder), None)
     chosen, parts, _ = design(plan)
     cluster = Cluster(plan, chosen, parts, recorder)
     return Built(cluster, GroupFaults(cluster))

@@ -1,8 +1,10 @@
 """Our design with one sentence missing: what a mutant is.
 
-A mutant replaces one field of whatever strategy it is put into, or one class of the machinery
-(`Parts`). It names the clause that it breaks and the checker that must convict it; a scenario of
-`scenarios/negative/` under its name shows that.
+A mutant replaces one field of whatever design it is put into, or one class of the machinery: on the
+Ignite plane of `Strategy` or `Parts`, on the FoundationDB plane of `LayerDesign` or `LayerClasses`.
+It names the clause that it breaks, on the FoundationDB plane a sentence of the thread or of the
+store's documents, and the checker that must convict it; a scenario of `scenarios/negative/` under
+its name shows that.
 
     @mutates("lookup_ts", "looks_up_in_the_past", "98.past.3", "atomicity")
     def at_completeness(op_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
@@ -13,24 +15,37 @@ another design's.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from inspect import getdoc
 from typing import Final, TypeVar
 
+from ddlsim.layer.classes import LayerClasses
+from ddlsim.layer.design import LayerDesign
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import Registry
 
 R = TypeVar("R")
+D = TypeVar("D", Strategy, LayerDesign)
+C = TypeVar("C", Parts, LayerClasses)
+IGNITE: Final = "ignite"
+FDB: Final = "fdb"
+RECORDS: Final[dict[str, tuple[type, ...]]] = {
+    IGNITE: (Strategy, Parts),
+    FDB: (LayerDesign, LayerClasses),
+}
+"""By plane, the records of which a mutant replaces a field."""
 
 
 @dataclass(frozen=True)
 class Mutant:
     """One removed or broken rule.
 
-    `replaced` is the name of a field of `Strategy` or of `Parts`, `rule` what stands there instead.
-    `caught_by` names the checker. `also` are other clauses that do not hold either where the one
-    that it `breaks` does not: definitions, requirements and purposes that the rule serves.
+    `replaced` is the name of a field of one of the plane's `RECORDS`, `rule` what stands there
+    instead. `caught_by` names the checker. `also` are other clauses that do not hold either where
+    the one that it `breaks` does not: definitions, requirements and purposes that the rule serves.
+    On the FoundationDB plane `breaks` is a sentence with its source, and `under` the design whose
+    rule it breaks; empty: a rule of the store, which every design has.
     `reopens` are the findings whose closing rule it takes out of `iep_closed`.
     `survives` says why no run convicts it, where that is known: `ddlsim verify` then lists it among
     the survivors and does not fail.
@@ -45,22 +60,24 @@ class Mutant:
     also: tuple[str, ...] = ()
     reopens: tuple[str, ...] = ()
     survives: str = ""
+    plane: str = IGNITE
+    under: str = ""
 
     @property
     def source(self) -> str:
-        """The clause that it breaks."""
+        """The clause or sentence that it breaks."""
         return self.breaks
 
     @property
     def fields(self) -> dict[str, object]:
-        """The field of the strategy that it replaces, with the rule; empty for a class."""
+        """The field of the design that it replaces, with the rule; empty for a class."""
         return {} if isinstance(self.rule, type) else {self.replaced: self.rule}
 
-    def applied_to(self, strategy: Strategy) -> Strategy:
-        """The strategy with the rule broken."""
-        return strategy.with_rules(self.fields)
+    def applied_to(self, design: D) -> D:
+        """The design with the rule broken."""
+        return design.with_rules(self.fields)
 
-    def parts_of(self, parts: Parts) -> Parts:
+    def parts_of(self, parts: C) -> C:
         """The machinery with the class replaced."""
         rule = self.rule
         return replace(parts, **{self.replaced: rule}) if isinstance(rule, type) else parts
@@ -68,6 +85,14 @@ class Mutant:
 
 MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "ddlsim.mutants")
 """Every mutant, by name."""
+
+
+def plane_of(place: str) -> str:
+    """The plane of whose records a field of this name is; the first one, where both have it."""
+    for plane, records in RECORDS.items():
+        if any(field.name == place for record in records for field in fields(record)):
+            return plane
+    raise AssertionError(f"no design and no machinery has a field {place}")
 
 
 def mutant(
@@ -79,17 +104,21 @@ def mutant(
     also: tuple[str, ...] = (),
     reopens: tuple[str, ...] = (),
     survives: str = "",
+    under: str = "",
+    plane: str = "",
     **replaced: object,
 ) -> Mutant:
     """Register a mutant with one rule or class in the place of another: `activation_ts=at_message`.
 
-    Raises `BadPluginError` if another mutant has its name.
+    `plane` is that of the field; it is named where both planes have a field of that name. Raises
+    `BadPluginError` if another mutant has its name.
     """
     assert len(replaced) == 1, f"{name} replaces {len(replaced)} things, not one"
     ((place, rule),) = replaced.items()
+    on = plane or plane_of(place)
     return MUTANTS.add(
         name,
-        Mutant(name, summary, breaks, caught_by, place, rule, also, reopens, survives),
+        Mutant(name, summary, breaks, caught_by, place, rule, also, reopens, survives, on, under),
     )
 
 
@@ -101,6 +130,9 @@ def mutates(
     *,
     also: tuple[str, ...] = (),
     reopens: tuple[str, ...] = (),
+    survives: str = "",
+    under: str = "",
+    plane: str = "",
 ) -> Callable[[R], R]:
     """Register the decorated rule or class as a mutant; its docstring begins with the summary."""
 
@@ -108,7 +140,18 @@ def mutates(
         first = (getdoc(rule) or "").partition("\n")[0]
         assert first, f"{name} has no docstring"
         summary = first[0].lower() + first[1:].removesuffix(".")
-        MUTANTS.add(name, Mutant(name, summary, breaks, caught_by, replaced, rule, also, reopens))
+        mutant(
+            name,
+            breaks,
+            caught_by,
+            summary=summary,
+            also=also,
+            reopens=reopens,
+            survives=survives,
+            under=under,
+            plane=plane,
+            **{replaced: rule},
+        )
         return rule
 
     return register

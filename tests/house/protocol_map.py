@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ddlsim.mutants.base import MUTANTS
+from ddlsim.mutants.base import IGNITE, MUTANTS
 from tests.house.tree import committed, python_files
 
 BEGIN, END = "<!-- map:begin -->", "<!-- map:end -->"
@@ -99,8 +99,12 @@ def citations(root: Path, broken: Broken | None = None) -> Cited:
 
 
 def registered() -> Broken:
-    """The mutants of the product."""
-    return {f"{name} ({one.caught_by})": (one.breaks, *one.also) for name, one in MUTANTS.items()}
+    """The mutants of the product that break a clause: those of the Ignite plane."""
+    return {
+        f"{name} ({one.caught_by})": (one.breaks, *one.also)
+        for name, one in MUTANTS.items()
+        if one.plane == IGNITE
+    }
 
 
 def faults(root: Path, broken: Broken | None = None) -> Iterator[str]:

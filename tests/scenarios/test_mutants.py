@@ -8,7 +8,7 @@ from msgspec import structs
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.model.clauses import CLAUSES
-from ddlsim.mutants.base import MUTANTS
+from ddlsim.mutants.base import FDB, IGNITE, MUTANTS
 from ddlsim.scenario.shipped import shipped
 from ddlsim.verify.row import RunRow
 from tests.scenarios.runs import NEGATIVE, compared, convicted_by, loaded, runner_of, under_mutant
@@ -44,10 +44,20 @@ def test_every_rule_has_its_mutant() -> None:
 
 
 def test_what_a_mutant_breaks_are_clauses() -> None:
-    """The rule and whatever does not hold either without it."""
+    """The rule and whatever does not hold either without it; on the other plane a sentence."""
     known = {clause.id for clause in CLAUSES}
     for name, mutant in MUTANTS.items():
-        assert {mutant.breaks, *mutant.also} <= known, name
+        named = {mutant.breaks, *mutant.also}
+        assert (named <= known) is (mutant.plane == IGNITE), name
+        assert mutant.plane == IGNITE or not named & known, name
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if MUTANTS.get(name).plane == FDB])
+def test_the_scenario_of_a_mutant_of_a_layer_names_its_design_and_its_source(name: str) -> None:
+    scenario, mutant = loaded(f"{NEGATIVE}{name}"), MUTANTS.get(name)
+    assert scenario.table.cluster.plane == FDB
+    assert scenario.table.source == mutant.breaks
+    assert mutant.under in ("", scenario.strategy)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +65,7 @@ def test_the_judge_of_a_mutant_convicts_it(name: str) -> None:
     """Within 50 seeds, and that run is all that its scenario says: the judge, steps, probes."""
     scenario, mutant = loaded(f"{NEGATIVE}{name}"), MUTANTS.get(name)
     assert scenario.title
-    assert mutant.breaks in scenario.clauses
+    assert mutant.plane == FDB or mutant.breaks in scenario.clauses
     stuck = scenario.expect == "stuck" and mutant.caught_by == "liveness"
     assert stuck or mutant.caught_by in scenario.expect["violated"]
     found = compared(scenario, [first_conviction(name)])

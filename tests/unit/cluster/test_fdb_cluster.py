@@ -1,18 +1,24 @@
 """A plan of the FoundationDB plane runs: store, layer, clients, faults, and what is left."""
 
+from dataclasses import replace
+
 import pytest
 
 from ddlsim.checkers.judge import judge
-from ddlsim.cluster.designs import BadDesignError, check_design
+from ddlsim.cluster.designs import BadDesignError, check_design, layer_design
 from ddlsim.cluster.fdb_cluster import store_config
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Ok, RowFinal, TxCommitted
 from ddlsim.history.history import History
 from ddlsim.history.index_events import IndexFinal
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted
+from ddlsim.layer.classes import LAYER_CLASSES
+from ddlsim.layer.rules import fences
+from ddlsim.mutants.store_conflicts import ProxyWithoutComparison
 from ddlsim.plan.plan import plan
-from ddlsim.plan.records import StorePlan
+from ddlsim.plan.records import Plan, StorePlan
 from ddlsim.scenario.scenario import read
+from ddlsim.strategies.base import LAYER_DESIGNS
 
 KNOWN_BUG = """
 [strategy]
@@ -103,10 +109,34 @@ def test_a_run_repeats() -> None:
     assert ran().fingerprint() == ran().fingerprint()
 
 
-def test_mutants_of_the_other_plane_are_refused() -> None:
-    planned = plan(read(KNOWN_BUG, "text", overrides={"strategy.mutant": "no_commit_check"}))
-    with pytest.raises(BadDesignError, match="Ignite plane"):
+PLAIN = '[protocol]\npreset = "ignite3_defaults"\n'
+
+
+def mutated(mutant: str, text: str = KNOWN_BUG) -> Plan:
+    return plan(read(text, "text", overrides={"strategy.mutant": mutant}))
+
+
+def test_a_mutant_replaces_a_rule_of_a_layer_or_a_class_of_the_plane() -> None:
+    chosen, classes = layer_design(mutated("commits_across_a_schema_change"))
+    assert chosen.fence is fences.unfenced
+    assert classes is LAYER_CLASSES
+    bare, classes = layer_design(mutated("proxy_compares_nothing"))
+    assert bare == LAYER_DESIGNS.get("c15_known_bug")
+    assert classes == replace(LAYER_CLASSES, proxy=ProxyWithoutComparison)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "text", "words"),
+    [
+        ("no_commit_check", KNOWN_BUG, "of plane 'ignite', not of 'fdb'; there: [a-z_, ]+ ...;"),
+        ("forgets_a_version_key", PLAIN, "of plane 'fdb', not of 'ignite'; there: accepts_any"),
+    ],
+)
+def test_a_mutant_of_the_other_plane_is_refused(mutant: str, text: str, words: str) -> None:
+    planned = mutated(mutant, text)
+    with pytest.raises(BadDesignError, match=words) as refused:
         check_design(planned)
+    assert "\n" not in str(refused.value)
 
 
 def test_the_schema_lies_apart_from_rows_where_there_are_several_storage_servers() -> None:
