@@ -52,9 +52,10 @@ def brief(number: float) -> str:
 
 ADDED: Final = (
     "of each data operation and commit that succeeded: the part of the time from its invocation to "
-    "its success in which a node waited for complete metadata on its behalf, or in which a request "
-    "of it that had to be sent again under another schema version, or the answer that said so, was "
-    "on its way; zeros count. Time lost with an aborted transaction is in the schema aborts"
+    "its success in which a node waited for complete metadata on its behalf or read the schema, or "
+    "in which a request of it that had to be sent again under another schema version was on its "
+    "way, or the answer that said so; zeros count. Time lost with an aborted transaction is in the "
+    "schema aborts"
 )
 DML: Final = "from the invocation of a data operation or commit to its success, everything included"
 DDL: Final = "from the invocation of a statement that changed the schema to its success"

@@ -51,7 +51,6 @@ class Runs:
         statements = self._counts(_statements)
         reads = self._counts(_reads)
         untold = self._unmeasured("schema_reads", "which requests are for the schema")
-        waits = self._unmeasured("added_us", "what an operation waited for the schema")
         return Line(
             design=self.design.name,
             summary=self.design.summary,
@@ -68,15 +67,15 @@ class Runs:
             holes=holes,
             known=known,
             strict=tuple(strict),
-            dml_added_p50=waits or self._quantile(_added, 0.5),
-            dml_added_p99=waits or self._quantile(_added, 0.99),
+            dml_added_p50=self._quantile(_added, 0.5),
+            dml_added_p99=self._quantile(_added, 0.99),
             dml_p50=self._quantile(_pool("dml_latency_ms"), 0.5),
             dml_p99=self._quantile(_pool("dml_latency_ms"), 0.99),
             ddl_p50=self._quantile(_pool("ddl_latency_ms"), 0.5),
             ddl_p99=self._quantile(_pool("ddl_latency_ms"), 0.99),
             schema_aborts=ratio(self._counts(_schema_aborts), self._counts(_attempts), "attempts"),
             refused=ratio(self._counts(_refused), self._counts(_operations), "operations"),
-            frozen=waits or ratio(self._counts(_frozen), self._counts(_operations), "operations"),
+            frozen=ratio(self._counts(_frozen), self._counts(_operations), "operations"),
             reads_per_transaction=untold or ratio(reads, committed, "committed transactions"),
             reads_per_ddl=untold or ratio(reads, statements, "statements that changed the schema"),
             messages_per_transaction=ratio(
@@ -212,7 +211,7 @@ def _finite(one: ArrayLike) -> float | None:
 
 def _added(row: RunRow) -> Buckets:
     assert row.prices is not None, "rows are priced"
-    return row.prices.added_us or histogram.EMPTY
+    return row.prices.added_us
 
 
 def _pool(name: str) -> Callable[[RunRow], Buckets]:

@@ -57,6 +57,13 @@ class ConflictWindow:
             self._forget(oldest)
         return refused
 
+    def conflicting(self, tx: ToResolve) -> tuple[Range, ...]:
+        """All that a transaction has read and that was written since, as far as it is known."""
+        asked = [*((read, tx.read_version) for read in tx.reads), *tx.pasts]
+        return tuple(
+            read for read, since in asked if since >= self.began and self._conflicts((read,), since)
+        )
+
     def _judge(self, tx: ToResolve, oldest: int) -> ErrorCode | None:
         if tx.reads:
             if tx.read_version < oldest:

@@ -34,8 +34,11 @@ class ErrorCode(Enum):
 
 
 class FdbError(Exception):
-    """A transaction cannot go on, for the reason of its code."""
+    """A transaction cannot go on, for the reason of its code; `conflicts` as in `Failed`."""
 
-    def __init__(self, code: ErrorCode) -> None:
+    def __init__(
+        self, code: ErrorCode, conflicts: tuple[bytes | tuple[bytes, bytes], ...] = ()
+    ) -> None:
         super().__init__(f"{code.number}: {code.sentence}")
         self.code = code
+        self.conflicts = conflicts

@@ -25,9 +25,14 @@ Mutation = tuple[int, bytes, object]
 
 
 class Failed(Record, frozen=True):
-    """The request ended with an error."""
+    """The request ended with an error.
+
+    `conflicts`: of a commit, all that it read and that was written meanwhile, as FoundationDB's
+    option `report_conflicting_keys` tells it.
+    """
 
     code: ErrorCode
+    conflicts: tuple[Range, ...] = ()
 
 
 class Stale(Record, frozen=True):
@@ -170,7 +175,7 @@ class StateChange(Record, frozen=True):
 class Resolved(Record, frozen=True):
     """Which transactions are refused, by version, and state changes that the proxy has not seen."""
 
-    refused: tuple[tuple[int, ErrorCode], ...]
+    refused: tuple[tuple[int, Failed], ...]
     changes: tuple[StateChange, ...]
 
 

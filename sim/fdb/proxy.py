@@ -59,7 +59,6 @@ KEPT_NUMBERS = 10_000
 Outcome = Committed | Failed | Stale
 Waiting = tuple[Commit, Future[Outcome]]
 UNKNOWN: Final = Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
-FAILED: Final = {code: Failed(code) for code in ErrorCode}
 
 
 class Proxy(Process):
@@ -168,9 +167,8 @@ class Proxy(Process):
         if await self.ask(number, generation.sequencer, report) is None:
             return
         for version, (_, future) in enumerate(batch, granted.first):
-            error = refused.get(version)
             del self._pending[future]
-            future.set(Committed(version) if error is None else FAILED[error])
+            future.set(refused.get(version) or Committed(version))
 
     @staticmethod
     def _stamped(request: Commit, version: int) -> Commit:
@@ -248,12 +246,14 @@ class Proxy(Process):
 
     def _assemble(
         self, granted: VersionsGranted, requests: list[Commit], resolved: list[Resolved]
-    ) -> tuple[dict[int, ErrorCode], Entry]:
+    ) -> tuple[dict[int, Failed], Entry]:
         """Why transactions are refused, by version; what is logged of the others."""
-        refused: dict[int, ErrorCode] = {}
+        refused: dict[int, Failed] = {}
         for answer in resolved:
-            for version, error in answer.refused:
-                refused.setdefault(version, error)
+            for version, failed in answer.refused:
+                first = refused.setdefault(version, failed)
+                if first is not failed:
+                    refused[version] = Failed(first.code, first.conflicts + failed.conflicts)
         self._catch_up(resolved, granted.first)
         written: dict[int, list[tuple[int, tuple[Mutation, ...]]]] = {}
         changes: list[StateChange] = []
@@ -262,7 +262,8 @@ class Proxy(Process):
                 continue
             if one.required and not self._state.holds(one.required):
                 self.node.probe("store-required")
-                refused[version] = ErrorCode.NOT_COMMITTED
+                keys = tuple(key for key, _ in one.required)
+                refused[version] = Failed(ErrorCode.NOT_COMMITTED, keys)
                 continue
             self._write(written, version, one, changes)
         self._state.version = granted.last

@@ -21,7 +21,16 @@ from ddlsim.fdb.config import FdbConfig
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.errors import ErrorCode
 from ddlsim.fdb.membership import Chain, Process
-from ddlsim.fdb.messages import STALE, Generation, Resolve, Resolved, Stale, StateChange, Tail
+from ddlsim.fdb.messages import (
+    STALE,
+    Failed,
+    Generation,
+    Resolve,
+    Resolved,
+    Stale,
+    StateChange,
+    Tail,
+)
 from ddlsim.model.ports import Node
 
 KEPT_ANSWERS = 100
@@ -81,15 +90,15 @@ class Resolver(Process):
 
     def _decide(self, request: Resolve) -> Resolved:
         assert self._chain.version == request.previous, f"{self._chain.version}: {request}"
-        refused: list[tuple[int, ErrorCode]] = []
+        refused: list[tuple[int, Failed]] = []
         for tx in request.transactions:
             error = self._window.decide(tx)
-            if error is not None:
-                refused.append((tx.version, error))
-                if error is ErrorCode.TRANSACTION_TOO_OLD:
-                    self.node.probe("store-too-old")
-                else:
-                    self.node.probe("store-conflict")
+            if error is ErrorCode.TRANSACTION_TOO_OLD:
+                refused.append((tx.version, Failed(error)))
+                self.node.probe("store-too-old")
+            elif error is not None:
+                refused.append((tx.version, Failed(error, self._window.conflicting(tx))))
+                self.node.probe("store-conflict")
         if not (request.changes or self._changes):
             return Resolved(tuple(refused), ())
         unseen = self._changes[bisect_right(self._changes, request.seen, key=_version) :]

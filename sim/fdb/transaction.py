@@ -330,7 +330,7 @@ class Transaction:
             connection.node.probe("store-commit-unknown")
             if own is not None:
                 await self._end_unknown(own)
-        raise FdbError(outcome.code)
+        raise FdbError(outcome.code, outcome.conflicts)
 
     def _self_conflict(self) -> bytes | None:
         """A key that this transaction reads and writes; a new one if there is none."""

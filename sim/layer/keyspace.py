@@ -22,7 +22,7 @@ after the values of an entry bounds the range of all entries with equal values.
 
 from typing import Final
 
-from ddlsim.fdb.keys import LAST, LOCAL, Key, prefix_range
+from ddlsim.fdb.keys import LAST, LOCAL, METADATA_VERSION, Key, pack, prefix_range
 from ddlsim.model.ops import Key as RowKey
 from ddlsim.model.schema import Value
 from ddlsim.protocol.ids import Tuple
@@ -48,6 +48,13 @@ LOCAL_HEAD: Final[Key] = (LOCAL, "head")
 MODE: Final[Key] = (MODES, "mode")
 LOG_END: Final[Key] = (SCHEMA, "log", LAST)
 SWITCHED: Final[Range] = prefix_range((MODES, "switched"))
+_OF_SCHEMA: Final = (pack((SCHEMA,)), pack(LOCAL_HEAD), METADATA_VERSION)
+
+
+def is_of_schema(conflict: bytes | tuple[bytes, bytes]) -> bool:
+    """Whether a key, or a range of them, tells of the schema: its own, or a copy of its number."""
+    first = conflict if isinstance(conflict, bytes) else conflict[0]
+    return first.startswith(_OF_SCHEMA)
 
 
 def row_key(table_id: int, key: RowKey) -> Key:

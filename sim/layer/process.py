@@ -17,7 +17,7 @@ from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.history.events import Enlisted, SchemaResolved
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.execution import Done, Executor
-from ddlsim.layer.keyspace import outcome_key
+from ddlsim.layer.keyspace import is_of_schema, outcome_key
 from ddlsim.layer.part import LayerBoot, Part
 from ddlsim.layer.schema_change import SchemaChange
 from ddlsim.layer.store import Store
@@ -172,7 +172,7 @@ class LayerProcess:
 
     def _abort(self, tx: LayerTx, reason: Reason) -> Reason:
         self._ends(tx, State.ABORTED, reason)
-        tx.aborted(reason)
+        tx.aborted(Reason.SCHEMA_CONFLICT if tx.outdated else reason)
         self.design.after_failure(self.part, tx, reason)
         return reason
 
@@ -197,29 +197,37 @@ class LayerProcess:
         return done
 
     async def _executed(self, tx: LayerTx, request: ClientOperation) -> Done | Reason:
+        watch = self.node.watch
+        began_us = watch.now_us
         reason = await self.design.admit(self.part, tx, request)
         if reason is not None:
             return reason
+        waited_us = Micros(watch.now_us - began_us)
         if tx.used is None:
+            began_us = watch.now_us
             used = await self.design.read_schema(self.part, tx)
             if isinstance(used, Reason):
                 return used
+            waited_us = Micros(waited_us + tx.without_read_version_us(began_us))
             tx.used = used
             tx.schema_version = 0 if self.part.cache is None else self.part.cache.version
         table = tx.used.snapshot.meant(request.table)
         if not isinstance(table, Table):
             return Reason.TABLE_NOT_FOUND
-        self._enlist(tx, request, table)
+        self._enlist(tx, request, table, waited_us)
         return await self._executor.run(tx, request, table)
 
-    def _enlist(self, tx: LayerTx, request: ClientOperation, table: Table) -> None:
+    def _enlist(
+        self, tx: LayerTx, request: ClientOperation, table: Table, waited_us: Micros
+    ) -> None:
+        """A table joins the transaction; `waited_us`: its operation, for a schema to use."""
         if table.id in tx.tables:
             return
         tx.tables[table.id] = table
         name, label, op, called = self.node.name, tx.label, request.op, request.table
         tx.record(
             lambda now, ts: SchemaResolved(
-                now, name, label, op, "enlist", called, table.id, ts, table.version, 0
+                now, name, label, op, "enlist", called, table.id, ts, table.version, waited_us
             )
         )
         tx.record(lambda now, ts: Enlisted(now, label, name, table.id, called, ts, table.version))
@@ -267,6 +275,7 @@ class LayerProcess:
             version = await self._committed_at(tx)
         except FdbError as error:
             if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT:
+                tx.outdated = any(map(is_of_schema, error.conflicts))
                 return self._abort(tx, REASONS[error.code])
             found = await self._outcome(tx)
             if found is None:

@@ -38,9 +38,10 @@ class State(Enum):
 class LayerTx:
     """One transaction: on the store, and with the schema that it uses from its first use on.
 
-    `schema_version` is the read version at which the process had read its schema. `tables` are
-    those that it has used, by id; `wrote` is whether it has written any row or entry. `last` comes
-    once its last operation so far has ended.
+    `version` is its read version, known since `version_at_us`; `schema_version` is the read version
+    at which the process had read its schema. `tables` are those that it has used, by id; `wrote` is
+    whether it has written any row or entry, `outdated` whether the schema is among what its commit
+    conflicted with. `last` comes once its last operation so far has ended.
     """
 
     def __init__(
@@ -60,10 +61,12 @@ class LayerTx:
         self.state = State.ACTIVE
         self.reason: Reason | None = None
         self.version: int | None = None
+        self.version_at_us: Micros | None = None
         self.used: Used | None = None
         self.schema_version = 0
         self.tables: dict[int, Table] = {}
         self.wrote = False
+        self.outdated = False
         self.last: Future[None] | None = None
         self.limit: Timer | None = None
         self.unrecorded: list[Made] = []
@@ -76,8 +79,15 @@ class LayerTx:
         """The version that it reads at; asks the store at the first call."""
         if self.version is None:
             self.version = await self.store.read_version()
+            self.version_at_us = self.node.watch.now_us
             self._flush()
         return self.version
+
+    def without_read_version_us(self, since_us: Micros) -> Micros:
+        """How long ago `since_us` is, without the wait for the read version: it needs that in any
+        case."""
+        known_us = self.version_at_us
+        return Micros(self.node.watch.now_us - max(since_us, known_us or since_us))
 
     def record(self, made: Made) -> None:
         """Record an event, now or once the read version is known."""

@@ -25,6 +25,7 @@ class Reason(Enum):
     TX_RECOVERED = ("its coordinator did not answer, so recovery aborted it", True, False)
     TX_TIMED_OUT = ("the transaction took too long", True, False)
     TX_CONFLICT = ("a key that it read was written before it could commit", True, False)
+    SCHEMA_CONFLICT = ("the schema was written before it could commit", True, True)
     TX_TOO_OLD = ("its read version is older than what the store keeps", True, False)
     TX_TOO_LARGE = ("it reads or writes more than the store takes at once", False, False)
     READ_ONLY = ("a read-only transaction does not write", False, False)

@@ -3,7 +3,8 @@
 All of it comes from the history of a run that is traced (messages are events then).
 
 *added_us*: of each data operation or commit that succeeded, the time between its invocation and its
-success during which some node waited for its metadata to be complete for this operation, or during
+success during which some node waited for its metadata to be complete for this operation or read the
+schema for it (the read version apart, which a transaction of a store needs in any case), or during
 which a request of it was on its way that had to be sent again under another schema version, or the
 answer that said so. Spans that overlap count once. Zeros count. A transaction that is aborted and
 begun anew is not in it: that is the share of schema aborts.
@@ -15,8 +16,8 @@ end. *received*: by each server from other hosts, while the load is on.
 every catalog update is pushed to all nodes, the answers that send a client's request back; on the
 FoundationDB plane reads from the storage servers that hold the schema and nothing else.
 
-What the history of a plane does not show is None: on the FoundationDB plane a transaction reads the
-schema by requests like any other, which do not say for which operation they are.
+What the history of a plane does not show is None: where the schema shares its storage servers with
+rows, its reads are not told.
 """
 
 from collections import Counter
@@ -36,9 +37,10 @@ FROZEN_MS: Final = 100
 REFUSALS: Final = (Reason.METADATA_LATE.name,)
 """Why an operation fails for want of complete metadata."""
 SCHEMA_READS: Final = {"ignite": ("mismatch",), "fdb": ("get", "get-range")}
-"""By data plane, the messages that are counted as reads of the schema."""
-TELLS_WAITS: Final = ("ignite",)
-"""The planes whose look-ups tell how long an operation waited for them."""
+"""By data plane, the messages that are counted as reads of the schema: all of them, or, in a store,
+those to servers that hold nothing else."""
+IN_A_STORE: Final = ("fdb",)
+"""The planes whose schema lies where all data lies."""
 REFRESHES: Final = ("mismatch",)
 """Answers after which a client sends its request again under another schema version."""
 
@@ -51,8 +53,8 @@ class Prices(Record, frozen=True):
 
     operations: int
     refused: int
-    frozen: int | None
-    added_us: Buckets | None
+    frozen: int
+    added_us: Buckets
     messages: int
     received: dict[str, int]
     load_ms: int
@@ -62,15 +64,14 @@ class Prices(Record, frozen=True):
 def prices(history: History, schema_servers: Container[str] = ()) -> Prices:
     """Measure a traced run; `schema_servers` hold the schema and nothing else."""
     calls = Calls(history)
-    plane = history.header.design.plane
-    waits = calls.waits() if plane in TELLS_WAITS else None
+    waits = calls.waits()
     return Prices(
         operations=len(calls.ended),
         refused=sum(
             isinstance(end, Failed) and end.reason in REFUSALS for end in calls.ended.values()
         ),
-        frozen=None if waits is None else calls.frozen(waits),
-        added_us=None if waits is None else bucketed(calls.added_us(waits)),
+        frozen=calls.frozen(waits),
+        added_us=bucketed(calls.added_us(waits)),
         load_ms=history.header.settings[""]["load_ms"],
         **_traffic(history, schema_servers),
     )
@@ -89,11 +90,10 @@ def _traffic(history: History, schema_servers: Container[str]) -> dict[str, Any]
         if one.sender != one.to and one.to in servers and one.at_us < until_us
     )
     reads = [one for one in sent if one.kind in SCHEMA_READS.get(plane, ())]
-    told = None
-    if plane in TELLS_WAITS:
-        told = len(reads)
-    elif any(name in schema_servers for name in servers):
-        told = sum(one.to in schema_servers for one in reads)
+    told: int | None = len(reads)
+    if plane in IN_A_STORE:
+        apart = any(name in schema_servers for name in servers)
+        told = sum(one.to in schema_servers for one in reads) if apart else None
     return {
         "messages": len(sent),
         "received": {name: received[name] for name in sorted(servers)},

@@ -3,9 +3,10 @@
 TABLE_NOT_FOUND: an operation named what was no table at the read version. TX_CONFLICT: since the
 read version another transaction may have written what this one read, or replaced: a row, any row of
 a table that it scanned, entries with values that it asked for or added; or the schema changed, or a
-statement was under way. What other transactions tried to write counts too, since a resolver does
-not learn of their abort. CHECK_VIOLATED and UNIQUE_VIOLATED: by the values that its client had
-named.
+statement was under way. SCHEMA_CONFLICT, where the store says that the schema is among what was
+written: the latter alone; its client is answered TX_CONFLICT. What other transactions tried to
+write counts too, since a resolver does not learn of their abort. CHECK_VIOLATED and
+UNIQUE_VIOLATED: by the values that its client had named.
 
 Not judged: TX_TOO_OLD and time limits, since the store's own limits are not in the history; leases;
 silence; and conflicts where something was broken, or where a design goes by more than the schema of
@@ -47,10 +48,7 @@ class Touched(NamedTuple):
 def conflict(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """Something that it read may have been written since its read version."""
     began = case.began.get(tx.name)
-    fence = case.header.design.rules.get("fence", "")
-    if began is None or case.is_upkeep(tx.name) or any(word in fence for word in BROADER):
-        return None
-    if case.faults or not case.of_cluster.get("calm"):
+    if began is None or _is_not_judged(case, tx):
         return None
     if _schema_may_conflict(case, tx, began[1].begin_ts, aborted.at_us):
         return None
@@ -64,6 +62,23 @@ def conflict(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
     if any(_meets(read, written) for written in others):
         return None
     return Needless("no-conflict", "nothing that it had read or replaced was written meanwhile")
+
+
+def schema_conflict(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """The schema may have been written since its read version."""
+    began = case.began.get(tx.name)
+    if began is None or _is_not_judged(case, tx):
+        return None
+    if _schema_may_conflict(case, tx, began[1].begin_ts, aborted.at_us):
+        return None
+    return Needless("no-change", "no statement changed the schema meanwhile")
+
+
+def _is_not_judged(case: Case, tx: Transaction) -> bool:
+    """Whether its conflicts cannot be told: see above."""
+    fence = case.header.design.rules.get("fence", "")
+    broader = case.is_upkeep(tx.name) or any(word in fence for word in BROADER)
+    return broader or bool(case.faults) or not case.of_cluster.get("calm")
 
 
 def _first_us(case: Case, tx: Transaction) -> int:
@@ -222,6 +237,7 @@ def _named_row(case: Case, op: str, kind: str, key: Any, table: Table) -> Cells 
 RULES: Final[dict[str, Rule]] = {
     "TABLE_NOT_FOUND": no_such_name,
     "TX_CONFLICT": conflict,
+    "SCHEMA_CONFLICT": schema_conflict,
     "CHECK_VIOLATED": check_violated,
     "UNIQUE_VIOLATED": unique_violated,
 }

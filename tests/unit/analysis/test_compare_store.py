@@ -4,16 +4,16 @@ from functools import cache
 
 from ddlsim.analysis.compare import compare as comparing
 from ddlsim.analysis.compare.compare import World, line_of, worlds
-from ddlsim.analysis.compare.records import Value
 from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.cluster.run import run
-from ddlsim.history.events import Invoked, RowFinal, TxBegan
+from ddlsim.history.events import Invoked, RowFinal, SchemaResolved, TxBegan
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageSent
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import override
 from ddlsim.verify.campaign import Runner
 from ddlsim.verify.prices import Prices, prices
+from ddlsim.verify.row import RunRow
 
 
 @cache
@@ -48,13 +48,39 @@ def test_where_the_schema_shares_its_servers_its_reads_are_not_told() -> None:
     assert prices(history).schema_reads is None
 
 
-def test_a_layer_does_not_tell_what_an_operation_waited() -> None:
-    one, _, taken = on_store()
-    assert (taken.added_us, taken.frozen) == (None, None)
+def test_the_time_to_read_the_schema_is_added() -> None:
+    one, history, taken = on_store()
     told = line_of(one, [Runner(comparing.job_of(one, ())).row(1)], ())
-    why = "runs on plane fdb do not tell what an operation waited for the schema"
-    for value in (told.dml_added_p50, told.dml_added_p99, told.frozen):
-        assert value == Value(None, why=why)
-    assert told.reads_per_transaction.value is not None
-    assert told.reads_per_transaction.value > 1
-    assert told.dml_p50.value is not None
+    assert told.dml_added_p99.value is not None
+    assert told.dml_p99.value is not None
+    assert 0.1 < told.dml_added_p99.value < told.dml_p99.value
+    begun = len(history.of(TxBegan))
+    assert begun / 2 < _waits(history) <= begun, "each that does anything reads it once"
+    assert taken.added_us.counts[0] > begun / 2, "and its other operations add nothing"
+
+
+def test_the_wait_for_the_read_version_is_not_added() -> None:
+    one, _ = _run("c16_safe")
+    history = run(plan(one.scenario, 1))
+    begun = len(history.of(TxBegan))
+    assert 0 < _waits(history) < begun / 3, "only those behind a change read the schema"
+    assert line_of(*_run("c2b_poll"), ()).dml_added_p99.value == 0
+
+
+def _waits(history: History) -> int:
+    """How many look-ups waited."""
+    return sum(one.waited_us > 0 for one in history.of(SchemaResolved))
+
+
+def test_a_commit_that_conflicts_with_a_change_of_the_schema_is_a_schema_abort() -> None:
+    fast = {"migration[0].every_ms": 10, "migration[0].at_ms": 10}
+    checked = line_of(*_run("c16_safe", fast), ())
+    unchecked = line_of(*_run("c2b_poll", fast), ())
+    assert checked.schema_aborts.value is not None
+    assert unchecked.schema_aborts.value is not None
+    assert checked.schema_aborts.value > 0.02 > unchecked.schema_aborts.value
+
+
+def _run(design: str, settings: dict[str, object] | None = None) -> tuple[World, list[RunRow]]:
+    one = worlds([design], None, settings or {})[0][0]
+    return one, [Runner(comparing.job_of(one, ())).row(1)]

@@ -55,6 +55,18 @@ def test_a_conflict_with_what_another_tried_to_write() -> None:
     assert told(story) == []
 
 
+def test_a_conflict_with_the_schema_needs_a_change_of_it() -> None:
+    outdated = {"aborts": "SCHEMA_CONFLICT"}
+    story = calm()
+    story.run("T", 30, 40, ("get", "s"), ("put", "q", 1), **outdated)
+    story.run("B", 34, 38, ("put", "s", 2))
+    assert told(story) == ["no-change"], "what another wrote is no ground for it"
+    story = calm()
+    story.run("T", 30, 40, ("get", "s"), ("put", "q", 1), **outdated)
+    story.index("D", 35, ack=36)
+    assert told(story) == []
+
+
 def test_a_conflict_with_an_entry_of_the_values_that_it_looked_for() -> None:
     story = calm()
     story.index("D", 1, ack=2)

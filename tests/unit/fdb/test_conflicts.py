@@ -52,6 +52,22 @@ def test_writes_of_a_refused_transaction_do_not_count() -> None:
     assert memory.decide(tx(21, 9, (B,))) is None
 
 
+def test_a_refused_transaction_is_told_all_that_it_read_and_that_was_written_since() -> None:
+    memory = window()
+    memory.decide(tx(10, writes=(A, C)))
+    refused = tx(20, 5, (A, B, (b"bb", D)), pasts=((C, 9), (A, 10)))
+    assert memory.decide(refused) is CONFLICT
+    assert memory.conflicting(refused) == (A, (b"bb", D), C)
+    assert memory.conflicting(tx(21, 10, (A, B))) == ()
+
+
+def test_what_a_new_memory_refuses_unseen_conflicts_with_nothing_that_is_known() -> None:
+    memory = window(began=50)
+    refused = tx(60, 40, (A,))
+    assert memory.decide(refused) is CONFLICT
+    assert memory.conflicting(refused) == ()
+
+
 def test_a_read_before_the_window_is_too_old_unless_nothing_was_read() -> None:
     memory = window()
     assert memory.decide(tx(200, 99, (A,))) is OLD

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ddlsim.fdb.errors import ErrorCode
+from ddlsim.history.events import TxAborted
 from ddlsim.layer.design import Flow, LayerDesign
 from ddlsim.layer.rules import fences, publishing, reading, waiting
 from ddlsim.model.reasons import Reason
@@ -218,6 +219,7 @@ def test_c7_t1_only_the_check_at_commit_finds_what_crosses() -> None:
         w.put("b", "T", 1, v=5)
         w.ddl("a", INDEX)
         assert answer_or(w.commit("b", "T")) is reason
+        assert [one.reason for one in w.events(TxAborted)] == ["SCHEMA_CONFLICT"] * bool(reason)
         assert (w.wrong_entries()[1] == []) is (reason is not None)
 
 
@@ -239,6 +241,7 @@ def test_c12_t1_without_a_conflict_only_the_start_is_consistent() -> None:
         w.put("b", "T", 1, v=5)
         w.ddl("a", INDEX)
         assert answer_or(w.commit("b", "T")) is reason
+        assert [one.reason for one in w.events(TxAborted)] == ["SCHEMA_CONFLICT"] * bool(reason)
         w.put("b", None, 2, v=6)
         assert (6, 2) in w.entries(), "the next one begins with the new schema"
 

@@ -5,7 +5,7 @@ Versions are those of the catalogue where it gives them; the store begins at 100
 
 import pytest
 
-from ddlsim.history.events import TxCommitted, UpdateLogged
+from ddlsim.history.events import TxAborted, TxCommitted, UpdateLogged
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.rules import reading
 from ddlsim.model.reasons import Reason
@@ -29,6 +29,8 @@ def crossing(design: str | LayerDesign) -> World:
 def test_c1_a_transaction_that_a_ddl_crosses_aborts(design: str) -> None:
     w = crossing(design)
     assert answer_or(w.commit("b", "T")) is Reason.TX_CONFLICT
+    (aborted,) = w.events(TxAborted)
+    assert aborted.reason == "SCHEMA_CONFLICT", "the store says what it conflicted with"
     assert w.wrong_entries() == ([], [])
     assert w.misjudged() == []
 
