@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ddlsim.fdb.errors import ErrorCode, FdbError
-from ddlsim.fdb.keys import Key, pack
+from ddlsim.fdb.keys import METADATA_VERSION, Key, pack
 from ddlsim.fdb.transaction import TxOptions
 from ddlsim.layer.keyspace import MODES, SCHEMA
 from ddlsim.model.ports import Node
@@ -123,7 +123,7 @@ class PlainTransaction:
             return None
         version = self._now()
         if not snapshot:
-            self.reads.append((b"\xff/m", b"\xff/m\x00"))
+            self.reads.append((METADATA_VERSION, METADATA_VERSION + b"\x00"))
         return max(one for one in self.store.metadata if one <= version)
 
     def bump_metadata_version(self) -> None:
@@ -226,13 +226,19 @@ class PlainTransaction:
 
     def _check(self, version: int, committed: int) -> None:
         checked = [(one, version) for one in self.reads] + self.pasts
-        for (begin, end), since in checked:
-            for at, (first, last) in self.store.written:
-                if since < at <= committed and first < end and begin < last:
-                    raise FdbError(ErrorCode.NOT_COMMITTED)
-        for packed, value in self.required:
-            if self.store.at(packed, committed) != value:
-                raise FdbError(ErrorCode.NOT_COMMITTED)
+        conflicts: list[bytes | Range] = [
+            (begin, end)
+            for (begin, end), since in checked
+            if any(
+                since < at <= committed and first < end and begin < last
+                for at, (first, last) in self.store.written
+            )
+        ]
+        conflicts += [
+            packed for packed, value in self.required if self.store.at(packed, committed) != value
+        ]
+        if conflicts:
+            raise FdbError(ErrorCode.NOT_COMMITTED, tuple(conflicts))
 
     def _apply(self, committed: int) -> None:
         store = self.store
@@ -251,7 +257,7 @@ class PlainTransaction:
             store.written.append((at, one))
         if self.bumps:
             store.metadata.append(committed)
-            store.written.append((committed, (b"\xff/m", b"\xff/m\x00")))
+            store.written.append((committed, (METADATA_VERSION, METADATA_VERSION + b"\x00")))
         store.version = committed
 
     async def on_error(self, error: FdbError) -> None:
