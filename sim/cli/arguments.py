@@ -17,7 +17,7 @@ from click.core import ParameterSource, augment_usage_errors
 from ddlsim import __version__
 from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
-from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, output, outside
+from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, model, output, outside
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.slips import sentence
@@ -26,6 +26,7 @@ from ddlsim.cli.values import Known
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
     "check": "judge stored histories again, or external ones",
+    "record": "a real database under DDL and DML as a history, judged like any other",
     "explain": "tell in words and pictures why a history is judged as it is",
     "shrink": "the smallest scripted scenario that fails as a run did",
     "compat": "lint a migration: which transactions in flight survive it",
@@ -58,6 +59,8 @@ LISTS: Final = (
     "terms",
     "schemas",
 )
+RECORDED: Final = ("schema-append", "retype")
+"""The workloads of `record`."""
 NEW: Final = ("strategy", "mutant", "checker", "workload", "fault", "scenario")
 """What `new` makes a file for."""
 OUTPUTS: Final = ("text", "json", "junit")
@@ -206,8 +209,8 @@ def _command() -> Verbs:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
-    for verb in (_run(), _check(), _explain(), _shrink(), _compat(), _verify(), _hunt(), _sweep(),
-                 _compare(), _advise(), _tune(), _plot(), _report(), _list(), _new(),
+    for verb in (_run(), _check(), _record(), _explain(), _shrink(), _compat(), _verify(), _hunt(),
+                 _sweep(), _compare(), _advise(), _tune(), _plot(), _report(), _list(), _new(),
                  _completion()):  # fmt: skip
         command.add_command(verb)
     return command
@@ -250,6 +253,28 @@ def _check() -> Verb:
         *inputs(),
         flag("--master", "judge on Spark, a task for each file (default: none)", "URL"),
         *judging(), load(), output(*OUTPUTS),
+    ])  # fmt: skip
+
+
+def _record() -> Verb:
+    return _verb("record", [
+        argument("url", "sqlite:///FILE, for example; docs/how-to/record.md has the others", "URL"),
+        flag("--workload", f"what is done: {', '.join(RECORDED)}", "W", type=Known(RECORDED),
+             default=RECORDED[0]),
+        flag("--isolation", "the level of isolation (default: the database's strongest)", "L"),
+        flag("--clients", "clients that read and write; one more changes tables", "N",
+             type=values.positive, default="4"),
+        flag("--time", "end after 90s, 10m or 1h (default: 10s, or 10m with --transactions)", "T",
+             type=values.duration),
+        flag("--transactions", "end after so many", "N", type=values.positive),
+        flag("--seed", "the seed of what clients do", "N", type=values.seed, default="0"),
+        flag("--ddl-rate", "DDL statements per second", "R", type=values.rate, default="5"),
+        flag("--prepared", "let the driver prepare statements on the server"),
+        flag("--out", "the directory of the recording, new or empty", "DIR", required=True,
+             shell_complete=complete.folders),
+        flag("--unjudged", "leave the history to check"),
+        model("what the database should keep to (default: what it documents for the level)"),
+        output("text", "json"),
     ])  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from ddlsim.cli.problems import InputError
 from ddlsim.foreign import inputs
 from ddlsim.graph.models import DEFAULT
 from ddlsim.history import parquet
+from ddlsim.history.recording import HISTORY, STATEMENTS
 from ddlsim.problems import BadInputError
 from ddlsim.registry import load_file
 
@@ -21,7 +22,10 @@ Judge = Callable[[Options, str], Any]
 
 
 def files_of(names: Sequence[str]) -> list[str]:
-    """The files that are meant: a directory means every history in it and below."""
+    """The files that are meant: a directory means every history in it and below.
+
+    Of a recording that is the file of its statements, whose judge reads the history beside it.
+    """
     files: list[str] = []
     for name in names:
         if not Path(name).is_dir():
@@ -29,6 +33,7 @@ def files_of(names: Sequence[str]) -> list[str]:
             continue
         below = Path(name).rglob("*")
         found = sorted(f for f in below if f.name.endswith(HISTORIES) and f.is_file())
+        found = [f for f in found if f.name != HISTORY or f.with_name(STATEMENTS) not in found]
         if not found:
             raise InputError(f"{name}: no history below it; they end in {' or '.join(HISTORIES)}")
         files += map(str, found)

@@ -15,7 +15,6 @@ from ddlsim.cli.problems import InputError
 from ddlsim.cli.words import INDENT, command, console, labelled, say
 from ddlsim.files import write_text
 from ddlsim.foreign.inputs import INPUTS
-from ddlsim.graph.models import DEFAULT
 from ddlsim.history.history import FORMAT
 
 PICTURES = ("html", "trace_out")
@@ -33,13 +32,12 @@ def execute(options: Options, kind: str) -> int:
         if getattr(options, flag):
             what = f"is for runs of this program; --model says what a {kind} history must keep to"
             raise InputError(f"--{flag.replace('_', '-')}: {what}")
-    model = options.model or DEFAULT
-    judged = Foreign(options.history, kind, INPUTS[kind].judge(options.history, model))
+    judged = Foreign(options.history, kind, INPUTS[kind].judge(options.history, options.model))
     files = [] if options.svg is None else [_drawn(judged, options.svg)]
     if options.output == "json":
         print(documents.text(_document(judged, files)))
     else:
-        _show(judged, model if options.model is not None else None, files, console())
+        _show(judged, options.model, files, console())
     return 0
 
 

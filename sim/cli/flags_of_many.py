@@ -54,7 +54,12 @@ def inputs() -> list[click.Parameter]:
     return [
         flag("--input", f"what the files are: {', '.join(INPUT_KINDS)}", "KIND",
              type=Known(INPUT_KINDS), default="auto"),
-        flag("--model", "what an external history should keep to: strict-serializable (default), "
-             "serializable, snapshot-isolation, read-atomic, read-committed, ...", "M",
-             type=Known(tuple(MODELS))),
+        model("what an external history should keep to: strict-serializable (default; of a "
+              "recording what its database documents), serializable, snapshot-isolation, "
+              "read-atomic, read-committed, ..."),
     ]  # fmt: skip
+
+
+def model(what: str) -> Option:
+    """The model that a history is judged by."""
+    return flag("--model", what, "M", type=Known(tuple(MODELS)))

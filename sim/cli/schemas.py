@@ -16,7 +16,14 @@ import msgspec
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import STATUSES
-from ddlsim.cli import list_shapes, shapes, shapes_compare, shapes_hunt, shapes_shrink
+from ddlsim.cli import (
+    list_shapes,
+    shapes,
+    shapes_compare,
+    shapes_hunt,
+    shapes_record,
+    shapes_shrink,
+)
 from ddlsim.lint import document as lint
 from ddlsim.model import probes
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
@@ -108,6 +115,10 @@ def _document(*shapes_: Any) -> Callable[[], Schema]:
 
 def _check() -> Schema:
     return _with_witness(_document(shapes.Check)(), "Checked")
+
+
+def _record() -> Schema:
+    return _with_witness(_document(shapes_record.Record)(), "Checked")
 
 
 def _explain() -> Schema:
@@ -366,6 +377,9 @@ SCHEMAS: Final[dict[str, Published]] = {
         _document(shapes.Run),
     ),
     "check": Published("verdicts on histories", "ddlsim check --output json", _check),
+    "record": Published(
+        "a recording of a database, and its verdict", "ddlsim record --output json", _record
+    ),
     "explain": Published(
         "the arguments against a history",
         "ddlsim explain --output json",

@@ -8,7 +8,6 @@ from ddlsim.cli.check_foreign import MODEL_IS_FOREIGN, Foreign
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.foreign import inputs
-from ddlsim.graph.models import DEFAULT
 from ddlsim.history.history import FORMAT
 from ddlsim.registry import load_file
 
@@ -37,7 +36,7 @@ def judge(options: Options, file: str) -> Judged:
     """One file, by what it is said to be, or looks like."""
     kind = inputs.kind_of(file) if options.input == "auto" else options.input
     if kind != "native":
-        return Foreign(file, kind, inputs.INPUTS[kind].judge(file, options.model or DEFAULT))
+        return Foreign(file, kind, inputs.INPUTS[kind].judge(file, options.model))
     if options.model is not None:
         raise InputError(MODEL_IS_FOREIGN.format(file))
     from ddlsim.cli import check_native  # with it comes the simulator

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign.report import Report
+from ddlsim.graph.models import DEFAULT
 from ddlsim.history import parquet
 
 HEAD: Final = 4096
@@ -13,17 +14,20 @@ HEAD: Final = 4096
 NATIVE: Final = b'{"event":"Header"'
 """How a history of this program begins; other readers are not even imported for it."""
 
+RECORDING: Final = b'{"event":"Recording"'
+"""How a recording of a database begins."""
+
 
 class Input(NamedTuple):
     """A format: its name, whether a file that begins so is one, and its judge.
 
-    `judge` takes the path and the name of a model; it raises `ForeignError` for a file in which
-    nothing can be judged.
+    `judge` takes the path and the name of a model, None for the format's own default; it raises
+    `ForeignError` for a file in which nothing can be judged.
     """
 
     name: str
     recognises: Callable[[bytes], bool]
-    judge: Callable[[str, str], Report]
+    judge: Callable[[str, str | None], Report]
 
 
 def _is_jepsen(head: bytes) -> bool:
@@ -32,10 +36,10 @@ def _is_jepsen(head: bytes) -> bool:
     return jepsen.recognises(head)
 
 
-def _jepsen(path: str, model: str) -> Report:
+def _jepsen(path: str, model: str | None) -> Report:
     from ddlsim.foreign import jepsen
 
-    return jepsen.report(path, model)
+    return jepsen.report(path, model or DEFAULT)
 
 
 def _is_witness(head: bytes) -> bool:
@@ -44,24 +48,35 @@ def _is_witness(head: bytes) -> bool:
     return witness_records.recognises(head)
 
 
-def _witness(path: str, model: str) -> Report:
+def _witness(path: str, model: str | None) -> Report:
     from ddlsim.foreign.witness import report as witness_report
 
-    return witness_report.judge(path, model)
+    return witness_report.judge(path, model or DEFAULT)
 
 
 def _is_columns(head: bytes) -> bool:
     return head.startswith(parquet.MAGIC)
 
 
-def _columns(path: str, model: str) -> Report:
+def _columns(path: str, model: str | None) -> Report:
     from ddlsim.foreign import columns_report
 
-    return columns_report.judge(path, model)
+    return columns_report.judge(path, model or DEFAULT)
+
+
+def _is_recording(head: bytes) -> bool:
+    return head.startswith(RECORDING)
+
+
+def _recording(path: str, model: str | None) -> Report:
+    from ddlsim.foreign.recording import report as recording_report
+
+    return recording_report.judge(path, model)
 
 
 COLUMNS: Final = "columns"
 _KNOWN: Final = (
+    Input("recording", _is_recording, _recording),
     Input("witness", _is_witness, _witness),
     Input("jepsen", _is_jepsen, _jepsen),
     Input(COLUMNS, _is_columns, _columns),

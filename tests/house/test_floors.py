@@ -89,6 +89,7 @@ def test_every_contract_can_be_broken(skeleton: Path) -> None:
             "ddlsim/checkers/judges.py": f"{FOR_TYPES}import ddlsim.protocol",
             "ddlsim/graph/columns.py": "import ddlsim.history",
             "ddlsim/foreign/foreign.py": "import ddlsim.kernel",
+            "ddlsim/record/judges.py": "import ddlsim.graph",
             "ddlsim/cluster/kernel.py": "import simpy",
             "ddlsim/cli/sql.py": "from sqlglot import parse",
             "ddlsim/kernel/graphs.py": "import networkx as nx",

@@ -1,0 +1,144 @@
+"""`ddlsim record`: a real database under DDL and DML as a history, judged like any other."""
+
+import shlex
+from pathlib import Path
+from typing import Final, cast
+
+from ddlsim import files
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import documents, shapes_record
+from ddlsim.cli.check_foreign import Foreign
+from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError
+from ddlsim.cli.shapes import Checked
+from ddlsim.foreign import inputs
+from ddlsim.history.history import FORMAT
+from ddlsim.history.recording import STATEMENTS
+from ddlsim.record.dialects.base import DATABASES, Database
+from ddlsim.record.recorder import LONGEST_S, Recorded, Wanted, record
+from ddlsim.record.url import url_of
+from ddlsim.record.workloads.base import WORKLOADS
+
+SECONDS: Final = 10.0
+"""How long a recording takes where nothing is said."""
+KIND: Final = "recording"
+
+
+def execute(options: Options) -> int:
+    """Record, judge what was recorded, tell both; the exit code is that of the judgement."""
+    database = opened(options)
+    wanted = Wanted(
+        WORKLOADS.get(options.workload).name, options.clients,
+        _isolation(database, options.isolation), options.seed, options.ddl_rate,
+        options.time or (SECONDS if options.transactions is None else LONGEST_S),
+        options.transactions,
+    )  # fmt: skip
+    folder = _folder(options.out)
+    recorded = record(database, wanted, folder)
+    file = (folder / STATEMENTS).as_posix()
+    judged = None
+    if not options.unjudged:
+        judged = Foreign(file, KIND, inputs.INPUTS[KIND].judge(file, options.model))
+    made = document(options, wanted, database, recorded, judged)
+    if options.output == "json":
+        print(documents.text(made))
+    else:
+        _show(made, judged)
+    if not recorded.tally.ended["ok"]:
+        return Outcome.VACUOUS.exit_code
+    return Outcome.OK.exit_code if judged is None else judged.outcome.exit_code
+
+
+def opened(options: Options) -> Database:
+    """The database of the URL."""
+    url = url_of(options.url)
+    return DATABASES.get(url.scheme)(url, prepared=options.prepared)
+
+
+def _isolation(database: Database, asked: str | None) -> str:
+    """The level that is asked for, or the database's default; `InputError` if it has none such."""
+    if asked is None:
+        return next(iter(database.levels))
+    if asked not in database.levels:
+        known = ", ".join(database.levels)
+        raise InputError(f"--isolation {asked}: {database.name} has no such level; it has {known}")
+    return asked
+
+
+def _folder(directory: str) -> Path:
+    """The folder of --out, new or empty."""
+    files.no_file("--out", directory)
+    path = Path(directory)
+    files.make_folder(path)
+    if held := sorted(entry.name for entry in path.iterdir()):
+        raise InputError(f"--out {directory}: holds {held[0]}; name a new or empty directory")
+    return path
+
+
+def document(
+    options: Options,
+    wanted: Wanted,
+    database: Database,
+    recorded: Recorded,
+    judged: Foreign | None,
+) -> shapes_record.Record:
+    """The document of `--output json`."""
+    ended = recorded.tally.ended
+    return {
+        "format": FORMAT,
+        "command": command_of(options),
+        "directory": options.out,
+        "database": database.name,
+        "server": recorded.facts.server,
+        "driver": recorded.facts.driver,
+        "isolation": wanted.isolation,
+        "says": recorded.says,
+        "promise": recorded.promise,
+        "workload": wanted.workload,
+        "seed": wanted.seed,
+        "clients": wanted.clients,
+        "committed": ended["ok"],
+        "failed": ended["fail"],
+        "unknown": ended["info"],
+        "changes": recorded.tally.changes,
+        "why": dict(sorted(recorded.tally.why.items())),
+        "seconds": round(recorded.seconds, 3),
+        "silent": recorded.silent,
+        "check": None if judged is None else cast(Checked, judged.document()),
+    }
+
+
+def command_of(options: Options) -> str:
+    """The command that records again; a password in the URL is left out."""
+    url = url_of(options.url)
+    words = ["ddlsim", "record", url.without_secrets(options.url), "--out", options.out]
+    words += ["--workload", options.workload, "--clients", str(options.clients)]
+    words += ["--seed", str(options.seed), "--ddl-rate", str(options.ddl_rate)]
+    for flag in ("isolation", "transactions", "model"):
+        if getattr(options, flag) is not None:
+            words += [f"--{flag}", str(getattr(options, flag))]
+    words += ["--time", f"{options.time:g}s"] if options.time else []
+    return shlex.join(words + ["--prepared"] * options.prepared + ["--unjudged"] * options.unjudged)
+
+
+def _show(made: shapes_record.Record, judged: Foreign | None) -> None:
+    from ddlsim.cli.words import command, console, labelled, say
+
+    to = console()
+    say(f"{made['server']}, {made['isolation']}: {made['workload']}", to, "bold")
+    labelled("driver", made["driver"], to)
+    labelled("promise", f"{made['promise']}; it says {made['says']}", to)
+    ended = f"{made['committed']:,} committed, {made['changes']:,} of them with DDL"
+    if made["failed"] or made["unknown"]:
+        ended += f"; {made['failed']:,} failed, {made['unknown']:,} unknown"
+    labelled("transactions", f"{ended}, in {made['seconds']:.1f} s", to)
+    if made["why"]:
+        labelled("aborted for", ", ".join(f"{n:,} {why}" for why, n in made["why"].items()), to)
+    if made["silent"]:
+        labelled("silent", f"{made['silent']} did not come to an end in time", to)
+    labelled("written", made["directory"], to)
+    if judged is not None:
+        to.print()
+        judged.show(to)
+    to.print()
+    command(made["command"], to)

@@ -1,0 +1,1 @@
+"""Recordings of real databases, judged by what their databases document."""

@@ -1,0 +1,121 @@
+"""What a recording of a real database leaves behind: its lines, and how keys are numbered.
+
+A folder has two files, both written while the clients run: `recording.jsonl`, a line for each
+statement with its SQL, answer and times, and `history.edn`, the same transactions as lists in
+Jepsen's form. A transaction is called by the index of its invocation in `history.edn`.
+
+The schema of a table is a list too: key `table * SPAN`, one element for each column that was added;
+row r of the table is key `table * SPAN + r`. An element of a list was appended once.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+FORMAT: Final = 1
+STATEMENTS: Final = "recording.jsonl"
+HISTORY: Final = "history.edn"
+SPAN: Final = 10_000_000
+"""Keys of a table: its schema, then its rows."""
+
+
+def key_of(table: int, row: int = 0) -> int:
+    """The key of a row; of the table's schema without one."""
+    return table * SPAN + row
+
+
+class _Line(msgspec.Struct, frozen=True, tag_field="event", gc=False):
+    """A line of `recording.jsonl`."""
+
+
+class Recording(_Line, frozen=True):
+    """The first line. `promise` is the model of isolation that the database documents for the
+    level, `says` what it answers when it is asked for its level; times are nanoseconds of `clock`.
+    """
+
+    format: int
+    writer: str
+    database: str
+    server: str
+    driver: str
+    settings: dict[str, str]
+    isolation: str
+    says: str
+    promise: str
+    clock: str
+    workload: str
+    seed: int
+    clients: int
+    ddl_per_s: float
+    prepared: bool
+    tables: tuple[str, ...]
+
+
+class Begun(_Line, frozen=True):
+    """A transaction that a client of a process has begun."""
+
+    tx: int
+    at: int
+    process: int
+
+
+class Statement(_Line, frozen=True):
+    """A statement with its answer; `problem` is the error's code, its class and its text."""
+
+    tx: int
+    at: int
+    until: int
+    sql: str
+    values: tuple[Any, ...] = ()
+    columns: tuple[str, ...] | None = None
+    rows: tuple[tuple[Any, ...], ...] | None = None
+    count: int | None = None
+    problem: tuple[str, str, str] | None = None
+
+
+class Ended(_Line, frozen=True):
+    """The end of a transaction: `ok`, `fail` or `info`, and the class of the error, or nothing.
+
+    `index` is that of its completion in `history.edn`.
+    """
+
+    tx: int
+    at: int
+    outcome: str
+    why: str
+    index: int
+
+
+class Disturbed(_Line, frozen=True):
+    """What was done to clients or the server, and when."""
+
+    at: int
+    what: str
+
+
+class Closed(_Line, frozen=True):
+    """The last line of a recording that came to its end."""
+
+    at: int
+
+
+AnyLine = Recording | Begun | Statement | Ended | Disturbed | Closed
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
+_DECODER: Final = msgspec.json.Decoder(AnyLine)
+_HEAD: Final = msgspec.json.Decoder(Recording)
+
+
+def line_of(record: AnyLine) -> bytes:
+    """A record as a line; a value that JSON does not have is written as its text."""
+    return _ENCODER.encode(record) + b"\n"
+
+
+def record_of(line: bytes) -> AnyLine:
+    """The record of a line; raises `msgspec.DecodeError` for any other line."""
+    found: AnyLine = _DECODER.decode(line)
+    return found
+
+
+def head_of(line: bytes) -> Recording:
+    """The first line of a recording; raises `msgspec.DecodeError` for any other line."""
+    return _HEAD.decode(line)

@@ -1,0 +1,221 @@
+"""A client: it sends the statements of its programs and writes down every answer."""
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from ddlsim.record.dialects.base import Connection, Database, Problem
+from ddlsim.record.errors import LOST, NO_ROW
+from ddlsim.record.journal import Journal, Shown, now
+from ddlsim.record.programs import AddColumn, Append, Operation, Pause, Program, Read, Step
+
+ADDED: Final = re.compile(r"c(\d+)")
+"""The columns that are elements of a table's schema, by their names."""
+PATIENCE_S: Final = 0.05
+"""How long a client waits before it connects again."""
+
+
+class StatementError(Exception):
+    """A statement that failed; the transaction is over."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.text)
+        self.problem = problem
+
+
+class Tally:
+    """How transactions ended, over all clients."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.ended: Counter[str] = Counter()
+        self.why: Counter[str] = Counter()
+        self.changes = 0
+
+    def add(self, outcome: str, why: str, *, changed: bool) -> None:
+        """One more."""
+        with self._lock:
+            self.ended[outcome] += 1
+            self.changes += changed
+            if why:
+                self.why[why] += 1
+
+
+class Client:
+    """A session with a database; `number` is its place among `clients`.
+
+    Its process is another one after each transaction whose outcome is not known, as in Jepsen.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        isolation: str,
+        journal: Journal,
+        tally: Tally,
+        tables: Sequence[str],
+        number: int,
+        clients: int,
+    ) -> None:
+        self._database, self._isolation, self._journal = database, isolation, journal
+        self._tally, self._tables = tally, tables
+        self._process, self._clients = number, clients
+        self._connection: Connection | None = None
+        self._tx = -1
+
+    def work(self, programs: Iterator[Program], stop: threading.Event) -> None:
+        """Do one program after the other until there is none, or it is to end."""
+        try:
+            for program in programs:
+                if stop.wait(program.after_ms / 1000) if program.after_ms else stop.is_set():
+                    return
+                if program.fresh:
+                    self.close()
+                if self._connected(stop):
+                    self._attempt(program, stop)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the connection, however it is."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except Exception as error:
+                if self._database.problem(error) is None:
+                    raise
+
+    def _connected(self, stop: threading.Event) -> bool:
+        """Have a connection; False where the recording ends first."""
+        while self._connection is None:
+            try:
+                self._connection = self._database.connect(self._isolation)
+            except Exception as error:
+                if self._database.problem(error) is None:
+                    raise
+                if stop.wait(PATIENCE_S):
+                    return False
+        return True
+
+    def _attempt(self, program: Program, stop: threading.Event) -> None:
+        operations = program.operations
+        self._tx = self._journal.begin(self._process, operations)
+        shown: list[Shown] = []
+        ending = program.alone and program.writes
+        try:
+            if not program.alone:
+                self._send(self._database.begin(writes=program.writes))
+            for step in program.steps:
+                shown += self._step(step, stop)
+            if not program.alone:
+                ending = True
+                self._send("COMMIT")
+        except StatementError as error:
+            self._failed(operations, error.problem, ending=ending)
+            return
+        self._end("ok", shown, changed=program.has_ddl)
+
+    def _failed(self, operations: Sequence[Operation], problem: Problem, *, ending: bool) -> None:
+        """Nothing of it took effect, unless the connection was lost while it was to."""
+        lost = problem.kind == LOST
+        self._end("info" if lost and ending else "fail", operations, problem.kind)
+        if lost:
+            self.close()
+            return
+        try:
+            self._send("ROLLBACK")
+        except StatementError as error:
+            if error.problem.kind == LOST or not self._is_idle():
+                self.close()
+
+    def _is_idle(self) -> bool:
+        """Whether no transaction is open: a ROLLBACK fails where the database ended it itself."""
+        try:
+            self._send(self._database.begin(writes=False))
+            self._send("ROLLBACK")
+        except StatementError:
+            return False
+        return True
+
+    def _end(
+        self, outcome: str, shown: Sequence[Shown], why: str = "", *, changed: bool = False
+    ) -> None:
+        self._journal.end(self._tx, self._process, outcome, shown, why)
+        self._tally.add(outcome, why, changed=changed)
+        if outcome == "info":
+            self._process += self._clients
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    def _step(self, step: Step, stop: threading.Event) -> Sequence[Shown]:
+        if isinstance(step, Pause):
+            stop.wait(step.ms / 1000)
+            return ()
+        table = self._tables[step.table]
+        if isinstance(step, Read):
+            return self._read(step, table)
+        if isinstance(step, Append):
+            self._append(step, table)
+        else:
+            self._change(step, table)
+        return step.operations
+
+    def _read(self, step: Read, table: str) -> list[Shown]:
+        columns, rows, _ = self._send(*self._database.read(table, step))
+        added = [int(found[1]) for name in columns if (found := ADDED.fullmatch(name))]
+        identity, value = columns.index("id"), columns.index("v")
+        lists = {row[identity]: row[value] for row in rows}
+        schema, *keys = (key for _, key, _ in step.operations)
+        shown: list[Shown] = [("r", schema, added)]
+        for row, key in zip(step.rows, keys, strict=True):
+            text = lists.get(row)
+            shown.append(("r", key, None if text is None else [*map(int, text.split(","))]))
+        return shown
+
+    def _append(self, step: Append, table: str) -> None:
+        if self._send(*self._database.append(table, step), changes=True)[2] == 0:
+            text = f"row {step.row} of {table} was not found"
+            raise StatementError(Problem("", NO_ROW, text))
+
+    def _change(self, step: AddColumn, table: str) -> None:
+        self._database.change(lambda sql: self._send(sql)[1], table, step)
+
+    # --- statements ------------------------------------------------------------------------------
+
+    def _send(
+        self, sql: str, values: tuple[Any, ...] = (), *, changes: bool = False
+    ) -> tuple[list[str], Sequence[Sequence[Any]], int]:
+        """Send a statement; its columns, its rows, and how many rows it changed, if it does."""
+        at = now()
+        assert self._connection is not None, "a client has a connection while it works"
+        try:
+            cursor = self._connection.cursor()
+            cursor.execute(sql, values) if values else cursor.execute(sql)
+            count = self._database.changed(cursor) if changes else 0
+            columns, rows = ([], ()) if changes else _answer(cursor)
+        except Exception as error:
+            self._refused(error, at, sql, values)
+            raise
+        self._journal.statement(
+            self._tx, at, sql, values,
+            columns=columns or None, rows=rows if columns else None,
+            count=count if changes else None,
+        )  # fmt: skip
+        return columns, rows, count
+
+    def _refused(self, error: Exception, at: int, sql: str, values: tuple[Any, ...]) -> None:
+        """Record an error of the database and end the transaction; any other is left as it is."""
+        problem = self._database.problem(error)
+        if problem is None:
+            return
+        self._journal.statement(self._tx, at, sql, values, problem=problem)
+        raise StatementError(problem) from error
+
+
+def _answer(cursor: Any) -> tuple[list[str], Sequence[Sequence[Any]]]:
+    if cursor.description is None:
+        return [], ()
+    return [str(column[0]) for column in cursor.description], cursor.fetchall()

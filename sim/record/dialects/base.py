@@ -1,0 +1,191 @@
+"""What a database must do to be recorded; the SQL that most of them share.
+
+Drivers are those of Python's database API (PEP 249), used as they are: statements are sent as they
+are recorded, with BEGIN and COMMIT among them, and no layer between opens transactions by itself.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
+
+from ddlsim.problems import BadInputError
+from ddlsim.record.errors import class_of
+from ddlsim.record.programs import ANCHORS, AddColumn, Append, Read
+from ddlsim.record.url import Url
+from ddlsim.registry import Registry
+
+LOCK_MS: Final = 300
+"""How long a statement may wait for a lock: DDL behind an open reader would wait for good."""
+STATEMENT_MS: Final = 10_000
+"""How long a statement may take at all."""
+
+
+class RefusedError(BadInputError):
+    """A database that cannot be recorded as asked; the message is one line with what to do."""
+
+
+class Cursor(Protocol):
+    """A cursor of PEP 249, as far as it is used."""
+
+    @property
+    def description(self) -> Sequence[Sequence[Any]] | None:
+        """The columns of the answer, by name first."""
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows that were changed."""
+
+    def execute(self, sql: str, values: Sequence[Any] = ...) -> object:
+        """Send a statement."""
+
+    def fetchall(self) -> Sequence[Sequence[Any]]:
+        """All rows of the answer."""
+
+    def close(self) -> None:
+        """Give it up."""
+
+
+class Connection(Protocol):
+    """A connection of PEP 249, as far as it is used."""
+
+    def cursor(self) -> Cursor:
+        """A cursor on it."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class Level(NamedTuple):
+    """A level of isolation: its name in SQL, and the model that the documentation promises."""
+
+    sql: str
+    promise: str
+
+
+class Facts(NamedTuple):
+    """What a database says of itself."""
+
+    server: str
+    driver: str
+    settings: dict[str, str]
+
+
+class Problem(NamedTuple):
+    """An error of a database: its code, its class and its text."""
+
+    code: str
+    kind: str
+    text: str
+
+
+Run = Callable[[str], Sequence[Sequence[Any]]]
+"""Sends a statement, records it, and returns its rows."""
+
+
+class Database(ABC):
+    """A database that is recorded.
+
+    `levels` are the levels of isolation that it has, by the recorder's names for them, the default
+    first; `mark` stands for a value in a statement.
+    """
+
+    name: ClassVar[str]
+    levels: ClassVar[dict[str, Level]]
+    mark: ClassVar[str] = "?"
+    transactional_ddl: ClassVar[bool] = True
+    begin_sql: ClassVar[str] = "BEGIN"
+
+    def __init__(self, url: Url, *, prepared: bool) -> None:
+        self.url, self.prepared = url, prepared
+
+    def ground(self) -> AbstractContextManager[object]:
+        """The place for the tables: made before the recording, taken away after it where it is not
+        a file. Raises `RefusedError`.
+        """
+        return nullcontext()
+
+    @abstractmethod
+    def connect(self, isolation: str) -> Connection:
+        """A connection whose transactions have a level of isolation, statements without BEGIN
+        committed one by one, with time limits set.
+        """
+
+    @abstractmethod
+    def facts(self, connection: Connection) -> Facts:
+        """Version and settings."""
+
+    @abstractmethod
+    def says(self, connection: Connection) -> str:
+        """The level of isolation as the database tells it."""
+
+    @abstractmethod
+    def code(self, error: Exception) -> str | None:
+        """The code of an error of the driver; None for any other exception."""
+
+    def changed(self, cursor: Cursor) -> int:
+        """How many rows a statement has changed."""
+        return cursor.rowcount
+
+    def problem(self, error: Exception) -> Problem | None:
+        """What an exception means; None if it is not the database's."""
+        code = self.code(error)
+        if code is None:
+            return None
+        text = " ".join(self.url.without_secrets(str(error)).split())
+        return Problem(code, class_of(self.name, code), text)
+
+    # --- statements ------------------------------------------------------------------------------
+
+    def begin(self, *, writes: bool) -> str:
+        """How a transaction begins."""
+        del writes
+        return self.begin_sql
+
+    def create(self, table: str) -> str:
+        """A table with the columns that each has from the beginning."""
+        return f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, x INTEGER, v TEXT, c0 INTEGER)"
+
+    def insert(self, table: str, rows: Sequence[int]) -> str:
+        """Rows with lists of one element, 0."""
+        values = ", ".join(f"({row}, 0, '0', 0)" for row in rows)
+        return f"INSERT INTO {table} VALUES {values}"
+
+    def read(self, table: str, step: Read) -> tuple[str, tuple[Any, ...]]:
+        """All columns of some rows."""
+        sql = (
+            f"SELECT * FROM {table} WHERE id <= {ANCHORS[-1]} "
+            f"OR id BETWEEN {self.mark} AND {self.mark} ORDER BY id"
+        )
+        return sql, (step.low, step.high)
+
+    def append(self, table: str, step: Append) -> tuple[str, tuple[Any, ...]]:
+        """One more element in the list of a row."""
+        sql = f"UPDATE {table} SET v = v || {self.mark} WHERE id = {self.mark}"
+        return sql, (f",{step.value}", step.row)
+
+    def change(self, run: Run, table: str, step: AddColumn) -> None:
+        """Add a column, by one statement or more."""
+        if step.rewrite:
+            self.rewrite(run, table, step)
+        else:
+            run(f"ALTER TABLE {table} ADD COLUMN {column(step)}")
+
+    @abstractmethod
+    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
+        """Add a column and change the type of another one, so that all rows are written anew."""
+
+
+def column(step: AddColumn) -> str:
+    """The column of a step as DDL has it."""
+    return f"c{step.number} INTEGER DEFAULT {step.number}"
+
+
+def type_of(step: AddColumn) -> str:
+    """The type that a rewrite gives to the column x: another one each time."""
+    return "BIGINT" if step.number % 2 else "INTEGER"
+
+
+Opened = Callable[..., Database]
+DATABASES: Final[Registry[Opened]] = Registry("recorded database", "ddlsim.record.dialects")
+"""Every kind of database by the scheme of its URL."""

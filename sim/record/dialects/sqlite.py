@@ -1,0 +1,84 @@
+"""SQLite, by the standard library; a file that the recorder makes, with a write-ahead log."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from ddlsim.record.dialects.base import (
+    DATABASES,
+    Connection,
+    Database,
+    Facts,
+    Level,
+    Run,
+    column,
+    type_of,
+)
+from ddlsim.record.dialects.in_file import FileGround
+from ddlsim.record.programs import AddColumn
+
+BUSY_S = 2.0
+"""How long a writer waits for the other one: waiting it stands in the way of no other client."""
+SETTINGS = ("journal_mode", "synchronous", "busy_timeout", "page_size")
+
+
+class Sqlite(FileGround, Database):
+    """SQLite: one writer at a time, readers with the version that they began with.
+
+    Its documentation (isolation.html) calls its transactions serializable, and says that one sees
+    what was committed before it began.
+    """
+
+    name = "sqlite"
+    levels: ClassVar = {"serializable": Level("serializable", "strict-serializable")}
+
+    def connect(self, isolation: str) -> Connection:
+        del isolation
+        made = sqlite3.connect(
+            Path(self.url.path), BUSY_S, isolation_level=None, check_same_thread=False,
+            cached_statements=128 if self.prepared else 0,
+        )  # fmt: skip
+        made.execute("PRAGMA journal_mode = WAL")
+        made.execute("PRAGMA synchronous = NORMAL")
+        return cast(Connection, made)
+
+    def facts(self, connection: Connection) -> Facts:
+        settings = {name: _pragma(connection, name) for name in SETTINGS}
+        server = f"SQLite {sqlite3.sqlite_version}"
+        return Facts(server, "sqlite3 of the standard library", settings)
+
+    def says(self, connection: Connection) -> str:
+        shared = _pragma(connection, "read_uncommitted") == "1"
+        return "read uncommitted" if shared else "serializable"
+
+    def code(self, error: Exception) -> str | None:
+        if not isinstance(error, sqlite3.Error):
+            return None
+        return getattr(error, "sqlite_errorname", None) or type(error).__name__
+
+    def begin(self, *, writes: bool) -> str:
+        return "BEGIN IMMEDIATE" if writes else "BEGIN"
+
+    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
+        """The way that SQLite's documentation of ALTER TABLE gives for what it has no form for."""
+        known = [str(row[0]) for row in run(f"SELECT name FROM pragma_table_info('{table}')")]
+        types = {"id": "INTEGER PRIMARY KEY", "x": type_of(step), "v": "TEXT"}
+        old = ", ".join(known)
+        made = ", ".join(
+            f"{name} {types[name]}" if name in types else f"{name} INTEGER DEFAULT {name[1:]}"
+            for name in known
+        )
+        run(f"CREATE TABLE {table}_new ({made}, {column(step)})")
+        run(f"INSERT INTO {table}_new ({old}) SELECT {old} FROM {table}")
+        run(f"DROP TABLE {table}")
+        run(f"ALTER TABLE {table}_new RENAME TO {table}")
+
+
+def _pragma(connection: Connection, name: str) -> str:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA {name}")
+    found: Any = cursor.fetchall()
+    return str(found[0][0]) if found else ""
+
+
+DATABASES.add("sqlite", Sqlite)

@@ -1,0 +1,94 @@
+"""What errors of databases mean for a transaction, in one table.
+
+A code is the SQLSTATE where the database has one, else the driver's own name or number.
+"""
+
+from typing import Final
+
+SERIALIZATION: Final = "serialization"
+DEADLOCK: Final = "deadlock"
+UNDEFINED: Final = "undefined"
+DEFINITION: Final = "definition-changed"
+PLAN: Final = "cached-plan"
+LOCK: Final = "lock-timeout"
+CANCELLED: Final = "cancelled"
+LOST: Final = "connection"
+CONSTRAINT: Final = "constraint"
+NO_ROW: Final = "no-row"
+OTHER: Final = "other"
+
+CLASSES: Final = {
+    SERIALIZATION: "the database could not put it in an order with others",
+    DEADLOCK: "it waited for a transaction that waited for it",
+    UNDEFINED: "a table or a column was not there",
+    DEFINITION: "a table was changed by another transaction in the meantime",
+    PLAN: "a prepared statement no longer fits its table",
+    LOCK: "a lock was not free in time",
+    CANCELLED: "it took longer than a statement may",
+    LOST: "the connection was lost",
+    CONSTRAINT: "a row would break a constraint",
+    NO_ROW: "an UPDATE of a row that was never deleted found no row",
+    OTHER: "any other error",
+}
+"""The classes of errors, and what each means."""
+
+CODES: Final[dict[str, dict[str, str]]] = {
+    "postgresql": {
+        "40001": SERIALIZATION,
+        "40P01": DEADLOCK,
+        "42703": UNDEFINED,
+        "42P01": UNDEFINED,
+        "0A000": PLAN,
+        "55P03": LOCK,
+        "57014": CANCELLED,
+        "57P01": LOST,
+        "57P02": LOST,
+        "57P03": LOST,
+        "25P03": LOST,
+        "08000": LOST,
+        "08003": LOST,
+        "08006": LOST,
+        "23505": CONSTRAINT,
+    },
+    "mariadb": {
+        "1020": SERIALIZATION,
+        "1213": DEADLOCK,
+        "1054": UNDEFINED,
+        "1146": UNDEFINED,
+        "1412": DEFINITION,
+        "1615": PLAN,
+        "1205": LOCK,
+        "1317": CANCELLED,
+        "1969": CANCELLED,
+        "1053": LOST,
+        "1927": LOST,
+        "2006": LOST,
+        "2013": LOST,
+        "0": LOST,
+        "1062": CONSTRAINT,
+    },
+    "sqlite": {
+        "SQLITE_BUSY": LOCK,
+        "SQLITE_LOCKED": LOCK,
+        "SQLITE_BUSY_SNAPSHOT": SERIALIZATION,
+        "SQLITE_SCHEMA": DEFINITION,
+        "SQLITE_INTERRUPT": CANCELLED,
+        "SQLITE_ERROR": UNDEFINED,
+        "SQLITE_CONSTRAINT_UNIQUE": CONSTRAINT,
+        "SQLITE_CONSTRAINT_PRIMARYKEY": CONSTRAINT,
+    },
+    "duckdb": {
+        "TransactionException": SERIALIZATION,
+        "CatalogException": UNDEFINED,
+        "BinderException": UNDEFINED,
+        "InterruptException": CANCELLED,
+        "ConnectionException": LOST,
+        "ConstraintException": CONSTRAINT,
+    },
+}
+"""Of each database, what its codes mean."""
+
+
+def class_of(database: str, code: str) -> str:
+    """What a code of a database means; `other` for one that is in no table."""
+    return CODES[database].get(code, OTHER)

@@ -1,0 +1,102 @@
+"""What clients do, as data: a plan is made of these before anything is sent.
+
+An operation of a history is `(function, key, value)`: `append` or `r`, with None for what a read is
+yet to find.
+"""
+
+from dataclasses import dataclass
+
+from ddlsim.history.recording import key_of
+
+Operation = tuple[str, int, int | None]
+ANCHORS = (1, 2)
+"""Rows of each table that every read shows, and beside which columns are added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One SELECT of all columns: the anchors, and the rows from `low` up to `high`."""
+
+    table: int
+    low: int
+    high: int
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The rows that it asks for, by their keys."""
+        return (*ANCHORS, *range(self.low, self.high + 1))
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        keys = (key_of(self.table), *(key_of(self.table, row) for row in self.rows))
+        return tuple(("r", key, None) for key in keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """One UPDATE that appends a value to the list of a row."""
+
+    table: int
+    row: int
+    value: int
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return (("append", key_of(self.table, self.row), self.value),)
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn:
+    """One DDL statement that adds the column of a number; `rewrite` changes the type of another
+    column as well, so that the database writes every row anew.
+    """
+
+    table: int
+    number: int
+    rewrite: bool = False
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return (("append", key_of(self.table), self.number),)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A client that takes its time, in milliseconds."""
+
+    ms: float
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return ()
+
+
+Step = Read | Append | AddColumn | Pause
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A transaction; one `alone` is a single statement outside of BEGIN and COMMIT.
+
+    `after_ms` is the time since the program before it, `fresh` asks for a new connection.
+    """
+
+    steps: tuple[Step, ...]
+    alone: bool = False
+    fresh: bool = False
+    after_ms: float = 0.0
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All of its operations, in order."""
+        return tuple(one for step in self.steps for one in step.operations)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything."""
+        return any(not isinstance(step, Read | Pause) for step in self.steps)
+
+    @property
+    def has_ddl(self) -> bool:
+        """Whether it changes a table."""
+        return any(isinstance(step, AddColumn) for step in self.steps)

@@ -1,0 +1,193 @@
+"""A recording from its beginning to its end: tables, clients, limits in time, and a tally."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from ddlsim import __version__
+from ddlsim.history.recording import FORMAT, Closed, Recording, key_of
+from ddlsim.record.client import Client, Tally
+from ddlsim.record.dialects.base import Database, Facts, RefusedError
+from ddlsim.record.journal import CLOCK, Journal, Shown, now
+from ddlsim.record.programs import Program
+from ddlsim.record.shape import Shape, shape_of
+from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
+
+LONGEST_S: Final = 600.0
+"""A recording of so many transactions ends after this time, too."""
+GRACE_S: Final = 15.0
+"""How long clients may take to end what they do."""
+TICK_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to record: so many transactions, or for so many seconds, or both."""
+
+    workload: str
+    clients: int
+    isolation: str
+    seed: int
+    ddl_per_s: float
+    seconds: float
+    transactions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recording came to."""
+
+    facts: Facts
+    says: str
+    promise: str
+    tally: Tally
+    seconds: float
+    silent: int
+    """Clients that did not come to an end in time."""
+
+
+def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
+    """Record into a folder; raises `RefusedError`, in one line, where the database cannot be.
+
+    Whatever ends it, clients and what the recorder made outside of a file are ended first.
+    """
+    level = database.levels[wanted.isolation]
+    shape = shape_of(wanted.clients, wanted.transactions, wanted.seconds, wanted.ddl_per_s)
+    with database.ground():
+        facts, says = _looked_at(database, wanted.isolation)
+        head = Recording(
+            FORMAT, f"ddlsim {__version__}", database.name, facts.server, facts.driver,
+            facts.settings, wanted.isolation, says, level.promise, CLOCK, wanted.workload,
+            wanted.seed, wanted.clients, wanted.ddl_per_s, database.prepared, shape.names,
+        )  # fmt: skip
+        journal = Journal(folder, head)
+        try:
+            _make_tables(database, wanted, journal, shape)
+            began = time.monotonic()
+            crew = _Crew(database, wanted, journal, shape)
+            crew.work()
+            seconds = time.monotonic() - began
+        except BaseException:
+            journal.close()
+            raise
+        journal.close(Closed(now()))
+    return Recorded(facts, says, level.promise, crew.tally, seconds, crew.silent)
+
+
+def _looked_at(database: Database, isolation: str) -> tuple[Facts, str]:
+    """What the database says of itself; `RefusedError` where it cannot be reached."""
+    try:
+        connection = database.connect(isolation)
+        try:
+            return database.facts(connection), database.says(connection)
+        finally:
+            connection.close()
+    except Exception as error:
+        problem = database.problem(error)
+        if problem is None:
+            raise
+        raise RefusedError(f"{database.name}: no connection ({problem.text})") from None
+
+
+def _make_tables(database: Database, wanted: Wanted, journal: Journal, shape: Shape) -> None:
+    """The tables with their rows: each group of rows is a transaction of the history.
+
+    The first of them made the schemas too. They come before everything else in real time.
+    """
+    process = wanted.clients + 1
+    try:
+        connection = database.connect(wanted.isolation)
+        try:
+            cursor = connection.cursor()
+            for at, group in enumerate(shape.groups):
+                keys = [key_of(table, row) for table in range(shape.tables) for row in group]
+                if not at:
+                    keys += [key_of(table) for table in range(shape.tables)]
+                operations: list[Shown] = [("append", key, 0) for key in keys]
+                sent = [] if at else [database.create(name) for name in shape.names]
+                sent += [database.insert(name, group) for name in shape.names]
+                tx = journal.begin(process, [("append", key, 0) for key in keys])
+                for sql in sent:
+                    begins = now()
+                    cursor.execute(sql)
+                    journal.statement(tx, begins, sql)
+                journal.end(tx, process, "ok", operations)
+            cursor.close()
+        finally:
+            connection.close()
+    except Exception as error:
+        problem = database.problem(error)
+        if problem is None:
+            raise
+        text = f"{database.name}: the tables cannot be made ({problem.code}: {problem.text})"
+        raise RefusedError(text) from None
+
+
+class _Crew:
+    """The clients, a thread each; the last one changes tables."""
+
+    def __init__(self, database: Database, wanted: Wanted, journal: Journal, shape: Shape) -> None:
+        self.tally = Tally()
+        self.silent = 0
+        self._stop = threading.Event()
+        self._failed: list[BaseException] = []
+        self._until = time.monotonic() + wanted.seconds
+        workload = WORKLOADS.get(wanted.workload)
+        ground = Ground(shape, wanted.ddl_per_s, database.transactional_ddl)
+        self._threads: list[threading.Thread] = []
+        for number in range(wanted.clients + 1):
+            changes = number == wanted.clients
+            plan = workload.tables if changes else workload.rows
+            programs = plan(dice(wanted.seed, number), ground, number)
+            if not changes and wanted.transactions is not None:
+                share = _share(wanted.transactions, wanted.clients, number)
+                programs = islice(programs, share)
+            client = Client(
+                database, wanted.isolation, journal, self.tally, shape.names,
+                number, wanted.clients + 2,
+            )  # fmt: skip
+            work = self._guarded(client.work, programs)
+            name = f"client-{number}"
+            self._threads.append(threading.Thread(target=work, name=name, daemon=True))
+
+    def _guarded(
+        self, work: Callable[[Iterator[Program], threading.Event], None],
+        programs: Iterator[Program],
+    ) -> Callable[[], None]:  # fmt: skip
+        def guarded() -> None:
+            try:
+                work(programs, self._stop)
+            except BaseException as error:
+                self._failed.append(error)
+                self._stop.set()
+
+        return guarded
+
+    def work(self) -> None:
+        """Run the clients until they are done, or the time is over; raises what one of them has."""
+        *rows, changes = self._threads
+        try:
+            for thread in self._threads:
+                thread.start()
+            while any(one.is_alive() for one in rows) and not self._stop.is_set():
+                if time.monotonic() >= self._until:
+                    break
+                next(one for one in rows if one.is_alive() or one is rows[-1]).join(TICK_S)
+        finally:
+            self._stop.set()
+            limit = time.monotonic() + GRACE_S
+            for thread in (*rows, changes):
+                if thread.ident is not None:
+                    thread.join(max(0.0, limit - time.monotonic()))
+            self.silent = sum(one.is_alive() for one in self._threads)
+        if self._failed:
+            raise self._failed[0]
+
+
+def _share(total: int, clients: int, number: int) -> int:
+    """The transactions of one client."""
+    return total // clients + (number < total % clients)

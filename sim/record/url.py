@@ -1,0 +1,50 @@
+"""Where a database is: the URL of `ddlsim record`, with its password kept out of every text."""
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from ddlsim.problems import BadInputError
+
+HIDDEN = "***"
+
+
+class UrlError(BadInputError):
+    """A URL that names no database; the message is one line with the form to use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """The parts of a URL; `path` is a file or the name of a database."""
+
+    scheme: str
+    path: str
+    host: str | None
+    port: int | None
+    user: str | None
+    password: str | None
+    more: tuple[tuple[str, str], ...]
+
+    def without_secrets(self, text: str) -> str:
+        """A text without the password, however it got there."""
+        return text.replace(self.password, HIDDEN) if self.password else text
+
+
+def url_of(text: str) -> Url:
+    """The parts of a URL such as `sqlite:///file` or `postgresql+psycopg://user@host/name`.
+
+    Raises `UrlError`. As in SQLAlchemy's URLs, a file has three slashes, four if it is absolute.
+    """
+    scheme, colon, rest = text.partition(":")
+    if not colon:
+        raise UrlError(f"{scheme!r} is no URL of a database; say sqlite:///FILE, for example")
+    if not rest.startswith("//"):
+        return Url(text, "", None, None, None, None, ())
+    try:
+        parts = urlsplit(f"any:{rest}")
+        port = parts.port
+    except ValueError as error:
+        raise UrlError(f"the URL of the database cannot be read: {error}") from None
+    password = None if parts.password is None else unquote(parts.password)
+    user = None if parts.username is None else unquote(parts.username)
+    path = unquote(parts.path.removeprefix("/"))
+    return Url(scheme, path, parts.hostname, port, user, password, tuple(parse_qsl(parts.query)))

@@ -1,0 +1,1 @@
+"""Workloads of recordings, a file each: what its clients do, drawn from a seed."""

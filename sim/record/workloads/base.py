@@ -1,0 +1,48 @@
+"""What a workload is: programs for clients, and programs for the one client that changes tables."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from ddlsim.record.programs import Program
+from ddlsim.record.shape import Shape
+from ddlsim.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a workload plans on: the tables, DDL statements a second, and whether the database has
+    them inside of transactions.
+    """
+
+    shape: Shape
+    ddl_per_s: float
+    transactional_ddl: bool
+
+
+Plan = Callable[[Random, Ground, int], Iterator[Program]]
+"""The programs of a client, without end; its number makes its values unlike all others'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload: its name, what it is for, and the programs of both kinds of clients."""
+
+    name: str
+    summary: str
+    rows: Plan
+    tables: Plan
+
+
+WORKLOADS: Final[Registry[Workload]] = Registry("recorded workload", "ddlsim.record.workloads")
+
+
+def value(client: int, number: int, shape: Shape) -> int:
+    """The value of a client's append of this number, from 0: no other client has it, nor 0."""
+    return number * (shape.clients + 1) + client + 1
+
+
+def dice(seed: int, client: int) -> Random:
+    """The stream of one client."""
+    return Random(f"{seed}/{client}")

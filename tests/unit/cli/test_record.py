@@ -1,0 +1,147 @@
+"""`ddlsim record`: a database under DDL and DML becomes a history, and the history a verdict."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddlsim.cli.arguments import RECORDED
+from ddlsim.history.recording import (
+    HISTORY,
+    STATEMENTS,
+    Begun,
+    Closed,
+    Ended,
+    Recording,
+    Statement,
+    record_of,
+)
+from ddlsim.record.workloads.base import WORKLOADS
+from tests.support.command import ddlsim
+from tests.support.json_schemas import wrong
+
+Json = dict[str, Any]
+
+
+def recorded(folder: Path, *words: str) -> Json:
+    """The document of a short recording of SQLite."""
+    done = ddlsim("record", f"sqlite:///{folder}/db", "--out", f"{folder}/out", "--transactions",
+                  "80", "--ddl-rate", "300", "--clients", "2", "--output", "json",
+                  *words)  # fmt: skip
+    assert done.code == 0, done
+    found: Json = json.loads(done.out)
+    assert wrong("record", found) == []
+    return found
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Json]:
+    """A recording that no test changes, and its document."""
+    folder = tmp_path_factory.mktemp("recording")
+    return folder / "out", recorded(folder)
+
+
+@pytest.fixture
+def copy(taken: tuple[Path, Json], tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(taken[0], tmp_path / "copy"))
+
+
+def test_the_flag_names_every_workload() -> None:
+    assert sorted(RECORDED) == sorted(WORKLOADS)
+
+
+def is_kept(found: Json) -> None:
+    assert found["changes"] > 0
+    assert (found["check"]["outcome"], found["check"]["model"]) == ("ok", "strict-serializable")
+    assert (found["promise"], found["says"]) == ("strict-serializable", "serializable")
+
+
+def test_sqlite_keeps_what_it_documents(taken: tuple[Path, Json]) -> None:
+    is_kept(taken[1])
+
+
+def test_sqlite_keeps_it_while_tables_are_written_anew(tmp_path: Path) -> None:
+    is_kept(recorded(tmp_path, "--workload", "retype"))
+
+
+def test_every_transaction_has_its_statements_and_its_end(taken: tuple[Path, Json]) -> None:
+    lines = (taken[0] / STATEMENTS).read_bytes().splitlines()
+    head, *rest, last = map(record_of, lines)
+    assert isinstance(head, Recording)
+    assert head.tables == ("t0", "t1", "t2")
+    assert isinstance(last, Closed)
+    begun = {one.tx for one in rest if isinstance(one, Begun)}
+    ended = [one for one in rest if isinstance(one, Ended)]
+    sent = {one.tx for one in rest if isinstance(one, Statement)}
+    assert begun == {one.tx for one in ended} == sent
+    assert sorted([*begun, *(one.index for one in ended)]) == [*range(2 * len(begun))]
+
+
+def test_check_of_the_folder_judges_the_recording_once(taken: tuple[Path, Json]) -> None:
+    done = ddlsim("check", str(taken[0]), "--output", "json")
+    [file] = json.loads(done.out)["files"]
+    assert (done.code, file) == (0, taken[1]["check"])
+    assert file["file"].endswith(STATEMENTS)
+    plain = ddlsim("check", str(taken[0] / HISTORY), "--output", "json")
+    assert json.loads(plain.out)["files"][0]["transactions"] == file["transactions"]
+
+
+SCHEMA_READ = re.compile(r":type :ok.*\[:r \d*?(?:0{7}|\b0) \[0 ([\d ]+)\]")
+"""A committed read of a table's columns after one was added."""
+
+
+def test_a_read_that_goes_back_is_found_and_named(copy: Path) -> None:
+    """A planted fault: the last read of a table's columns lacks those that were added."""
+    lines = (copy / HISTORY).read_text().splitlines()
+    at, found = [(at, one) for at, line in enumerate(lines) if (one := SCHEMA_READ.search(line))][
+        -1
+    ]
+    lines[at] = f"{lines[at][: found.start(1) - 1]}{lines[at][found.end(1) :]}"
+    (copy / HISTORY).write_text("\n".join(lines))
+    done = ddlsim("check", str(copy))
+    assert done.code == 1
+    assert "/columns" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nowhere",), "'nowhere' is no URL of a database; say sqlite:///FILE, for example"),
+        (("sqlite://",), "sqlite: name a file for it: sqlite:///FILE"),
+        (("sqlit:///x",), "no recorded database is called 'sqlit'; did you mean sqlite?"),
+        (("sqlite:///{}/none/db",), "there is no folder {}/none; make it first"),
+        (("sqlite:///{}/there",), "the file exists; name one that the recorder can make"),
+        (("sqlite:///{}/db", "--isolation", "chaos"),
+         "--isolation chaos: sqlite has no such level; it has serializable"),
+        (("sqlite:///{}/db", "--out", "{}"),
+         "--out {}: holds there; name a new or empty directory"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("mine")
+    given = [word.replace("{}", str(tmp_path)) for word in words]
+    given += [] if "--out" in given else ["--out", str(tmp_path / "out")]
+    done = ddlsim("record", *given)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.endswith(f"{said.replace('{}', str(tmp_path))}\n")
+    assert (tmp_path / "there").read_text() == "mine"
+
+
+def test_a_damaged_recording_is_one_line(copy: Path) -> None:
+    (copy / STATEMENTS).write_bytes((copy / STATEMENTS).read_bytes()[:40])
+    done = ddlsim("check", str(copy))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "is no recording" in done.err
+
+
+def test_what_a_killed_recorder_has_written_is_judged(copy: Path) -> None:
+    """As if the last lines had never been written: what has no answer may have happened."""
+    lines = (copy / HISTORY).read_bytes().splitlines(keepends=True)
+    (copy / HISTORY).write_bytes(b"".join(lines[:-3]))
+    done = ddlsim("check", str(copy), "--output", "json")
+    [file] = json.loads(done.out)["files"]
+    assert (done.code, file["outcome"]) == (0, "ok")
