@@ -32,7 +32,11 @@ OF_DDL: Final = (
 """Reasons for which an operation fails, but no transaction aborts."""
 
 ABORTS: Final = tuple(_of_reason(reason) for reason in Reason if reason not in OF_DDL)
-"""One for each reason for which a transaction may be aborted."""
+"""One for each reason for which a transaction may be aborted.
+
+`abort-bad-row` is an update that keeps a NULL in a column that has become NOT NULL: no run of a
+design reaches it whose rule refuses SET NOT NULL, as F-15's closing one does.
+"""
 
 PAUSES: Final = tuple(
     Probe(f"paused-{point.name}", f"a scripted pause stopped a task {point.name}")

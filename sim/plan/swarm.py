@@ -19,6 +19,7 @@ from ddlsim.plan import (
     swarm_fdb,
     swarm_knobs,
     swarm_moments,
+    swarm_required,
     swarm_work,
 )
 from ddlsim.plan.swarm_faults import Surroundings
@@ -129,7 +130,9 @@ def _whole(knobs: Knobs) -> Table:
     names, sql = swarm_work.schema(knobs, len(nodes))
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms, delay_ms)
     workloads = swarm_work.workloads(knobs, names, load_ms, delay_ms, planned=bool(migrations))
+    workloads = swarm_required.workloads(knobs, names, workloads, load_ms)
     late = swarm_work.late_table(knobs, nodes, load_ms)
+    required = swarm_required.migrations(knobs, nodes, load_ms)
     around = Surroundings(
         tables=(*names, *(swarm_work.LATE for _ in late)),
         client="mixed-1",
@@ -147,8 +150,8 @@ def _whole(knobs: Knobs) -> Table:
         "clocks": clocks,
         "network": network,
         "run": {"load_ms": load_ms, "drain_ms": DRAIN_MS},
-        "schema": {"sql": sql},
-        "migration": migrations + late,
+        "schema": {"sql": sql + swarm_required.schema(knobs)},
+        "migration": migrations + late + required,
         "workload": workloads,
         "faults": [
             *swarm_faults.faults(knobs, around),

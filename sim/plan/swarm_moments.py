@@ -26,6 +26,9 @@ POINTS: Final = ("before-commit-ts", "after-commit-ts", "after-commit-check")
 ALL_SPARE: Final = 0.9
 """The share of the spare skew that the aimed step may use; no other fault moves a clock then."""
 
+LOOK_MS: Final = 10
+"""More than the least time (ms) until a new leader first looks at the leases."""
+
 
 class Aimed(NamedTuple):
     """Faults that are drawn together: their share of worlds, and their tables."""
@@ -205,6 +208,25 @@ def _leader_at_a_lease(die: Die, around: Surroundings) -> list[Table]:
     return made
 
 
+def _two_lease_updates(die: Die, around: Surroundings) -> list[Table]:
+    """Leases are written, and the next leader looks at them before it has applied that."""
+    when: Table = {"when": {"moment": "lease-prolonged"}, "from_ms": die.below(around.load_ms // 2)}
+    apply_ms = around.delays_ms(die, 1.5, 3) + LOOK_MS
+    slow: Table = {"name": "slow_listener", "stage": "log", "delay_ms": apply_ms}
+    slow["for_ms"] = 2 * apply_ms
+    change: Table = {"name": "leader_transfer", "group": "meta"}
+    return [*({**slow, "node": node, **when} for node in around.voters), {**change, **when}]
+
+
+def _leader_for_an_instant(die: Die, around: Surroundings) -> list[Table]:
+    """A leader of the meta storage is elected and steps down at the same instant."""
+    change: Table = {"name": die.pick(("re_election", "leader_transfer")), "group": "meta"}
+    first = {**change, "from_ms": die.between(1, around.load_ms * 7 // 10)}
+    again: Table = {"name": "re_election", "group": "meta", "rival": die.pick((0, 0, 1, 2))}
+    when = {"moment": "leader-elected", "where": {"group": "meta"}}
+    return [first, {**again, "when": when}]
+
+
 def _leader_again(die: Die, around: Surroundings) -> list[Table]:
     """A group elects a leader, which at once stops, or hands over."""
     change: Table = {
@@ -352,6 +374,8 @@ AIMED: Final[dict[str, Aimed]] = {
     "primary cut off": Aimed(0.12, _primary_cut_off),
     "leader at a lease": Aimed(0.12, _leader_at_a_lease),
     "leader again": Aimed(0.1, _leader_again),
+    "leases written twice": Aimed(0.05, _two_lease_updates),
+    "leader for an instant": Aimed(0.05, _leader_for_an_instant),
     "leader under a command": Aimed(0.12, _leader_under_a_command),
     "leader dies": Aimed(0.08, _leader_dies),
     "unsynced entries lost": Aimed(0.05, _unsynced),
