@@ -6,7 +6,7 @@ within one simulated instant.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -317,16 +317,27 @@ class Case:
 
     def meant(self, write: WriteExecuted, position: int) -> Encoded | None:
         """What the client meant by a write: what it encoded last for this table before it."""
-        found: Encoded | None = None
-        for at, encoded in self.encodings.get(write.op, ()):
-            if at < position and encoded.object_id == write.object_id:
-                found = encoded
-        return found
+        for encoded in self._encoded_before(write, position):
+            if encoded.object_id == write.object_id:
+                return encoded
+        return None
 
     def encoded(self, write: WriteExecuted, position: int) -> Encoded | None:
         """What the client encoded last before a write, for whatever table."""
-        before = [one for at, one in self.encodings.get(write.op, ()) if at < position]
-        return before[-1] if before else None
+        return next(self._encoded_before(write, position), None)
+
+    def _encoded_before(self, write: WriteExecuted, position: int) -> Iterator[Encoded]:
+        """What an operation's client encoded before a write of it, the last first.
+
+        An implicit transaction that was aborted is the operation's earlier try: what is executed
+        for it later was encoded before its abort, and a later encoding is of another try.
+        """
+        tx = self.transactions.get(write.tx)
+        if tx is not None and tx.implicit and tx.aborted is not None:
+            position = min(position, tx.aborted_at)
+        for at, encoded in reversed(self.encodings.get(write.op, ())):
+            if at < position:
+                yield encoded
 
     def statement(self, op: str | None) -> str:
         """The SQL of a DDL operation, as far as it is known."""

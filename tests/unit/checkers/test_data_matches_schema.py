@@ -6,11 +6,11 @@ import pytest
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import Failed, RowRead
+from ddlsim.history.events import Encoded, Failed, RowRead, TxBegan, WriteExecuted
 from ddlsim.history.world_events import NeverCompleted
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import INT, Story, add_column, text
+from tests.support.history import INT, Story, add_column, text, ts
 from tests.support.judging import anomalies
 
 V = Column(1, "v", INT)
@@ -72,6 +72,22 @@ def test_a_row_encoded_under_a_newer_version_loses_what_the_older_one_lacks() ->
     )
     story.commit("T", 20)
     assert "truncated-write" in kinds(story)
+
+
+@pytest.mark.parametrize(("aborted", "found"), [(12, []), (14, ["truncated-write"])])
+def test_a_write_of_an_aborted_try_was_encoded_before_the_abort(
+    aborted: int, found: list[str]
+) -> None:
+    """The client encodes its operation anew at 13, for the next try if this one has ended."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=5)
+    story.add(10, TxBegan, "T", "n1", ts(10), implicit=True, read_ts=None)
+    story.add(10, Encoded, "c", "c.1", t, 1, ((0, 7), (1, 70)))
+    story.add(13, Encoded, "c", "c.1", t, 2, ((0, 7), (1, 70), (2, None)))
+    story.add(15, WriteExecuted, "n1", "T", "c.1", t, 0, 7, ts(11), 1, ((0, 7), (1, 70)))
+    story.abort("T", aborted)
+    assert [kind for kind in kinds(story) if kind == "truncated-write"] == found
 
 
 def test_a_row_encoded_for_another_table() -> None:
