@@ -87,6 +87,10 @@ class FdbCluster(Machines):
     def compare_states(self) -> None:
         """There are no models beside the parts of this plane."""
 
+    def may_fail(self, node: str) -> bool:
+        """The controller does not fail."""
+        return super().may_fail(node) and self._roles.get(node) != "controller"
+
     # --- roles ------------------------------------------------------------------------------------
 
     @property

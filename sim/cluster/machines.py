@@ -112,6 +112,10 @@ class Machines(ABC):
     def compare_states(self) -> None:
         """Compare what every modelled part has now; without models there is nothing to compare."""
 
+    def may_fail(self, node: str) -> bool:
+        """Whether faults that begin at a moment may strike a machine that plays a role of it."""
+        return node in self.hosts
+
     def open_port(self, node: str, clock: Callable[..., HybridClock]) -> NodePort:
         """The port of a node's present incarnation; `clock` makes what gives timestamps."""
         port = NodePort(self.hosts[node], self._settings[node], self.recorder, self.pauses, clock)

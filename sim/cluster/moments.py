@@ -262,7 +262,7 @@ class Moments:
                 node = cluster.leader_of(self.group(ITS_GROUP, found))
             case _ if role == ITS_PRIMARY:
                 node = cluster.holder_of(cluster.place_of(self.group(ITS_PARTITION, found)))
-        if node not in cluster.hosts:
+        if node is None or not cluster.may_fail(node):
             raise VacantRoleError(f"{role}: {node}")
         return node
 

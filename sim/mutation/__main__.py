@@ -116,7 +116,9 @@ class Work:
     def __init__(self, options: argparse.Namespace) -> None:
         self._store = None if options.out is None else Store(options.out)
         self._options = options
-        self.wanted = chosen(options, Campaign(Budget(), options.jobs))
+        campaign = Campaign(Budget(), options.jobs)
+        self.wanted = chosen(options, campaign)
+        self._designs = {name for one in self.wanted for name in campaign.designs(one)}
         names = {one.id for one in self.wanted}
         known = self._store.results() if self._store is not None else []
         self._results = {one.id: one for one in known if one.id in names}
@@ -146,7 +148,7 @@ class Work:
                 store.add_worlds(worlds)
             sys.stderr.write(f"surveyed {len(found)} worlds\n")
 
-        survey(wanted, self._options.jobs, take)
+        survey(wanted, self._options.jobs, take, self._designs)
         return [one for one in found if one.world.seed < seeds]
 
     def _pass(self, budget: Budget, surveyed: list[Surveyed]) -> None:

@@ -1,4 +1,4 @@
-"""The areas of the protocol, by file and function, and the designs under which each is tried."""
+"""The areas of both data planes, by file and function, and designs under which each is tried."""
 
 from fnmatch import fnmatchcase
 from typing import Final
@@ -8,6 +8,32 @@ OPEN: Final = "iep"
 SHIPPED: Final = "ignite3"
 BASELINES: Final = (CLOSED, OPEN, SHIPPED)
 """A rule is tried under those of these that have it, anything else under all of them."""
+SAFE: Final = "c16_safe"
+LEASED: Final = "c6_f1"
+LAYERS: Final = (
+    SAFE,
+    LEASED,
+    "c1_schema",
+    "c1b_version",
+    "c3_copies",
+    "c3b_versions",
+    "c7_ss_local",
+    "c9_future_cv",
+    "c10_two_cutoffs",
+    "c11_future_conflict",
+    "c12_grv",
+    "c13_past",
+    "c14_modes",
+    "c16_states",
+    "c16_tables",
+    "c2_watch",
+    "c4_session",
+    "c4_fetch",
+    "c4_retry",
+)
+"""The same on the FoundationDB plane: those that claim most come first."""
+STORE_BASELINES: Final = (SAFE, LEASED)
+"""The designs under which the store is tried, and what all layers have in common."""
 STRICT: Final = (CLOSED,)
 """The designs whose runs are judged by the strict graph."""
 
@@ -53,6 +79,34 @@ AREAS: Final[dict[str, tuple[str, ...]]] = {
         "kernel/clock.py:PhysicalClock.on_change*",
         "kernel/deadlines.py:*",
     ),
+    "store-commits": (
+        "fdb/conflicts.py:*",
+        "fdb/resolver.py:*",
+        "fdb/proxy.py:*",
+        "fdb/local_state.py:*",
+        "fdb/sequencer.py:*",
+        "fdb/grv.py:*",
+        "fdb/versions.py:*",
+    ),
+    "store-recovery": ("fdb/controller.py:*", "fdb/log.py:*", "fdb/membership.py:*"),
+    "store-reads": ("fdb/storage.py:*", "fdb/store.py:*"),
+    "library": (
+        "fdb/transaction.py:*",
+        "fdb/connection.py:*",
+        "fdb/writes.py:*",
+        "fdb/watches.py:*",
+        "fdb/keys.py:*",
+        "fdb/config.py:*",
+        "fdb/errors.py:ErrorCode.retriable",
+    ),
+    "layer-rules": ("layer/rules/*",),
+    "layer-ddl": (
+        "layer/schema_change.py:*",
+        "layer/update.py:*",
+        "layer/backfill.py:*",
+        "layer/schema.py:*",
+    ),
+    "layer": ("layer/*",),
 }
 """Patterns of `file:function` by area; the first area with a pattern that fits has the function."""
 
@@ -71,20 +125,63 @@ OUT: Final = (
     "protocol/design/border_rules.py:*",
     "protocol/design/lag_policies.py:*",
     "protocol/design/mandatory_columns.py:*",
+    "fdb/controller.py:Controller._tell",
+    "fdb/processes.py:*",
+    "fdb/database.py:*",
+    "fdb/errors.py:ErrorCode.number",
+    "fdb/errors.py:ErrorCode.sentence",
+    "fdb/errors.py:FdbError.*",
+    "fdb/settings.py:*",
+    "fdb/sizes.py:*",
+    "fdb/config.py:processes_of",
+    "fdb/config.py:plain_config",
+    "fdb/transaction.py:_bytes",
+    "layer/final_state.py:*",
+    "layer/rules/options.py:*",
+    "layer/process.py:LayerProcess.has_open_work",
+    "layer/process.py:LayerProcess.left_open",
 )
 """What no baseline uses, what only words for people are made of, what the end of a run alone asks,
 and what a machine's clock shows: another clock is another world, and no fault of the protocol."""
 
+WATCHING: Final = ("c4_session", "c2_watch")
+LOCAL: Final = ("c7_ss_local",)
 ONLY: Final[dict[str, tuple[str, ...]]] = {
     f"{TRANSACTION}/participant.py:Participant._validate_and_finish": (SHIPPED,),
     "protocol/schema/by_name.py:*": (SHIPPED,),
     "protocol/schema/compatibility.py:*_as_shipped": (SHIPPED,),
     "protocol/schema/compatibility.py:forward_compatible": (SHIPPED,),
     "protocol/schema/compatibility.py:first_incompatible": (SHIPPED,),
+    "fdb/watches.py:*": WATCHING,
+    "fdb/storage.py:Storage.watch": WATCHING,
+    "fdb/storage.py:Storage._look_at_watches": WATCHING,
+    "fdb/storage.py:_give_up": WATCHING,
+    "fdb/connection.py:Connection.changed": WATCHING,
+    "fdb/transaction.py:Transaction.watch": WATCHING,
+    "fdb/transaction.py:Transaction.metadata_version": (SAFE, "c12_grv"),
+    "fdb/transaction.py:Transaction.*local": LOCAL,
+    "fdb/local_state.py:LocalState.holds": LOCAL,
+    "fdb/proxy.py:_writes_local": LOCAL,
+    "fdb/conflicts.py:ConflictWindow._let_come": ("c11_future_conflict",),
+    "fdb/transaction.py:Transaction.add_*_conflict_key": (
+        SAFE,
+        "c13_past",
+        "c11_future_conflict",
+    ),
+    "fdb/conflicts.py:ConflictWindow._judge": (SAFE, LEASED, "c13_past"),
+    "layer/backfill.py:*": (SAFE, LEASED, "c16_states"),
+    "layer/schema_change.py:*": (SAFE, LEASED, "c16_states"),
 }
-"""Functions outside of the rules that one baseline alone uses, by their patterns."""
+"""Functions outside of the rules that some baselines alone use, by their patterns."""
 
-FILES: Final = ("protocol/**/*.py", "model/hlc.py", "kernel/clock.py", "kernel/deadlines.py")
+FILES: Final = (
+    "protocol/**/*.py",
+    "model/hlc.py",
+    "kernel/clock.py",
+    "kernel/deadlines.py",
+    "fdb/*.py",
+    "layer/**/*.py",
+)
 """Where mutants are made."""
 
 
@@ -103,8 +200,13 @@ def is_out(place: str) -> bool:
 def is_rule(place: str) -> bool:
     """Whether a function is a rule, or a part of one, that a design may have or not."""
     return _fits(place, AREAS["rules"]) or place.startswith(
-        ("protocol/design/", "protocol/schema/renaming.py")
+        ("protocol/design/", "protocol/schema/renaming.py", "layer/rules/")
     )
+
+
+def is_of_store(place: str) -> bool:
+    """Whether a function is of the FoundationDB plane: of the store, or of a layer on it."""
+    return place.startswith(("fdb/", "layer/"))
 
 
 def designs_for(place: str, used: dict[str, frozenset[str]]) -> tuple[str, ...]:
@@ -116,8 +218,9 @@ def designs_for(place: str, used: dict[str, frozenset[str]]) -> tuple[str, ...]:
     if only is not None:
         return only
     if not is_rule(place):
-        return BASELINES
-    return tuple(name for name in BASELINES if _is_part(place, used[name]))
+        return STORE_BASELINES if is_of_store(place) else BASELINES
+    known = LAYERS if is_of_store(place) else BASELINES
+    return tuple(name for name in known if _is_part(place, used[name]))
 
 
 def _is_part(place: str, rules: frozenset[str]) -> bool:

@@ -5,7 +5,7 @@ on behind it. Results are the same everywhere if the budget is a number of runs;
 time ends the search at a run that depends on the machine.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import islice
@@ -14,7 +14,16 @@ from typing import Final
 
 from msgspec import structs
 
-from ddlsim.mutation.areas import BASELINES, CLOSED, OPEN, SHIPPED, designs_for
+from ddlsim.mutation.areas import (
+    BASELINES,
+    CLOSED,
+    LAYERS,
+    LEASED,
+    OPEN,
+    SAFE,
+    SHIPPED,
+    designs_for,
+)
 from ddlsim.mutation.course import Course, Survey, Surveyed
 from ddlsim.mutation.loader import THIRD_PARTY, counting_modules
 from ddlsim.mutation.mutants import Mutant
@@ -42,7 +51,7 @@ def warm() -> None:
 @cache
 def used_rules() -> dict[str, frozenset[str]]:
     """The functions that the rules of each baseline consist of, as `file:function`."""
-    child = Child(rules_of(BASELINES), None)
+    child = Child(rules_of((*BASELINES, *LAYERS)), None)
     message = child.message()
     assert isinstance(message, Used), f"the package without mutants: {message}"
     return {name: frozenset(rules) for name, rules in message.rules.items()}
@@ -50,12 +59,20 @@ def used_rules() -> dict[str, frozenset[str]]:
 
 TOUR: Final = 10
 """The worlds that one process surveys."""
-ONE_OF: Final = {CLOSED: 1, OPEN: 4, SHIPPED: 4}
-"""Of so many parts of the seeds one is surveyed under a design: the others have few mutants."""
+ONE_OF: Final = {CLOSED: 1, OPEN: 4, SHIPPED: 4, SAFE: 2, LEASED: 4}
+"""Of so many parts of the seeds one is surveyed under a design: the others have few mutants.
+
+Designs that are not here have fresh worlds alone.
+"""
 
 
-def survey(seeds: Iterable[int], jobs: int, watch: Callable[[list[Surveyed]], object]) -> None:
-    """Survey these seeds under the baselines; call `watch` with each part as it comes in.
+def survey(
+    seeds: Iterable[int],
+    jobs: int,
+    watch: Callable[[list[Surveyed]], object],
+    designs: Container[str] = BASELINES,
+) -> None:
+    """Survey these seeds under these designs; call `watch` with each part as it comes in.
 
     The worlds of a process that died are left out.
     """
@@ -65,8 +82,8 @@ def survey(seeds: Iterable[int], jobs: int, watch: Callable[[list[Surveyed]], ob
         [
             tour_of(name, part)
             for at, part in enumerate(parts)
-            for name in BASELINES
-            if not at % ONE_OF[name]
+            for name in ONE_OF
+            if name in designs and not at % ONE_OF[name]
         ]
     )
     if parts:

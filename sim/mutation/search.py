@@ -23,9 +23,8 @@ from ddlsim.mutation.records import By, Conviction, Searched, World
 from ddlsim.mutation.source import ROOT
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
-from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario import findings
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import BAD_INPUT
 
 TOO_MANY: Final = re.compile(r"\w+: more than \d+ events")
@@ -171,8 +170,9 @@ def rules_used(designs: Sequence[str]) -> dict[str, list[str]]:
 
 def designs_rules(name: str) -> list[FunctionType]:
     """The rules of a design that are functions."""
-    design = STRATEGIES.get(name)
-    rules = [getattr(design, field.name) for field in fields(Strategy) if field.name != "header"]
+    design = DESIGNS.get(name)
+    values = [getattr(design, field.name) for field in fields(design) if field.name != "header"]
+    rules = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
     return [rule for rule in rules if isinstance(rule, FunctionType)]
 
 

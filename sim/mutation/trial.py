@@ -147,10 +147,10 @@ def trial_of(mutant: Mutant | None, course: Course, first: int, budget: Budget) 
         reached = Reached() if mutant is None else install(mutant)
         try:
             from ddlsim.mutation.search import Search
-            from ddlsim.strategies.base import STRATEGIES
+            from ddlsim.strategies.base import DESIGNS
 
             for design in dict.fromkeys((*course.designs, course.at(first).design)):
-                STRATEGIES.get(design)
+                DESIGNS.get(design)
             search = Search(budget.run_cpu_s, budget.run_events)
         except Exception as error:
             text = f"{type(error).__name__}: {error}".partition("\n")[0]
@@ -177,9 +177,9 @@ def tour_of(design: str, seeds: Sequence[int]) -> Work:
     def work(sender: Connection) -> None:
         counts = install_counts()
         from ddlsim.mutation.search import Search, digest
-        from ddlsim.strategies.base import STRATEGIES
+        from ddlsim.strategies.base import DESIGNS
 
-        STRATEGIES.get(design)
+        DESIGNS.get(design)
         search = Search(TOUR_CPU_S, Budget().run_events)
         found: list[Surveyed] = []
         for seed in seeds:

@@ -12,7 +12,7 @@ import msgspec
 
 from ddlsim.fdb.config import processes_of
 from ddlsim.kernel.rng import Spread, quantiles
-from ddlsim.plan import swarm_delays, swarm_knobs, swarm_work
+from ddlsim.plan import swarm_delays, swarm_knobs, swarm_store_moments, swarm_work
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.scenario import Scenario
@@ -176,9 +176,10 @@ def _failing(processes: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _faults(knobs: Knobs, machines: tuple[str, ...], load_ms: int, scale_ms: int) -> list[Table]:
-    """Up to three faults of machines and links, within the load."""
+    """Up to three faults of machines and links within the load, and aimed ones beside them."""
     die = knobs.die("faults of machines")
-    count = 0 if knobs.die("calm").chance(CALM) else die.between(0, MOST_FAULTS)
+    calm = knobs.die("calm").chance(CALM)
+    count = 0 if calm else die.between(0, MOST_FAULTS)
     knobs.tell("faults of machines", count or OFF)
     made: list[Table] = []
     struck: list[str] = []
@@ -189,7 +190,9 @@ def _faults(knobs: Knobs, machines: tuple[str, ...], load_ms: int, scale_ms: int
         for_ms = die.between(1, max(round(scale_ms * die.pick((0.5, 2, 6))), 2))
         times: Table = {"from_ms": from_ms, "for_ms": min(for_ms, load_ms - from_ms)}
         made.append({**_fault(die, machine, scale_ms), **times})
-    return made
+    logs = tuple(one for one in machines if one.startswith("log"))
+    span = swarm_store_moments.Span(load_ms, scale_ms, logs)
+    return made + swarm_store_moments.faults(knobs, span, calm=not count)
 
 
 def _fault(die: Die, machine: str, scale_ms: int) -> Table:

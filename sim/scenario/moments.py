@@ -28,11 +28,13 @@ from ddlsim.nemesis.roles import (
 from ddlsim.scenario.config import Positive, TableRecord, Text
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, few, near
-from ddlsim.scenario.vocabulary import message_types
+from ddlsim.scenario.vocabulary import message_types, store_message_types
 from ddlsim.units import SignedMs
 
 SENT: Final = "sent"
 DELIVERED: Final = "delivered"
+STORE_PROBE: Final = "store-"
+"""How the names of the store's probes begin."""
 Source = Literal["probe", "event", "point", "sent", "delivered"]
 
 AFTERWARDS: Final = (
@@ -49,7 +51,10 @@ TRACED: Final = (world_events.MessageSent, world_events.MessageDelivered)
 
 
 class Moment(NamedTuple):
-    """Something that can happen: its sentence, its fields, and the roles that it binds."""
+    """Something that can happen: its sentence, its fields, and the roles that it binds.
+
+    `of_store`: only the key-value store of the FoundationDB plane has it.
+    """
 
     name: str
     source: Source
@@ -58,6 +63,7 @@ class Moment(NamedTuple):
     """The class of the event, or of the message."""
     fields: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    of_store: bool = False
 
     @property
     def timestamps(self) -> tuple[str, ...]:
@@ -75,7 +81,10 @@ def moments() -> dict[str, Moment]:
     """Every moment, by name."""
     made = dict(_ours())
     for probe in probes.known():
-        made[probe.name] = Moment(probe.name, "probe", probe.sentence, None, (), (ITS_NODE,))
+        at_store = probe.name.startswith(STORE_PROBE)
+        made[probe.name] = Moment(
+            probe.name, "probe", probe.sentence, None, (), (ITS_NODE,), at_store
+        )
     return made
 
 
@@ -96,13 +105,16 @@ def _events() -> Iterator[Moment]:
 
 
 def _messages() -> Iterator[Moment]:
-    for kind, payload in message_types().items():
+    stores = store_message_types()
+    for kind, payload in (message_types() | stores).items():
         fields = _fields(payload)
+        at_store = kind in stores
         roles = (ITS_NODE, ITS_SENDER, ITS_RECEIVER, *_roles(fields))
         sent = f"a message of the kind {kind} is sent"
-        yield Moment(f"{kind} {SENT}", SENT, sent, payload, fields, roles)
+        yield Moment(f"{kind} {SENT}", SENT, sent, payload, fields, roles, at_store)
         arrives = f"a message of the kind {kind} arrives at a node that is up"
-        yield Moment(f"{kind} {DELIVERED}", DELIVERED, arrives, payload, fields, roles)
+        name = f"{kind} {DELIVERED}"
+        yield Moment(name, DELIVERED, arrives, payload, fields, roles, at_store)
 
 
 def _fields(kind: type) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from ddlsim.fdb import config
 from ddlsim.model.ops import Find
 from ddlsim.model.programs import Step
 from ddlsim.nemesis.base import FAULTS
+from ddlsim.scenario.moments import moments
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE
 from ddlsim.scenario.tables import ScenarioTable
@@ -51,6 +52,7 @@ def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], orig
         known = ", ".join(name for name, one in DESIGNS.items() if one.header.plane == plane)
         what = f"{strategy} runs on plane {own}; designs of plane {plane}: {known or 'none'}"
         raise origin.error(("cluster", "plane"), what)
+    _check_moments(table, plane, origin)
     if plane == IGNITE:
         for index, step in enumerate(steps):
             if isinstance(step.do, Find):
@@ -66,3 +68,21 @@ def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], orig
         if getattr(table, key):
             what = f"plane {plane} has no such part of the Ignite protocol; leave it out"
             raise origin.error((key, 0), what)
+
+
+def _check_moments(table: ScenarioTable, plane: str, origin: Origin) -> None:
+    """Check that what faults begin and heal at can happen on the plane."""
+    known = moments()
+    for index, fault in enumerate(table.faults):
+        for key in ("when", "until"):
+            found = fault.get(key)
+            name = found.get("moment") if isinstance(found, dict) else found
+            moment = known.get(name) if isinstance(name, str) else None
+            if moment is None:
+                continue
+            if moment.of_store and plane != FDB:
+                what = f"{moment.name} comes on plane {FDB} alone; see ddlsim list moments"
+                raise origin.error(("faults", index, key), what)
+            if moment.source == "point" and plane != IGNITE:
+                what = f"{moment.name} is a point of plane {IGNITE} alone; see ddlsim list moments"
+                raise origin.error(("faults", index, key), what)

@@ -22,6 +22,8 @@ PAYLOADS: Final = (
     store_messages.Entry,
     store_messages.StateChange,
     store_messages.ToResolve,
+    store_messages.Tail,
+    store_messages.Generation,
 )
 """Records that travel inside of messages only."""
 
@@ -29,6 +31,11 @@ PAYLOADS: Final = (
 def message_types() -> dict[str, type]:
     """Every message of the Ignite plane and of clients, requests and replies, by its kind."""
     return _types_of(messages, replica_messages, barriers, raft)
+
+
+def store_message_types() -> dict[str, type]:
+    """Every message of the FoundationDB plane's store, requests and replies, by its kind."""
+    return _types_of(store_messages)
 
 
 def _types_of(*modules: ModuleType) -> dict[str, type]:
@@ -48,7 +55,7 @@ def message_kinds() -> list[str]:
 
 def all_kinds() -> list[str]:
     """Every kind of message that can be on its way on any plane, in alphabetical order."""
-    return sorted({*message_types(), *_types_of(store_messages)})
+    return sorted({*message_types(), *store_message_types()})
 
 
 def check_kind(kind: str | None, origin: Origin, path: Path) -> None:

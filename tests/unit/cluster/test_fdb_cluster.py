@@ -17,6 +17,7 @@ from ddlsim.layer.rules import fences
 from ddlsim.mutants.store_conflicts import ProxyWithoutComparison
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan, StorePlan
+from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.strategies.base import LAYER_DESIGNS
 
@@ -150,3 +151,58 @@ def test_the_schema_lies_apart_from_rows_where_there_are_several_storage_servers
         assert len(store_config(StorePlan(each, 1, {})).storages) == count
     alone = store_config(StorePlan(names[:1], 1, {}))
     assert {alone.team_of((space, 1)) for space in "dijsx"} == {("storage1",)}
+
+
+# --- faults at moments of the store ---------------------------------------------------------------
+
+
+def at(when: str, more: str) -> str:
+    return f'[[faults]]\nwhen = "{when}"\nfrom_ms = 60\n{more}\n'
+
+
+CRASH = 'name = "crash"\nfor_ms = 200\nnode = '
+
+
+@pytest.mark.parametrize(
+    ("when", "role", "machine"),
+    [
+        ("push sent", "its sender", "proxy1"),
+        ("push delivered", "its node", "log1"),
+        ("versions-granted delivered", "its receiver", "proxy1"),
+        ("committed sent", "its receiver", "a"),
+        ("store-watch-fired", "its node", "a"),
+    ],
+)
+def test_a_fault_begins_at_a_moment_of_the_store(when: str, role: str, machine: str) -> None:
+    design = "c2_watch" if "watch" in when else "c1_schema"
+    history = ran(at(when, f'{CRASH}"{role}"'), name=design)
+    assert [one.node for one in history.of(NodeCrashed)] == [machine]
+
+
+def test_the_controller_does_not_fail_at_a_moment() -> None:
+    """Its messages are those of recoveries, so that one must begin first."""
+    crash = '[[faults]]\nname = "crash"\nnode = "log1"\nfrom_ms = 60\nfor_ms = 50\n'
+    history = ran(crash + at("locked sent", f'{CRASH}"its receiver"'), name="c1_schema")
+    assert [one.node for one in history.of(NodeCrashed)] == ["log1"]
+    assert history.probes["fault-on-nobody"] == 1
+
+
+def test_an_answer_that_is_lost_leaves_the_outcome_to_be_looked_up() -> None:
+    lost = at("committed sent", 'name = "lost_message"')
+    history = ran(lost, name="c1_schema")
+    assert history.probes["store-commit-unknown"] >= 1
+    assert history.probes["outcome-looked-up"] >= 1
+    assert [one.op for one in history.of(Ok)] == ["load", "d", "w", "q"]
+
+
+@pytest.mark.parametrize(
+    ("when", "text", "words"),
+    [
+        ("push sent", PLAIN, "push sent comes on plane fdb alone"),
+        ("store-recovery", PLAIN, "store-recovery comes on plane fdb alone"),
+        ("before-commit-ts", KNOWN_BUG, "before-commit-ts is a point of plane ignite alone"),
+    ],
+)
+def test_a_moment_of_the_other_plane_is_refused(when: str, text: str, words: str) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        read(text + at(when, f'{CRASH}"any node"'), "text")

@@ -94,15 +94,15 @@ def test_every_area_and_operator_has_mutants() -> None:
 
 def test_a_sample_is_even_over_areas_and_begins_with_the_smaller_one() -> None:
     known = list(mutants().values())
-    small, large = sample(known, 120), sample(known, 360)
-    assert [one.id for one in large[:120]] == [one.id for one in small]
-    assert len({one.id for one in large}) == 360
-    assert set(Counter(one.area for one in large).values()) == {360 // len(AREAS)}
-    assert sample(reversed(known), 120) == small
+    small, large = sample(known, 6 * len(AREAS)), sample(known, 18 * len(AREAS))
+    assert [one.id for one in large[: len(small)]] == [one.id for one in small]
+    assert len({one.id for one in large}) == 18 * len(AREAS)
+    assert set(Counter(one.area for one in large).values()) == {18}
+    assert sample(reversed(known), len(small)) == small
 
 
 def test_a_sample_has_many_operators_of_each_area() -> None:
-    chosen = sample(mutants().values(), 180)
+    chosen = sample(mutants().values(), 15 * len(AREAS))
     for area in AREAS:
         assert len({one.operator for one in chosen if one.area == area}) >= 10
 

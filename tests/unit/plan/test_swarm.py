@@ -18,7 +18,15 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
 from ddlsim.model.settings import SETTINGS
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_moments, swarm_work
+from ddlsim.plan import (
+    swarm,
+    swarm_faults,
+    swarm_fdb,
+    swarm_knobs,
+    swarm_moments,
+    swarm_store_moments,
+    swarm_work,
+)
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
@@ -421,7 +429,8 @@ def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
     assert all(set(choices) <= drawn[name] for name, choices in swarm_fdb.SETTINGS.items())
     for name, choices in swarm_fdb.COUNTS.items():
         assert {world["fdb"][name] for world in worlds} == set(choices)
-    faults = [fault for world in worlds for fault in world.get("faults", [])]
+    faults = [one for world in worlds for one in world.get("faults", []) if "for_ms" in one]
+    faults = [one for one in faults if "when" not in one]
     assert {fault["name"] for fault in faults} == {"crash", "pause", "partition", "clog"}
     struck = {fault["node"].rstrip("0123456789") for fault in faults}
     assert struck == {"n", "sequencer", "grv", "proxy", "resolver", "log", "storage"}
@@ -429,9 +438,31 @@ def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
         fault["from_ms"] + fault["for_ms"] <= world["run"]["load_ms"]
         for world in worlds
         for fault in world.get("faults", [])
+        if "for_ms" in fault and "when" not in fault
     )
     calm = sum(not world.get("faults") for world in worlds)
     assert len(worlds) * swarm_faults.CALM < calm < len(worlds) / 2
+
+
+def test_worlds_of_the_layer_aim_at_each_moment_of_the_store() -> None:
+    """Each kind of aimed fault is drawn, in about its share of the worlds that are not calm."""
+    drawn = [swarm.draw(LAYERED, seed).knobs for seed in MANY]
+    wild = [knobs for knobs in drawn if knobs["faults of machines"] != swarm_knobs.OFF]
+    for name, (share, _) in swarm_store_moments.AIMED.items():
+        count = sum(knobs[name] == "on" for knobs in wild)
+        assert 0.5 * share < count / len(wild) < 1.7 * share, name
+    assert all(
+        knobs[name] == swarm_knobs.OFF
+        for knobs in drawn
+        if knobs not in wild
+        for name in swarm_store_moments.AIMED
+    )
+    whens = [
+        one["when"] for seed in MANY for one in layered(seed).get("faults", []) if "when" in one
+    ]
+    assert {"push sent", "fired sent", "peeked sent", "update-logged", "committed sent"} < {
+        when["moment"] for when in whens
+    }
 
 
 def test_worlds_of_the_layer_give_commits_the_time_that_their_messages_take() -> None:
