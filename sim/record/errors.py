@@ -88,7 +88,13 @@ CODES: Final[dict[str, dict[str, str]]] = {
 }
 """Of each database, what its codes mean."""
 
+TEXTS: Final[dict[str, dict[str, str]]] = {
+    "duckdb": {"altered": DEFINITION},
+}
+"""Words in an error's text that tell more than its code, where a database has few codes."""
 
-def class_of(database: str, code: str) -> str:
-    """What a code of a database means; `other` for one that is in no table."""
-    return CODES[database].get(code, OTHER)
+
+def class_of(database: str, code: str, text: str) -> str:
+    """What an error of a database means; `other` for one that is in no table."""
+    told = (kind for word, kind in TEXTS.get(database, {}).items() if word in text)
+    return next(told, CODES[database].get(code, OTHER))

@@ -102,7 +102,7 @@ def _make_tables(database: Database, wanted: Wanted, journal: Journal, shape: Sh
     try:
         connection = database.connect(wanted.isolation)
         try:
-            cursor = connection.cursor()
+            cursor = database.cursor(connection)
             for at, group in enumerate(shape.groups):
                 keys = [key_of(table, row) for table in range(shape.tables) for row in group]
                 if not at:
@@ -116,7 +116,6 @@ def _make_tables(database: Database, wanted: Wanted, journal: Journal, shape: Sh
                     cursor.execute(sql)
                     journal.statement(tx, begins, sql)
                 journal.end(tx, process, "ok", operations)
-            cursor.close()
         finally:
             connection.close()
     except Exception as error:

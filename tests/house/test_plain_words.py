@@ -21,6 +21,7 @@ PERSONIFIED = re.compile(
 )
 ALLOWED = (
     "fault-on-nobody",  # a probe: part of the interface
+    'UNPRIVILEGED: Final = "nobody"',  # an account of every Unix
     "DEFAULT 'nobody'",  # a value of a customer's name
 )
 LEFT = {

@@ -21,6 +21,7 @@ ALLOWED = {
     "sim/cli/verb_new.py": "skeletons that travel with the program",
     "sim/model/terms.py": "a table that travels with the program",
     "sim/files.py": "a file that was just written",
+    "sim/record/keeper.py": "files of a server that it has started",
     "analysis/spark/session.py": "the program's own modules",
     "analysis/spark/java.py": "the release of a Java, and a script of ours",
     "analysis/spark/spread.py": "a beacon that this program writes",

@@ -18,6 +18,7 @@ ALLOWED = {
     "sim/mutation/store.py": "a line for each result, while the campaign goes on",
     "analysis/spark/java.py": "a start script, renamed when it is whole",
     "analysis/spark/session.py": "the log's settings, in a folder of the session",
+    "sim/record/keeper.py": "the log of a server, in a folder that goes with it",
     "sim/record/journal.py": "a recording, a line at a time while it goes on",
     "sim/history/stream.py": "a history while its run goes on, as `beside` has it",
     "analysis/spark/spread.py": "a beacon that tells whether a folder is shared",

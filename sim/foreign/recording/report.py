@@ -1,19 +1,28 @@
 """The judgement of a recording: the histories' own judge, with tables and SQL in its words."""
 
+from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-import msgspec
+import numpy as np
 
-from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.foreign.recording.crossings import MEANING, Crossing, crossings
+from ddlsim.foreign.recording.documented import DOCUMENTED
+from ddlsim.foreign.recording.sent import head_at, statements
+from ddlsim.foreign.recording.words import Words, tx_of
 from ddlsim.foreign.report import Report, of_verdict
-from ddlsim.history.recording import HISTORY, SPAN, Recording, head_of
+from ddlsim.graph.history import Array
+from ddlsim.graph.models import Model, model_of
+from ddlsim.graph.verdict import Anomaly, Verdict
+from ddlsim.history.recording import HISTORY, SPAN, Recording
 
-LONGEST_HEAD: Final = 1 << 20
+WORDED: Final = 3
+"""Crossings of a type that have an argument with their SQL; all are counted."""
 
 
 def judge(path: str, model: str | None) -> Report:
@@ -22,8 +31,11 @@ def judge(path: str, model: str | None) -> Report:
     Raises `ForeignError` where either file cannot be read.
     """
     head = head_at(path)
-    history = named(jepsen.load(str(Path(path).with_name(HISTORY))), head.tables)
-    judged = jepsen.judge(history, model or head.promise, path)
+    history = jepsen.load(str(Path(path).with_name(HISTORY)))
+    keys = _keys(history, head, path)
+    judged = jepsen.judge(_named(history, head.tables), model or head.promise, path)
+    found = crossings(history, keys)
+    verdict, told = _with_crossings(judged.verdict, found, path, head, history)
     ended = ", ".join(f"{count:,} {how}" for how, count in judged.counts.items() if count)
     facts = f"{head.server}, {head.isolation}, {head.workload}: {ended}"
     checked = (
@@ -31,29 +43,77 @@ def judge(path: str, model: str | None) -> Report:
         ("transactions", ended), ("workload", head.workload),
     )  # fmt: skip
     more = {"workload": judged.workload, "transactions": judged.counts}
-    return of_verdict(judged.verdict, history.name, facts, checked, more)
+    report = of_verdict(verdict, history.name, facts, checked, more)
+    texts = {one.explanation for one in told}
+    return report._replace(found=tuple(one for one in report.found if one[1] in texts))
 
 
-def head_at(path: str) -> Recording:
-    """The first line of a recording; `ForeignError` if it cannot be read."""
-    try:
-        if (why := unfit(path, HISTORY_MOST)) is not None:
-            raise ForeignError(path, 0, why)
-        with Path(path).open("rb") as file:
-            return head_of(file.readline(LONGEST_HEAD))
-    except (OSError, msgspec.DecodeError) as error:
-        raise ForeignError(path, 1, f"is no recording ({error}); record one anew") from None
+def _keys(history: Transactions, head: Recording, path: str) -> Array:
+    """The keys of a history as numbers; `ForeignError` for one that is of no table."""
+    most = len(head.tables) * SPAN
+    for key in history.keys:
+        if not isinstance(key, int) or not 0 <= key < most:
+            raise ForeignError(path, 0, f"key {key!r} of {HISTORY} beside it is of no table")
+    return np.asarray(history.keys, np.int64)
 
 
-def named(history: Transactions, tables: tuple[str, ...]) -> Transactions:
-    """The same history; keys are called by their table and row."""
-    return replace(history, keys=[name_of(key, tables) for key in history.keys])
+def _named(history: Transactions, tables: tuple[str, ...]) -> Transactions:
+    """The same history; keys are called by their table and row: `:t1/columns`, `:t1/5`."""
+    return replace(history, keys=[_name(int(key), tables) for key in history.keys])
 
 
-def name_of(key: object, tables: tuple[str, ...]) -> str:
-    """A key in words, written as a keyword: `:t1/columns`, `:t1/5`."""
-    if not isinstance(key, int):
-        return str(key)
+def _name(key: int, tables: tuple[str, ...]) -> str:
     table, row = divmod(key, SPAN)
     name = tables[table] if 0 <= table < len(tables) else str(table)
     return f":{name}/{row or 'columns'}"
+
+
+def _with_crossings(
+    verdict: Verdict, found: list[Crossing], path: str, head: Recording, history: Transactions
+) -> tuple[Verdict, list[Anomaly]]:
+    """The verdict, its anomalies between schema and rows first; and those to be told.
+
+    A cycle through a transaction that has read such a mixture is not told besides. What the model
+    allows is a note: each is a case of what the judge has found, or allowed.
+    """
+    model = model_of(verdict.model)
+    wrong = [one for one in found if model.forbids_type(one.shape)]
+    named = _worded(wrong, path, head, history)
+    mixed = {one.reader for one in wrong}
+    others = [one for one in verdict.anomalies if mixed.isdisjoint(one.txns)]
+    first = {one.type: one for one in reversed([*named, *others])}
+    notes = [*_allowed(found, model), *verdict.notes]
+    if more := len(verdict.anomalies) - len(others):
+        notes.insert(0, f"the same as cycles, {more:,} of them: --output json has their steps")
+    counts = Counter(one.type for one in wrong)
+    made = replace(
+        verdict,
+        anomalies=(*named, *verdict.anomalies),
+        counts=(*counts.items(), *verdict.counts),
+        notes=tuple(notes),
+    )
+    return made, list(first.values())
+
+
+def _worded(
+    wrong: list[Crossing], path: str, head: Recording, history: Transactions
+) -> list[Anomaly]:
+    """The first of each type, those of the shortest readers, with their SQL."""
+    size = np.bincount(history.tx, minlength=len(history))
+    order = sorted(wrong, key=lambda one: (int(size[one.reader]), one.reader))
+    kept = [
+        one
+        for type_ in MEANING
+        for one in islice((each for each in order if each.type == type_), WORDED)
+    ]
+    wanted = {tx_of(history, number) for one in kept for number in (one.writer, one.reader)}
+    words = Words(history, head.tables, statements(path, sorted(wanted)))
+    return [words.anomaly(one, DOCUMENTED.get((head.database, one.type), "")) for one in kept]
+
+
+def _allowed(found: list[Crossing], model: Model) -> list[str]:
+    allowed = Counter(one.type for one in found if not model.forbids_type(one.shape))
+    return [
+        f"{type_}, {count:,} times, which {model.name} allows: {MEANING[type_]}"
+        for type_, count in allowed.items()
+    ]

@@ -123,6 +123,10 @@ class Database(ABC):
     def code(self, error: Exception) -> str | None:
         """The code of an error of the driver; None for any other exception."""
 
+    def cursor(self, connection: Connection) -> Cursor:
+        """Where a connection's statements are sent."""
+        return connection.cursor()
+
     def changed(self, cursor: Cursor) -> int:
         """How many rows a statement has changed."""
         return cursor.rowcount
@@ -133,7 +137,7 @@ class Database(ABC):
         if code is None:
             return None
         text = " ".join(self.url.without_secrets(str(error)).split())
-        return Problem(code, class_of(self.name, code), text)
+        return Problem(code, class_of(self.name, code, text), text)
 
     # --- statements ------------------------------------------------------------------------------
 

@@ -78,6 +78,7 @@ CORE = {
     "list-figures": (0, "list figures"),
     "list-schema": (0, "list schemas sweep-file"),
     "verify": (0, "verify smoke --seeds 2"),
+    "record": (0, "record sqlite:///{}/db --transactions 20 --out {}/recorded"),
 }
 
 
@@ -99,6 +100,9 @@ NEEDS = {
     "tune --delays scenarios/measurements/delays_ms.csv --out {}/tuned": ("tune", "", "sweep"),
     "compare iep --seeds 1": ("compare", "", "sweep"),
     "plot delay {}": ("plot", "", "plot"),
+    "record duckdb:///{}/db2 --out {}/recorded2": ("record", "duckdb", "real"),
+    "record postgresql:embedded --out {}/recorded3": ("record", "psycopg", "real"),
+    "record postgresql+psycopg://nowhere/x --out {}/recorded4": ("record", "psycopg", "real"),
     "report {}": ("report", "", "plot"),
     "check {}/odd.columns.parquet": ("check", "pyarrow", "sweep"),
     "check {}/good/seed-0.jsonl --master local[1]": ("check", "", "sweep"),
@@ -134,8 +138,15 @@ def asked() -> dict[str, set[str]]:
     return {name: {Requirement(each).name for each in needs} for name, needs in extras.items()}
 
 
+def imported(names: set[str]) -> set[str]:
+    """The modules of packages, by their names."""
+    return {name.replace("-", "_") for name in names}
+
+
 def test_the_table_of_extras_is_that_of_the_project() -> None:
-    assert {extra: asked()[extra] for extra in EXTRAS} == {e: set(m) for e, m in EXTRAS.items()}
+    assert {extra: imported(asked()[extra]) for extra in EXTRAS} == {
+        e: set(m) for e, m in EXTRAS.items()
+    }
     assert not asked()[""] & set(BLOCKED)
 
 

@@ -1,0 +1,158 @@
+"""What a recording shows of a schema and its rows that no state of the database ever was.
+
+Each is a case of what the judge of all histories finds as cycles; here it has a name and its two
+transactions, one that changed a table and one that read it:
+
+* `future-column`: a column was read, and a row without what the column's own transaction had
+  appended to it.
+* `stale-columns`: a row was read with what a transaction had appended to it, and not the column
+  that this transaction had added.
+* `vanished-rows`: a row was not found, or as an empty list, though it was inserted before the
+  recording began and never deleted: fewer elements than any version of it had.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ddlsim.foreign.inference.lists import Lists
+from ddlsim.foreign.readers.operations import APPEND
+from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.fractured import NOWHERE
+from ddlsim.graph.history import COMMITTED, Array
+from ddlsim.history.recording import SPAN
+
+FUTURE: Final = "future-column"
+STALE: Final = "stale-columns"
+VANISHED: Final = "vanished-rows"
+MEANING: Final = {
+    FUTURE: "a column was read, and a row as it was before the column's own transaction",
+    STALE: "a row was read as a transaction left it, without the column of that transaction",
+    VANISHED: "rows were not found that were never deleted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A transaction `writer` of which `reader` saw one thing and missed another.
+
+    `seen` and `missed` are the reader's operations, `wrote_seen` and `wrote_missed` the writer's;
+    without `seen` it is the order in time that puts the writer first.
+    """
+
+    type: str
+    writer: int
+    reader: int
+    missed: int
+    wrote_missed: int
+    seen: int = -1
+    wrote_seen: int = -1
+
+    @property
+    def shape(self) -> str:
+        """The general type of the cycle, by which models forbid it."""
+        return "fractured-read" if self.seen >= 0 else "G-single-realtime"
+
+
+def crossings(history: Transactions, keys: Array) -> list[Crossing]:
+    """Every one, at most one for each type, reader and writer; `keys` are those of the recording,
+    by the history's own numbers.
+    """
+    look = _Look(history, keys)
+    return [*look.columns(), *look.vanished()]
+
+
+class _Look:
+    def __init__(self, history: Transactions, keys: Array) -> None:
+        lists = Lists(history)
+        self._history, self._keys = history, keys
+        done = history.status[history.tx] == COMMITTED
+        good = ~lists.broken[history.key[lists.read]] & done[lists.read]
+        order = np.argsort(history.key[lists.read[good]], kind="stable")
+        self._reads = lists.read[good][order]
+        self._length = lists.length[good][order]
+        self._key = history.key[self._reads]
+        self._shown = np.zeros(len(history.tx), np.int64)
+        self._shown[self._reads] = self._length
+        place = np.full(len(history.tx), NOWHERE)
+        shown = np.flatnonzero(lists.slot_write >= 0)[::-1]
+        place[lists.slot_write[shown]] = shown - lists.base[lists.slot_key[shown]]
+        self._place = place
+        self._appends = np.flatnonzero((history.kind == APPEND) & done)
+
+    def columns(self) -> list[Crossing]:
+        """Columns and rows of one transaction that a reader saw in part.
+
+        A row of the column's table comes first: both are then answers of one statement.
+        """
+        history, found = self._history, dict[tuple[str, int, int], Crossing]()
+        of_columns = self._keys[history.key] % SPAN == 0
+        changes = self._appends[of_columns[self._appends]]
+        for change in changes[history.begin[history.tx[changes]] > 0].tolist():
+            writer = int(history.tx[change])
+            low, high = np.searchsorted(history.tx, [writer, writer + 1])
+            others = [
+                op for op in range(int(low), int(high))
+                if history.kind[op] == APPEND and not of_columns[op]
+            ]  # fmt: skip
+            others.sort(key=lambda op: not self._is_beside(change, op))
+            for other in others:
+                for type_, seen, missed in ((FUTURE, change, other), (STALE, other, change)):
+                    for one in self._parts(type_, writer, seen, missed):
+                        found.setdefault((type_, one.reader, writer), one)
+        return list(found.values())
+
+    def _is_beside(self, one: int, other: int) -> bool:
+        """Whether two operations are on the same table."""
+        keys = self._keys[self._history.key[[one, other]]] // SPAN
+        return bool(keys[0] == keys[1])
+
+    def _parts(self, type_: str, writer: int, seen: int, missed: int) -> list[Crossing]:
+        if self._place[seen] == NOWHERE:
+            return []
+        saw, length = self._of(seen)
+        saw = saw[length > self._place[seen]]
+        lacked, length = self._of(missed)
+        lacked = lacked[(length <= self._place[missed]) & (length > 0)]
+        readers, one, other = np.intersect1d(
+            self._history.tx[saw], self._history.tx[lacked], return_indices=True
+        )
+        return [
+            Crossing(type_, writer, reader, int(lacked[b]), missed, int(saw[a]), seen)
+            for reader, a, b in zip(readers.tolist(), one, other, strict=True)
+            if reader != writer
+        ]
+
+    def _of(self, op: int) -> tuple[Array, Array]:
+        """The committed reads of an operation's key, and their lengths."""
+        low, high = np.searchsorted(self._key, [self._history.key[op], self._history.key[op] + 1])
+        return self._reads[low:high], self._length[low:high]
+
+    def vanished(self) -> list[Crossing]:
+        """Readers to which a row was gone: the first such row of each."""
+        history = self._history
+        empty = self._reads[(self._length == 0) & (self._keys[self._key] % SPAN != 0)]
+        _, first = np.unique(history.tx[empty], return_index=True)
+        made: dict[int, int] = {}
+        for op in self._appends[self._place[self._appends] == 0].tolist():
+            made.setdefault(int(history.key[op]), op)
+        found = []
+        for op in empty[first].tolist():
+            insert = made.get(int(history.key[op]))
+            if insert is not None:
+                found.append(self._gone(op, insert))
+        return found
+
+    def _gone(self, op: int, insert: int) -> Crossing:
+        """A read that found nothing; with a row of the same insert that was found, if one was."""
+        history = self._history
+        writer, reader = int(history.tx[insert]), int(history.tx[op])
+        low, high = (int(at) for at in np.searchsorted(history.tx, [writer, writer + 1]))
+        wrote = {int(history.key[at]): at for at in range(low, high)}
+        low, high = (int(at) for at in np.searchsorted(history.tx, [reader, reader + 1]))
+        for at in range(low, high):
+            key = int(history.key[at])
+            if self._shown[at] and key in wrote and self._keys[key] % SPAN:
+                return Crossing(VANISHED, writer, reader, op, insert, at, wrote[key])
+        return Crossing(VANISHED, writer, reader, op, insert)

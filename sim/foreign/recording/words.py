@@ -1,0 +1,104 @@
+"""A crossing of schema and rows as an argument, with the SQL as it was sent."""
+
+from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.foreign.recording.crossings import FUTURE, STALE, VANISHED, Crossing
+from ddlsim.foreign.recording.sent import shown
+from ddlsim.graph.verdict import Anomaly, Step
+from ddlsim.history.recording import SPAN, Statement
+
+
+class Words:
+    """Makes the sentences for one recording."""
+
+    def __init__(
+        self, history: Transactions, tables: tuple[str, ...], sent: dict[int, list[Statement]]
+    ) -> None:
+        self._history, self._tables, self._sent = history, tables, sent
+
+    def anomaly(self, one: Crossing, documented: str) -> Anomaly:
+        """A crossing as an anomaly: what was read, what was sent, and why no order explains it."""
+        steps = self._steps(one)
+        lines = [f"{self._said(one)}."]
+        for number in (one.writer, one.reader):
+            lines += ["", f"{self._call(number)} (process {self._history.process[number]}) sent:"]
+            lines += [f"  {text}" for text in self._texts(number, one)]
+        lines += ["", *(f"{step.because[0].upper()}{step.because[1:]}." for step in steps)]
+        lines.append("No serial order has both.")
+        lines += ["", f"{documented}."] if documented else []
+        parties = (one.writer, one.reader)
+        did = tuple("; ".join(self._sql(number)) for number in parties)
+        return Anomaly(one.type, parties, steps, "\n".join(lines), did)
+
+    def _steps(self, one: Crossing) -> tuple[Step, Step]:
+        writer, reader = self._call(one.writer), self._call(one.reader)
+        because = f"{writer} had completed before {reader} was invoked"
+        if one.seen >= 0:
+            because = f"{writer} comes before {reader}, which read {self._made(one.wrote_seen)}"
+        first = Step(one.writer, one.reader, "wr" if one.seen >= 0 else "realtime", because)
+        missed = (
+            f"{reader} comes before {writer}, as it read {self._place(one.missed)} before "
+            f"{writer} appended {self._history.value(one.wrote_missed)}"
+        )
+        return first, Step(one.reader, one.writer, "rw", missed)
+
+    def _said(self, one: Crossing) -> str:
+        reader, writer = self._call(one.reader), self._call(one.writer)
+        missed, place = self._history.value(one.wrote_missed), self._place(one.missed)
+        if one.type == FUTURE:
+            return (
+                f"{reader} was shown {self._made(one.wrote_seen)} of {writer}, and {place} as it "
+                f"was before {writer} appended {missed} to it"
+            )
+        if one.type == STALE:
+            return (
+                f"{reader} was shown {self._made(one.wrote_seen)} of {writer}, and {place} "
+                f"without c{missed}, which {writer} added"
+            )
+        found = f", though it found {self._place(one.seen)}" if one.seen >= 0 else ""
+        return (
+            f"{reader} did not find {place}, which was inserted before the clients began and never "
+            f"deleted{found}"
+        )
+
+    def _made(self, op: int) -> str:
+        """What an append of the writer made, in words."""
+        value = self._history.value(op)
+        table, row = self._where(op)
+        return f"{value} in row {row} of {table}" if row else f"column c{value} of {table}"
+
+    def _place(self, op: int) -> str:
+        table, row = self._where(op)
+        return f"row {row} of {table}" if row else f"the columns of {table}"
+
+    def _where(self, op: int) -> tuple[str, int]:
+        table, row = divmod(int(self._history.keys[int(self._history.key[op])]), SPAN)
+        return self._tables[table], row
+
+    def _call(self, number: int) -> str:
+        return self._history.name(number)
+
+    def _texts(self, number: int, one: Crossing) -> list[str]:
+        """The statements of a party; of the reader's, the rows that the argument is about."""
+        ops = [one.missed, one.seen] if number == one.reader else []
+        rows: dict[str, list[int]] = {}
+        for table, row in (self._where(op) for op in ops if op >= 0):
+            rows.setdefault(table, []).extend([row] if row else [])
+        sent = self._sent.get(tx_of(self._history, number), ())
+        if number == one.writer and one.type == VANISHED:
+            table, _ = self._where(one.missed)
+            sent = [each for each in sent if f"INTO {table} " in each.sql]
+        return [shown(each, _rows_of(each, rows)).replace("\n", "\n  ") for each in sent]
+
+    def _sql(self, number: int) -> list[str]:
+        sent = self._sent.get(tx_of(self._history, number), ())
+        return [statement.sql for statement in sent]
+
+
+def tx_of(history: Transactions, number: int) -> int:
+    """What a recording calls a transaction: the index of its invocation."""
+    return int(history.indices[int(history.begin[number])])
+
+
+def _rows_of(statement: Statement, rows: dict[str, list[int]]) -> list[int]:
+    words = statement.sql.split()
+    return next((some for table, some in rows.items() if table in words), [])

@@ -1,0 +1,144 @@
+"""PostgreSQL, by psycopg: a server that a URL names, or one of the recorder's own."""
+
+import importlib
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final, cast
+
+from ddlsim.record import embedded
+from ddlsim.record.dialects.base import (
+    DATABASES,
+    LOCK_MS,
+    STATEMENT_MS,
+    Connection,
+    Database,
+    Facts,
+    Level,
+    RefusedError,
+    Run,
+    column,
+    type_of,
+)
+from ddlsim.record.programs import AddColumn
+from ddlsim.record.url import Url
+
+SETTINGS: Final = (
+    "default_transaction_isolation", "lock_timeout", "statement_timeout", "fsync",
+    "synchronous_commit",
+)  # fmt: skip
+CONNECT_S: Final = 10
+LOST: Final = "08006"
+
+
+class Postgresql(Database):
+    """PostgreSQL; all that is recorded is in a schema of its own, which is dropped in the end.
+
+    Its manual, chapter 13: REPEATABLE READ is snapshot isolation, SERIALIZABLE behaves as if
+    transactions ran one after the other. Neither promises an order in time.
+    """
+
+    name = "postgresql"
+    levels: ClassVar = {
+        "serializable": Level("serializable", "serializable"),
+        "repeatable-read": Level("repeatable read", "snapshot-isolation"),
+        "read-committed": Level("read committed", "read-committed"),
+    }
+    mark = "%s"
+
+    def __init__(self, url: Url, *, prepared: bool) -> None:
+        super().__init__(url, prepared=prepared)
+        self._driver: Any = importlib.import_module("psycopg")
+        self._schema = f"ddlsim_{secrets.token_hex(6)}"
+
+    @contextmanager
+    def ground(self) -> Iterator[None]:
+        """A schema with a new name."""
+        self._own(f"CREATE SCHEMA {self._schema}")
+        try:
+            yield
+        finally:
+            self._own(f"DROP SCHEMA {self._schema} CASCADE")
+
+    def _own(self, sql: str) -> None:
+        try:
+            with self._driver.connect(**self.where, autocommit=True) as connection:
+                connection.execute(sql)
+        except self._driver.Error as error:
+            problem = self.problem(error)
+            text = "" if problem is None else problem.text
+            raise RefusedError(
+                f"postgresql: {sql.partition(' ')[0]} SCHEMA failed ({text})"
+            ) from None
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """What the driver needs to connect."""
+        url = self.url
+        given = {
+            "host": url.host, "port": url.port, "user": url.user, "password": url.password,
+            "dbname": url.path or None, "connect_timeout": CONNECT_S, **dict(url.more),
+        }  # fmt: skip
+        return {name: value for name, value in given.items() if value is not None}
+
+    def connect(self, isolation: str) -> Connection:
+        settings = {
+            "search_path": self._schema,
+            "default_transaction_isolation": self.levels[isolation].sql,
+            "lock_timeout": f"{LOCK_MS}ms",
+            "statement_timeout": f"{STATEMENT_MS}ms",
+        }
+        made = self._driver.connect(
+            **self.where, autocommit=True, prepare_threshold=0 if self.prepared else None
+        )
+        for name, value in settings.items():
+            made.execute("SELECT set_config(%s, %s, false)", (name, value))
+        return cast(Connection, made)
+
+    def facts(self, connection: Connection) -> Facts:
+        server = f"PostgreSQL {_shown(connection, 'server_version')}"
+        settings = {name: _shown(connection, name) for name in SETTINGS}
+        return Facts(server, f"psycopg {self._driver.__version__}", settings)
+
+    def says(self, connection: Connection) -> str:
+        return _shown(connection, "transaction_isolation")
+
+    def code(self, error: Exception) -> str | None:
+        if not isinstance(error, self._driver.Error):
+            return None
+        known: str | None = getattr(error, "sqlstate", None)
+        if known is None and isinstance(error, self._driver.OperationalError):
+            return LOST
+        return known or type(error).__name__
+
+    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
+        """One statement: by USING the server writes every row anew, whatever the types."""
+        change = f"ALTER COLUMN x TYPE {type_of(step)} USING x + 1"
+        run(f"ALTER TABLE {table} {change}, ADD COLUMN {column(step)}")
+
+
+class Embedded(Postgresql):
+    """A server in a temporary folder, reached through a socket, ended with the recording."""
+
+    @contextmanager
+    def ground(self) -> Iterator[None]:
+        """A server, and a schema in it."""
+        with embedded.kept() as server:
+            self.server = server
+            with super().ground():
+                yield
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """Its socket."""
+        return {"host": self.server.socket, "user": "postgres", "dbname": "postgres"}
+
+
+def _shown(connection: Connection, name: str) -> str:
+    cursor = connection.cursor()
+    cursor.execute(f"SHOW {name}")
+    return str(cursor.fetchall()[0][0])
+
+
+DATABASES.add("postgresql+psycopg", Postgresql)
+DATABASES.add("postgresql:embedded", Embedded)

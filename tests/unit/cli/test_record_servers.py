@@ -1,0 +1,137 @@
+"""Recordings of databases of an extra: real servers, real anomalies, nothing left behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddlsim.extras import EXTRAS
+from ddlsim.history.recording import HISTORY, STATEMENTS, Ended, Statement, record_of
+from tests.support.command import ROOT, ddlsim, process
+from tests.support.json_schemas import wrong
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(name) is None for name in EXTRAS["real"]), reason="needs the extra real"
+)
+Json = dict[str, Any]
+MANY = ("--transactions", "150", "--ddl-rate", "60", "--clients", "4")
+
+
+def recorded(url: str, out: Path, *words: str) -> Json:
+    # DuckDB's library is kept out of this process: it complains at the end of one.
+    call = process if url.startswith("duckdb") else ddlsim
+    done = call("record", url, "--out", str(out), "--output", "json", *MANY, *words)
+    assert done.code in (0, 1), done
+    found: Json = json.loads(done.out)
+    assert wrong("record", found) == []
+    return found
+
+
+def showing(type_: str, folder: Path, *words: str) -> tuple[Path, Json]:
+    """A recording of PostgreSQL that shows an anomaly: the order of statements is the server's."""
+    for attempt in range(5):
+        out = folder / str(attempt)
+        found = recorded("postgresql:embedded", out, *words)
+        if type_ in found["check"]["counts"]:
+            return out, found
+    pytest.fail(f"none of five recordings shows {type_}")
+
+
+@pytest.fixture(scope="module")
+def serializable(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Json]:
+    """A recording at SERIALIZABLE while tables are written anew."""
+    folder = tmp_path_factory.mktemp("postgresql")
+    return showing("vanished-rows", folder, "--workload", "retype")
+
+
+def test_postgresql_shows_empty_tables_at_serializable(serializable: tuple[Path, Json]) -> None:
+    out, found = serializable
+    assert (found["isolation"], found["says"]) == ("serializable", "serializable")
+    assert (found["check"]["outcome"], found["check"]["model"]) == ("violated", "serializable")
+    said = " ".join(ddlsim("check", str(out)).out.split())
+    assert "did not find row" in said
+    assert "0 rows; row 1: absent" in said
+    assert "PostgreSQL's manual, 13.6 Caveats: TRUNCATE" in said
+
+
+def test_postgresql_shows_columns_before_their_rows_at_repeatable_read(tmp_path: Path) -> None:
+    out, found = showing("future-column", tmp_path, "--isolation", "repeatable-read")
+    assert (found["says"], found["check"]["model"]) == ("repeatable read", "snapshot-isolation")
+    said = " ".join(ddlsim("check", str(out)).out.split())
+    assert "was shown column c" in said
+    assert "ADD COLUMN c" in said
+    assert "PostgreSQL's manual, 13.6 Caveats: access to the system catalogs" in said
+
+
+def test_rows_that_are_called_gone_are_in_no_answer(serializable: tuple[Path, Json]) -> None:
+    """The argument is held against the statements as they were recorded."""
+    out, found = serializable
+    lines = [record_of(line) for line in (out / STATEMENTS).read_bytes().splitlines()]
+    readers = {one.index: one.tx for one in lines if isinstance(one, Ended)}
+    empty = {one.tx for one in lines if isinstance(one, Statement) and one.rows == ()}
+    gone = [one for one in found["check"]["anomalies"] if one["type"] == "vanished-rows"]
+    assert gone
+    assert {readers[int(one["txns"][1][1:])] for one in gone} <= empty
+
+
+def test_read_committed_shows_what_it_may(tmp_path: Path) -> None:
+    found = recorded("postgresql:embedded", tmp_path / "out", "--isolation", "read-committed")
+    assert (found["says"], found["check"]["outcome"]) == ("read committed", "ok")
+
+
+def test_duckdb_keeps_snapshots_of_schema_and_rows(tmp_path: Path) -> None:
+    found = recorded(f"duckdb:///{tmp_path}/db", tmp_path / "out", "--workload", "retype")
+    assert (found["check"]["outcome"], found["check"]["model"]) == ("ok", "snapshot-isolation")
+    assert found["changes"] > 0
+
+
+@pytest.fixture
+def folders() -> Iterator[Path]:
+    """A folder for temporary files that any account may enter, as the server's may be another."""
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)
+    yield place
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_a_recorder_that_is_killed_leaves_no_server_and_a_history(
+    tmp_path: Path, folders: Path
+) -> None:
+    out = tmp_path / "out"
+    words = ["record", "postgresql:embedded", "--out", str(out), "--time", "60s"]
+    recorder = subprocess.Popen(
+        [sys.executable, "-m", "sim", *words], cwd=ROOT, stdout=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(folders)},
+    )  # fmt: skip
+    try:
+        history = out / HISTORY
+        until(lambda: history.is_file() and history.stat().st_size > 20_000, "transactions",
+              lambda: recorder.poll() is None or pytest.fail("the recorder has ended"))  # fmt: skip
+        [place] = folders.iterdir()
+        server = Path("/proc", (place / "data" / "postmaster.pid").read_text().split()[0])
+        assert server.exists()
+    finally:
+        recorder.send_signal(signal.SIGKILL)
+        recorder.wait()
+    until(lambda: not server.exists() and not any(folders.iterdir()), "the end of the server")
+    [file] = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"]
+    assert file["transactions"]["committed"] > 0
+
+
+def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
+    url = f"postgresql+psycopg://me:secret@/db?host={tmp_path}"
+    done = ddlsim("record", url, "--out", str(tmp_path / "out"))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "postgresql: CREATE SCHEMA failed" in done.err
+    assert "secret" not in done.err
