@@ -58,6 +58,8 @@ class LayerPart(Protocol):
     `cache` is the schema that the process keeps, `log` all updates that it has ever read, of which
     the `first` are the initial schema. `mode` is
     the mode that it has switched to, `newest_tag` the newest metadata version that it has seen.
+    `transactions` are its open ones by name, `leases` those that it has in the store: by the number
+    of the schema, the version at which it ends.
     """
 
     node: Node
@@ -69,6 +71,8 @@ class LayerPart(Protocol):
     first: int
     mode: str
     newest_tag: int | None
+    transactions: dict[str, LayerTx]
+    leases: dict[int, int]
 
     def schema(self, number: int) -> Schema:
         """The schema of a number that it has read."""
@@ -113,8 +117,8 @@ Token = Callable[[LayerPart, LayerTx, Timestamp | None], Timestamp]
 """The token of an answer; the last argument is the token of the request."""
 Plan = Callable[[Statement], tuple[Step, ...] | Refused]
 """The steps of a statement."""
-PauseBefore = Callable[["LayerPart", Schema, int], Micros]
-"""How long to wait before a further update is made on a schema, at a read version."""
+PauseBefore = Callable[["LayerPart", StoreTransaction, Schema], Wait[Micros]]
+"""How long to wait before a further update is made on a schema; reads in its transaction."""
 Activation = Callable[[int, int, int], int]
 """Since when an update is in force: (read version, commit version, distance)."""
 Publish = Callable[[LayerPart, StoreTransaction, "Publication"], None]
@@ -146,10 +150,11 @@ class LayerDesign:
     `switches` are those of the store's settings that must be on.
 
     Numbers: `copies` of the schema or its version; `schema_replicas` of the schema's shard (0: as
-    all shards); `lease_ms` and `drift_percent` that it allows for; `poll_ms` between explicit
-    reads of the schema or the mode; `push_ms` for a mode to reach all; `distance_ms` in versions
-    of so many milliseconds from an update to its activation, and `cutoff_percent` of the window
-    from then on to the end of writes under the old schema; `chunk_rows` of a backfill.
+    all shards); `lease_ms`, after `renew_percent` of which a lease in the store is renewed, and
+    `drift_percent` that it allows for; `poll_ms` between explicit reads of the schema or the mode;
+    `push_ms` for a mode to reach all; `distance_ms` in versions of so many milliseconds from an
+    update to its activation, and `cutoff_percent` of the window from then on to the end of writes
+    under the old schema; `chunk_rows` of a backfill.
     """
 
     header: DesignHeader
@@ -178,6 +183,7 @@ class LayerDesign:
     copies: int = 100
     schema_replicas: int = 0
     lease_ms: int = 1000
+    renew_percent: int = 50
     drift_percent: int = 10
     poll_ms: int = 500
     push_ms: int = 3000

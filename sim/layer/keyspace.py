@@ -10,6 +10,8 @@ Every key is a tuple that begins with the name of a space:
     ("s", "copy", place)                    a copy of the log; ("s", "version", place) of the head
     ("s", "step", number)                   written by the update of this number
     ("s", "cutover")                        counts as written when an update comes into force
+    ("s", "lease", process, number)         the version at which a process's lease on a schema ends
+    ("s", "taken", process, number)         written by what takes such a lease away
     ("s", "record")                         two numbers and when the second is in force
     ("j", process, op)                      a DDL statement that takes several transactions
     (LOCAL, "head")                         the head, where storage servers hold it all
@@ -47,6 +49,7 @@ RECORD: Final[Key] = (SCHEMA, "record")
 LOCAL_HEAD: Final[Key] = (LOCAL, "head")
 MODE: Final[Key] = (MODES, "mode")
 LOG_END: Final[Key] = (SCHEMA, "log", LAST)
+LEASES: Final[Range] = prefix_range((SCHEMA, "lease"))
 SWITCHED: Final[Range] = prefix_range((MODES, "switched"))
 _OF_SCHEMA: Final = (pack((SCHEMA,)), pack(LOCAL_HEAD), METADATA_VERSION)
 
@@ -120,6 +123,21 @@ def version_key(place: int) -> Key:
 def step_key(number: int) -> Key:
     """What the update of this number writes."""
     return (SCHEMA, "step", number)
+
+
+def lease_key(process: str, number: int) -> Key:
+    """Where a process's lease on a schema lies."""
+    return (SCHEMA, "lease", process, number)
+
+
+def leases_of(process: str) -> Range:
+    """Where the leases of a process lie."""
+    return prefix_range((SCHEMA, "lease", process))
+
+
+def taken_key(process: str, number: int) -> Key:
+    """What is written where a process's lease on a schema is taken away."""
+    return (SCHEMA, "taken", process, number)
 
 
 def job_key(process: str, op: str) -> Key:

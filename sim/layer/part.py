@@ -5,6 +5,7 @@ from ddlsim.fdb.versions import stamp, versions_in
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.schema import Cached, Schema, Update, logged
 from ddlsim.layer.store import Store
+from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.ports import Node
 from ddlsim.model.records import Record
@@ -34,6 +35,8 @@ class Part:
         self.cache: Cached | None = None
         self.mode = ""
         self.newest_tag: int | None = None
+        self.transactions: dict[str, LayerTx] = {}
+        self.leases: dict[int, int] = {}
         self.log = Schema(())
         self._schemas: dict[int, Schema] = {}
         self._known_since_ms: dict[int, int] = {}

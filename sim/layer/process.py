@@ -60,7 +60,7 @@ class LayerProcess:
         self.node = node
         self.design = design
         self.part = Part(node, design, database, boot)
-        self.transactions: dict[str, LayerTx] = {}
+        self.transactions = self.part.transactions
         self._ended: dict[str, Reason] = {}
         self._restarted = boot.restarted
         self._executor = Executor(node, design)

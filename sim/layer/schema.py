@@ -5,6 +5,8 @@ initial schema is no key: every process is booted with it, and a store without a
 Which of the updates a transaction uses, and how it learns of them, is its design's affair.
 """
 
+from collections.abc import Container
+
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.ddl import (
     ColumnAdded,
@@ -69,6 +71,13 @@ class Schema:
         if number >= self.number:
             return self
         return Schema(tuple(one for one in self.updates if one.number <= number))
+
+    def same_until(self, number: int, objects: Container[int]) -> int:
+        """The last update up to which none of these objects changes behind that of a number."""
+        for update in self.updates:
+            if update.number > number and any(one.object_id in objects for one in update.objects):
+                return update.number - 1
+        return self.number
 
     def latest(self) -> Snapshot:
         """All objects after its newest update, in force or not."""

@@ -41,7 +41,8 @@ class LayerTx:
     `version` is its read version, known since `version_at_us`; `schema_version` is the read version
     at which the process had read its schema. `tables` are those that it has used, by id; `wrote` is
     whether it has written any row or entry, `outdated` whether the schema is among what its commit
-    conflicted with. `last` comes once its last operation so far has ended.
+    conflicted with. `last` comes once its last operation so far has ended. `lease` is the number
+    of the schema on whose lease it commits, where its design has leases in the store.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class LayerTx:
         self.wrote = False
         self.outdated = False
         self.last: Future[None] | None = None
+        self.lease: int | None = None
         self.limit: Timer | None = None
         self.unrecorded: list[Made] = []
         self._per_second = per_second

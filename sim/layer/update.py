@@ -75,7 +75,7 @@ class Attempt:
         if stored is not None:
             return stored
         version = await transaction.read_version()
-        pause = part.design.pause_before(part, schema, version)
+        pause = await part.design.pause_before(part, transaction, schema)
         if pause:
             return Pause(pause)
         built = self._step.building(schema.latest())

@@ -122,6 +122,13 @@ def layer_header(
     return DesignHeader(name, summary, f"{THREAD}: {post}", "fdb", promised, ddl_edges_assume=())
 
 
+def preset_header(
+    name: str, summary: str, source: str, promised: tuple[Claim, ...] = EXACT
+) -> DesignHeader:
+    """The header of a model of a real system's documented protocol, on the FoundationDB plane."""
+    return DesignHeader(name, summary, source, "fdb", promised, ddl_edges_assume=())
+
+
 def layer_design(design: LayerDesign) -> LayerDesign:
     """Make a design of a layer known by its name."""
     return LAYER_DESIGNS.add(design.name, design)

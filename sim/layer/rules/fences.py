@@ -24,9 +24,19 @@ async def while_leased(layer: LayerPart, tx: LayerTx, _request: ClientOperation)
     return None if _is_leased(layer, tx) else Reason.METADATA_LATE
 
 
+async def while_newest_leased(
+    layer: LayerPart, _tx: LayerTx, _request: ClientOperation
+) -> Reason | None:
+    """The same, by the schema that the process has by now, not by that of the transaction."""
+    return None if _has_lease(layer, _kept_number(layer)) else Reason.METADATA_LATE
+
+
 def _is_leased(layer: LayerPart, tx: LayerTx) -> bool:
     """Whether the process has a lease on the schema of a transaction, whatever it has by now."""
-    number = tx.used.schema.number if tx.used is not None else _kept_number(layer)
+    return _has_lease(layer, _kept_number(layer) if tx.used is None else tx.used.schema.number)
+
+
+def _has_lease(layer: LayerPart, number: int | None) -> bool:
     since_ms = None if number is None else layer.confirmed_ms(number)
     return since_ms is not None and layer.now_ms() < since_ms + layer.design.lease_ms
 
@@ -112,6 +122,22 @@ async def lease_and_next_step(layer: LayerPart, tx: LayerTx) -> Reason | None:
     assert tx.used is not None, f"{tx.label} has no schema"
     tx.store.add_read_conflict_key(step_key(tx.used.schema.number + 2))
     return None if _is_leased(layer, tx) else Reason.METADATA_LATE
+
+
+async def lease_and_unchanged_tables(layer: LayerPart, tx: LayerTx) -> Reason | None:
+    """Refuse without a lease on what the process has, or if a table that was used changed in it.
+
+    A transaction whose tables are the same counts as one under the newest schema; the key is the
+    one that `lease_and_next_step` reads, of the schema after the next one.
+    """
+    assert tx.used is not None, f"{tx.label} has no schema"
+    cache = layer.cache
+    if cache is None or not _has_lease(layer, cache.schema.number):
+        return Reason.METADATA_LATE
+    if cache.schema.same_until(tx.used.schema.number, tx.tables) < cache.schema.number:
+        return Reason.SCHEMA_CHANGED
+    tx.store.add_read_conflict_key(step_key(cache.schema.number + 2))
+    return None
 
 
 # --- after a failure  [after_failure] -------------------------------------------------------------

@@ -136,20 +136,24 @@ def after_commit_version(_read_version: int, commit_version: int, distance: int)
 # --- when a further update may be made  [pause_before] --------------------------------------------
 
 
-def at_any_time(_layer: LayerPart, _schema: Schema, _version: int) -> Micros:
+async def at_any_time(_layer: LayerPart, _transaction: StoreTransaction, _schema: Schema) -> Micros:
     """As soon as it is asked for."""
     return Micros(0)
 
 
-def once_the_last_is_in_force(layer: LayerPart, schema: Schema, version: int) -> Micros:
+async def once_the_last_is_in_force(
+    layer: LayerPart, transaction: StoreTransaction, schema: Schema
+) -> Micros:
     """Not before the last update is in force (C8-C11)."""
-    newest = schema.newest
+    newest, version = schema.newest, await transaction.read_version()
     if newest is None or newest.activation <= version:
         return Micros(0)
     return micros_of(newest.activation - version, layer)
 
 
-def once_leases_have_ended(layer: LayerPart, schema: Schema, _version: int) -> Micros:
+async def once_leases_have_ended(
+    layer: LayerPart, _transaction: StoreTransaction, schema: Schema
+) -> Micros:
     """Not while a process may have a lease on the version before the newest (C5).
 
     Counted from when this process has read the newest one: the versions of the store would not do,
