@@ -15,8 +15,9 @@ node to another: as long as each stays with its first primary, nothing depends o
 its own clock then stamps above its predecessor. A fault that makes another member stand at once
 breaks it too, whatever the skew: that leader does not follow an election timeout.
 
-`drift<=margin` is broken by a clock whose rate differs from true time by more than the smallest
-`drift_percent` that is configured anywhere, and by a step back.
+`drift<=margin` is broken by a clock whose rate differs from true time by more than the design's
+`drift_percent`, and by a step: back, a lease lasts longer than its holder measures; ahead, a wait
+for its end is shorter.
 
 `PD+skew<=DD` is broken when a node applies an update for the first time when some node's physical
 clock has already shown its activation: then PD and skew together were more than DD. The initial
@@ -247,18 +248,21 @@ def delay_beyond_bound(case: Case) -> str | None:
 
 
 def rates_beyond_margin(case: Case) -> str | None:
-    """How a clock went too fast or too slow, or back; None if none did, or the margin is unknown.
+    """How a clock went too fast or too slow, or stepped; None if none did.
 
     Leases that are measured by the clocks of different machines rest on that (strategies.md, C5).
     """
-    margin = least_setting(case, "drift_percent")
+    allowed = case.header.design.rules.get("drift_percent")
+    margin = None if allowed is None else int(allowed)
     last: dict[str, Piece] = {}
     for _, event in case.of(ClockSet):
+        if event.node not in case.header.settings:
+            continue  # a process of the store: no lease is measured by its clock
         before = last.get(event.node, TRUE_TIME)
         last[event.node] = Piece(event.at_us, event.offset_us, event.drift_ppm)
         when = f"at {event.at_us / US_PER_MS:g} ms the clock of {event.node}"
-        if event.at_us and event.offset_us < before.offset_at(event.at_us) - US_PER_MS:
-            return f"{when} stepped back"
+        if event.at_us and abs(event.offset_us - before.offset_at(event.at_us)) > US_PER_MS:
+            return f"{when} stepped"
         if margin is not None and abs(event.drift_ppm) * 100 > margin * PPM:
             return f"{when} began to drift by {event.drift_ppm} ppm, more than {margin} %"
     return None

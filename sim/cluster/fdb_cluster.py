@@ -11,6 +11,7 @@ from msgspec import structs
 
 from ddlsim.cluster.adapters import Recorder
 from ddlsim.cluster.cluster import ids_of, initial_schema
+from ddlsim.cluster.designs import layer_design
 from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
@@ -55,7 +56,7 @@ class FdbCluster(Machines):
             self._add_host(name)
             self._settings[name] = Settings(**plan.nodes[0].settings)
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
-        self.config = store_config(plan.store)
+        self.config = store_config(plan.store, design.schema_replicas)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}
@@ -159,11 +160,12 @@ class FdbCluster(Machines):
                 self.recorder.record(event)
 
 
-def store_config(store: StorePlan) -> FdbConfig:
+def store_config(store: StorePlan, schema_replicas: int = 0) -> FdbConfig:
     """The processes of a plan, with the shards of the layer's keys.
 
     The schema lies on the last storage server alone if there are several, so that it can be cut off
-    from the rest; rows, entries and the rest lie on the others in turn.
+    from the rest; rows, entries and the rest lie on the others in turn. A design with
+    `schema_replicas` has the schema on so many, or on all that there are.
     """
     names = [name for role, name in store.processes if role == "storage"]
     count = {
@@ -176,7 +178,8 @@ def store_config(store: StorePlan) -> FdbConfig:
     for space in SPACES:
         team = [*names[-1:], *others] if space == SCHEMA else others[first:] + others[:first]
         first = (first + (space != SCHEMA)) % len(others)
-        shards.append(Shard((space,), tuple(team[: store.replicas])))
+        replicas = max(store.replicas, schema_replicas) if space == SCHEMA else store.replicas
+        shards.append(Shard((space,), tuple(team[:replicas])))
     plain = plain_config(
         FdbSettings(**store.settings),
         grvs=count["grv"],
@@ -193,7 +196,7 @@ def schema_servers(plan: Plan) -> tuple[str, ...]:
     them reads the schema; none on a plane without such servers."""
     if plan.store is None:
         return ()
-    config = store_config(plan.store)
+    config = store_config(plan.store, layer_design(plan)[0].schema_replicas)
     team = config.team_of(HEAD)
     others = {name for shard in config.shards if shard.team != team for name in shard.team}
     return () if others & set(team) or not others else team

@@ -1,4 +1,4 @@
-"""Entries for rows that are there already, and what is erased with an index.
+"""Entries for rows that are there already, and what is erased with an index or a table.
 
 Either all of it in the transaction of a schema update, or in transactions of some rows each, which
 go on from the last one's row even after a restart: how far they are is written with the entries.
@@ -44,6 +44,7 @@ class Work(NamedTuple):
 
     `filled` are indexes that need entries and `erased` those whose entries go; `rekeyed` have other
     values than under the table `before`, and no row may lack a value in the columns `required`.
+    The rows of a table that is `dropped` go, too.
     """
 
     table: Table
@@ -52,6 +53,7 @@ class Work(NamedTuple):
     erased: tuple[int, ...] = ()
     rekeyed: tuple[int, ...] = ()
     required: tuple[int, ...] = ()
+    dropped: bool = False
 
     @property
     def needs_rows(self) -> bool:
@@ -67,10 +69,11 @@ def work_of(objects: tuple[ObjectChange, ...], snapshot: Snapshot) -> list[Work]
         if not isinstance(before, Table):
             continue
         if one.definition is None:
-            found.append(Work(before, before, erased=tuple(each.id for each in maintained(before))))
+            gone = tuple(each.id for each in maintained(before))
+            found.append(Work(before, before, erased=gone, dropped=True))
         elif isinstance(one.definition, Table):
             found.append(_work(one.definition, before, one.changes))
-    return [work for work in found if work.erased or work.needs_rows]
+    return [work for work in found if work.erased or work.dropped or work.needs_rows]
 
 
 def _work(table: Table, before: Table, changes: tuple[SimpleChange, ...]) -> Work:
@@ -93,7 +96,9 @@ def _work(table: Table, before: Table, changes: tuple[SimpleChange, ...]) -> Wor
 
 
 def erase(transaction: StoreTransaction, work: Work) -> None:
-    """Remove all entries of what is dropped."""
+    """Remove all entries of what is dropped, and the rows of a table that is."""
+    if work.dropped:
+        transaction.clear_range(*rows_of(work.table.id))
     for index_id in work.erased:
         transaction.clear_range(*entries_of(index_id))
 

@@ -85,12 +85,15 @@ class Executor:
         return self._shown(tx, request, table, found, predicate=request.action == "scan")
 
     async def _find(self, tx: LayerTx, request: ClientOperation, table: Table) -> Done | Reason:
-        """By the index if it is public, else by reading every row."""
+        """By the index if it is public, else by reading every row; nothing equals NULL."""
         wanted = request.values or {}
         columns = {column.name: column for column in table.columns}
         if any(name not in columns for name in wanted):
             return Reason.COLUMN_NOT_FOUND
         values = {columns[name].id: meant(wanted[name], columns[name].type) for name in wanted}
+        if None in values.values():
+            await tx.read_version()
+            return self._shown(tx, request, table, [], predicate=False)
         index = answering(table, request.index, tuple(wanted))
         if index is not None:
             found = await self._looked_up(tx, request, table, index, values)
@@ -104,7 +107,7 @@ class Executor:
             for key, cells in done.rows
             if all(meant(dict(cells).get(one), types[one]) == values[one] for one in values)
         ]
-        return Done(tuple(rows) if None not in values.values() else ())
+        return Done(tuple(rows))
 
     async def _looked_up(
         self,

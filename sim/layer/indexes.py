@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ddlsim.history.event import Cells
+from ddlsim.model.ops import ANY_INDEX
 from ddlsim.model.schema import PUBLIC, Table, Value
 from ddlsim.protocol.schema.column_types import meant
 from ddlsim.protocol.schema.constraints import unique_columns
@@ -78,10 +79,11 @@ def changes(table: Table, old: Cells | None, new: Cells | None) -> list[Entry]:
 
 
 def answering(table: Table, name: str, columns: tuple[str, ...]) -> Maintained | None:
-    """The index of this name, if a query for values of these columns may use it."""
+    """The index of this name, or any, if a query for values of these columns may use it."""
     ids = {column.name: column.id for column in table.columns}
     wanted = sorted(ids.get(column, 0) for column in columns)
     for one in table.indexes:
-        if one.name == name and one.state == PUBLIC and sorted(one.columns) == wanted:
+        named = name in (one.name, ANY_INDEX)
+        if named and one.state == PUBLIC and sorted(one.columns) == wanted:
             return next(index for index in maintained(table) if index.id == one.id)
     return None

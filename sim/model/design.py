@@ -21,8 +21,8 @@ DELAY_BOUNDED: Final = "PD+skew<=DD"
 ELECTIONS_SLOW: Final = "skew<=election timeout"
 """No physical clock is ever behind what any has shown by more than an election takes."""
 RATES_BOUNDED: Final = "drift<=margin"
-"""No physical clock goes faster or slower than true time by more than leases allow for (setting
-`drift_percent`), and none steps back."""
+"""No physical clock goes faster or slower than true time by more than leases allow for (field
+`drift_percent` of the design), and none steps."""
 
 
 LAYERED_PLANES: Final = ("fdb",)

@@ -7,7 +7,7 @@ with `spread` n with one of n values, so that rows meet in a unique index.
 Fields that a kind of operation lacks are class variables of it, so that callers need not ask.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ddlsim.model.records import Tagged
 from ddlsim.model.schema import Value
@@ -113,8 +113,15 @@ class Scan(Tagged, frozen=True, tag="scan"):
     columns: tuple[str, ...] = ()
 
 
+ANY_INDEX: Final = ""
+"""The name for whatever index has the columns of a query."""
+
+
 class Find(Tagged, frozen=True, tag="find"):
-    """Read the rows that have these values in the columns of an index, by that index."""
+    """Read the rows that have these values in the columns of an index, by that index.
+
+    By `ANY_INDEX`, whatever public index has just these columns.
+    """
 
     key: ClassVar[None] = None
     table: str

@@ -1,4 +1,4 @@
-"""Network partitions: the cluster in two, a bridge, one node alone, or one direction only."""
+"""Network partitions: the cluster in two, a bridge, one node alone, some links, or one way only."""
 
 from dataclasses import dataclass, replace
 from itertools import product
@@ -15,25 +15,28 @@ class Partition(Fault):
 
     `halves` puts the nodes of `side` on one side, a random half of the cluster where it is empty;
     a `bridge` is the same but for `node`, which stays connected to both sides; `one_node` cuts
-    `node` off; `one_way` loses only messages from `node`, not those to it.
+    `node` off; `one_way` loses only messages from `node`, not those to it; `link` cuts `node` off
+    from those of `side` alone, and all others reach both.
     """
 
     name: ClassVar[str] = "partition"
     summary: ClassVar[str] = (
-        "messages between nodes are lost: halves, a bridge, one node, or one way"
+        "messages between nodes are lost: halves, a bridge, one node, links, or one way"
     )
     targets: ClassVar[tuple[str, ...]] = ("node", "side")
 
-    shape: Literal["halves", "bridge", "one_node", "one_way"] = "halves"
+    shape: Literal["halves", "bridge", "one_node", "one_way", "link"] = "halves"
     node: str | None = None
     side: tuple[str, ...] = ()
 
     def verify(self) -> None:
-        halves, sides = self.shape == "halves", self.shape in ("halves", "bridge")
+        halves, link = self.shape == "halves", self.shape == "link"
+        sides = halves or link or self.shape == "bridge"
         check(halves or self.node is not None, "node", f"{self.shape} needs a node")
         check(sides or not self.side, "side", f"{self.shape} cuts off just one node; say node")
+        check(not link or bool(self.side), "side", "link needs the other end; say side")
         check(not halves or self.node is None, "node", "halves have a side; say side")
-        check(self.node is None or self.node not in self.side, "side", "the bridge is on neither")
+        check(self.node is None or self.node not in self.side, "side", "node is on neither side")
 
     def decide(self, world: FaultWorld, die: Die) -> Self:
         decided = super().decide(world, die)
@@ -45,9 +48,11 @@ class Partition(Fault):
 
     def begin(self, actions: FaultActions) -> None:
         node = None if self.node is None else actions.resolve(self.node)
-        names = (node,) if self.shape in ("one_node", "one_way") else self.side
+        names = (node,) if self.shape in ("one_node", "one_way", "link") else self.side
         inside = [actions.resolve(name) for name in names if name is not None]
         outside = [name for name in actions.nodes() if name not in inside]
+        if self.shape == "link":
+            outside = [name for name in outside if name in self.side]
         if self.shape == "bridge":
             inside, outside = ([n for n in part if n != node] for part in (inside, outside))
         for one, other in product(inside, outside):

@@ -16,7 +16,6 @@ class SlowDisk(Fault):
     name: ClassVar[str] = "slow_disk"
     summary: ClassVar[str] = "a node's disk takes its time to sync"
     targets: ClassVar[tuple[str, ...]] = ("node",)
-    planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
     node: str
     delay_ms: float

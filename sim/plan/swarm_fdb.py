@@ -4,7 +4,7 @@ Durations of the store follow the latencies of the world: where a commit takes l
 client waits, or longer than the window, no transaction ever commits, and nothing is tested.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import Final
 
@@ -17,6 +17,7 @@ from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import US_PER_MS
+from ddlsim.workload import ddl_mix
 from ddlsim.workload.base import Die
 
 SCALES_MS: Final = (10, 20, 40)
@@ -59,11 +60,34 @@ OF_DESIGNS: Final[dict[str, tuple[int, ...]]] = {
 """Numbers of the designs, which a scenario may set."""
 DISTANCES: Final = (1.2, 2)
 """From a schema update to its activation, in windows: C11 needs more than one."""
+SKEWS_MS: Final = (0, 0, 10, 1_000)
+"""How far clocks are apart: no design of this plane rests on that."""
+DRIFTS_PPM: Final = (0, 0, 1_000, 100_000)
+"""The largest drift of clocks: leases allow for a tenth."""
+READERS: Final = 0.1
+"""The share of worlds with clients whose long transactions only read."""
+BEYOND: Final = 0.03
+SLOW, SLOW_PPM = "n1", -600_000
+"""The share of worlds in which the clock of one process is slower than that, and by how much; that
+process is cut off from the schema, too, so that it lives by its lease."""
+LEASED: Final = 4
+"""How long a lease is in these worlds, as a multiple of the scale of time."""
 JUMPS: Final = (2, 20)
 """By how many windows a recovery raises the version."""
 NOT_HERE: Final = {"views": 0.0, "as_of": 0.0, "partition_aware": 0.0}
-"""Shares of a mixed workload that the layer has no answer to: views, times chosen by clients."""
+"""Shares of a mixed workload that the layer has no answer to: it resolves names of tables alone,
+not of views; it reads at versions that the store gives, and no clock of a client tells one; and
+clients have no way to a partition but through a process.
+"""
+INDEXED: Final = 0.4
+INDEXES: Final = {"a": "v", "b": "v", "c": "v", "d": "e"}
+"""The share of worlds whose tables have an index each at the start, and on which column."""
+FINDS: Final = (0, 10, 40)
+"""Weights of queries for values among the operations of mixed clients."""
 MOST_FAULTS: Final = 3
+CUT_OFF: Final = 0.1
+"""The share of worlds in which a process of the layer is cut off from the last storage server,
+which has the schema: rows come from others, where there are any."""
 LOAD_MS: Final = 300
 """Where the faults lie around a scenario that does not say how long its load is."""
 
@@ -71,39 +95,91 @@ LOAD_MS: Final = 300
 def whole(knobs: Knobs) -> Table:
     """A whole world of this plane."""
     scale_ms = knobs.pick("scale of time", SCALES_MS)
-    load_ms = knobs.pick("load", LOADS) * scale_ms
+    load_ms = (max(LOADS) if _is_slow(knobs) else knobs.pick("load", LOADS)) * scale_ms
     nodes = tuple(f"n{number}" for number in range(1, knobs.pick("nodes", (2, 3, 3, 4)) + 1))
     store = _store(knobs)
     processes = processes_of(**{key: store[key] for key in COUNTS})
     network = swarm_knobs.network(knobs, nodes, scale_ms) | swarm_delays.schedule(knobs)
     _lengthen(knobs, store, network)
     names, sql = swarm_work.schema(knobs, len(nodes))
+    if knobs.on("indexes at the start", INDEXED):
+        sql += "".join(f"CREATE INDEX {name}i ON {name} ({INDEXES[name]});\n" for name in names)
     migrations = swarm_work.migrations(knobs, names, nodes, load_ms, scale_ms)
     workloads = swarm_work.workloads(knobs, names, load_ms, scale_ms, planned=bool(migrations))
+    clocks = _clocks(knobs)
+    if _is_slow(knobs):
+        workloads.append(_columns(scale_ms))
+    if knobs.on("long readers", READERS):
+        workloads.append(_long_readers(scale_ms))
     timeout_ms = knobs.pick("tx_timeout_ms", (100, 400, 2_000))
     data: Table = {
         "title": "A random world under a random nemesis",
         "source": "drawn from the seed",
-        "strategy": {
-            **{key: knobs.pick(key, choices) for key, choices in OF_DESIGNS.items()},
-            "distance_ms": round(knobs.pick("distance", DISTANCES) * store["window_ms"]),
-        },
+        "strategy": _numbers(knobs, store["window_ms"], scale_ms),
         "protocol": {"tx_timeout_ms": timeout_ms, "operation_timeout_ms": max(timeout_ms, 200)},
         "cluster": {"plane": "fdb", "nodes": len(nodes)},
+        "clocks": clocks,
         "fdb": store,
         "network": network,
         "run": {"load_ms": load_ms, "drain_ms": 60_000},
         "schema": {"sql": sql},
         "migration": migrations,
-        "workload": [{**one, **NOT_HERE} if one["name"] == "mixed" else one for one in workloads],
-        "faults": _faults(
-            knobs,
-            (*nodes, *_failing(processes)),
-            load_ms,
-            scale_ms,
-        ),
+        "workload": [_here(knobs, one) for one in workloads],
+        "faults": [
+            *_faults(knobs, (*nodes, *_failing(processes)), load_ms, scale_ms),
+            *_cut_off(knobs, nodes, processes[-1][1], load_ms, scale_ms),
+        ],
     }
     return {key: value for key, value in data.items() if value != []}
+
+
+def _numbers(knobs: Knobs, window_ms: int, scale_ms: int) -> Table:
+    """The numbers of designs: leases are renewed in time, changes come into force in the load."""
+    numbers: Table = {key: knobs.pick(key, choices) for key, choices in OF_DESIGNS.items()}
+    if _is_slow(knobs):
+        numbers["poll_ms"], numbers["lease_ms"] = min(OF_DESIGNS["poll_ms"]), LEASED * scale_ms
+    numbers["lease_ms"] = max(numbers["lease_ms"], 2 * numbers["poll_ms"])
+    knobs.tell("lease_ms", numbers["lease_ms"])
+    return {**numbers, "distance_ms": round(knobs.pick("distance", DISTANCES) * window_ms)}
+
+
+def _here(knobs: Knobs, workload: Table) -> Table:
+    """A workload as the layer can carry it: its mixed clients look for values by indexes, too."""
+    if workload["name"] != "mixed":
+        return workload
+    return {**workload, **NOT_HERE, "find": knobs.pick("finds", FINDS)}
+
+
+def _long_readers(scale_ms: int) -> Table:
+    """Clients that only read, in transactions that a schema change or two may overtake."""
+    readers: Table = {"name": "mixed", "clients": 4, "operations": 24, "keys": 20, "retries": 0}
+    readers |= {"implicit": 0.0, "long": 1.0, "long_operations": [3, 5], "read_only": 1.0}
+    readers |= {"long_gap_ms": [scale_ms / 4, 2 * scale_ms], "pause_ms": [0, scale_ms]}
+    return readers | {**swarm_work.NEITHER, "get": 6, "scan": 2, "select": 2}
+
+
+def _columns(scale_ms: int) -> Table:
+    """Clients that change the columns of tables, one statement after the other."""
+    columns: Table = {**dict.fromkeys(ddl_mix.KINDS, 0), "add": 6, "relax": 2, "default": 2}
+    statements: Table = {"name": "ddl_mix", "clients": 2, "operations": 12, **columns}
+    return {**statements, "pause_ms": [0, scale_ms]}
+
+
+def _clocks(knobs: Knobs) -> Table:
+    """Clocks of the layer's processes: apart by any time, their rates within a margin or not."""
+    ppm = knobs.pick("drift_ppm", DRIFTS_PPM)
+    clocks: Table = {
+        "max_skew_ms": knobs.pick("skew_ms", SKEWS_MS),
+        "drift_ppm": {"distribution": "uniform", "low": -ppm, "high": ppm},
+    }
+    if _is_slow(knobs):
+        clocks["nodes"] = {SLOW: {"offset_ms": 0, "drift_ppm": SLOW_PPM}}
+    return clocks
+
+
+def _is_slow(knobs: Knobs) -> bool:
+    """Whether the clock of a process is slower than leases allow for; drawn once."""
+    return knobs.on("clock beyond the margin", BEYOND)
 
 
 def around(knobs: Knobs, data: Table, base: Scenario) -> None:
@@ -189,16 +265,37 @@ def _faults(knobs: Knobs, machines: tuple[str, ...], load_ms: int, scale_ms: int
         from_ms = die.between(1, max(load_ms * 7 // 10, 2))
         for_ms = die.between(1, max(round(scale_ms * die.pick((0.5, 2, 6))), 2))
         times: Table = {"from_ms": from_ms, "for_ms": min(for_ms, load_ms - from_ms)}
-        made.append({**_fault(die, machine, scale_ms), **times})
+        others = [one for one in machines if one != machine]
+        made.append({**_fault(die, machine, others, scale_ms), **times})
     logs = tuple(one for one in machines if one.startswith("log"))
     span = swarm_store_moments.Span(load_ms, scale_ms, logs)
     return made + swarm_store_moments.faults(knobs, span, calm=not count)
 
 
-def _fault(die: Die, machine: str, scale_ms: int) -> Table:
-    name = die.pick(("crash", "crash", "pause", "partition", "partition", "clog"))
+def _cut_off(
+    knobs: Knobs, nodes: tuple[str, ...], schema: str, load_ms: int, scale_ms: int
+) -> list[Table]:
+    """In some worlds, a process of the layer that cannot read the schema for a while."""
+    slow = _is_slow(knobs)
+    if not knobs.on("schema cut off", CUT_OFF) and not slow:
+        return []
+    die = knobs.die("when it is cut off")
+    from_ms = die.between(1, max(load_ms // 2, 2))
+    for_ms = min(die.pick((4 * LEASED,) if slow else (2, 4, 8)) * scale_ms, load_ms - from_ms)
+    node = SLOW if slow else die.pick(nodes)
+    cut: Table = {"name": "partition", "shape": "link", "node": node, "side": [schema]}
+    return [{**cut, "from_ms": from_ms, "for_ms": for_ms}]
+
+
+def _fault(die: Die, machine: str, others: Sequence[str], scale_ms: int) -> Table:
+    """A fault of a machine; `others` are those from which alone it may be cut off."""
+    name = die.pick(("crash", "crash", "pause", "partition", "partition", "clog", "slow_disk"))
     if name == "partition":
-        return {"name": name, "shape": die.pick(("one_node", "one_way")), "node": machine}
-    if name == "clog":
+        shape = die.pick(("one_node", "one_way", "link", "link"))
+        cut: Table = {"name": name, "shape": shape, "node": machine}
+        return {**cut, "side": [die.pick(others)]} if shape == "link" else cut
+    if name == "clog" or (name == "slow_disk" and machine.startswith("log")):
         return {"name": name, "node": machine, "delay_ms": die.between(1, scale_ms)}
+    if name == "slow_disk":  # only logs wait for a disk
+        return {"name": "pause", "node": machine}
     return {"name": name, "node": machine}

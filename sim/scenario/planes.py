@@ -54,10 +54,7 @@ def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], orig
         raise origin.error(("cluster", "plane"), what)
     _check_moments(table, plane, origin)
     if plane == IGNITE:
-        for index, step in enumerate(steps):
-            if isinstance(step.do, Find):
-                what = f'a find needs the contents of indexes; set cluster.plane = "{FDB}"'
-                raise origin.error(("step", index, "do"), what)
+        _check_finds(table, steps, origin)
         return
     for index, fault in enumerate(table.faults):
         name = fault.get("name")
@@ -86,3 +83,14 @@ def _check_moments(table: ScenarioTable, plane: str, origin: Origin) -> None:
             if moment.source == "point" and plane != IGNITE:
                 what = f"{moment.name} is a point of plane {IGNITE} alone; see ddlsim list moments"
                 raise origin.error(("faults", index, key), what)
+
+
+def _check_finds(table: ScenarioTable, steps: Sequence[Step], origin: Origin) -> None:
+    """Check that nothing looks for rows by an index where indexes have no contents."""
+    what = f'a find needs the contents of indexes; set cluster.plane = "{FDB}"'
+    for index, step in enumerate(steps):
+        if isinstance(step.do, Find):
+            raise origin.error(("step", index, "do"), what)
+    for index, entry in enumerate(table.workload):
+        if entry.get("find"):
+            raise origin.error(("workload", index, "find"), what)

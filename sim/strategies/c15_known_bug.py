@@ -2,6 +2,7 @@
 
 "Could you accomplish correct caching by adding a READ conflict range?" No: "there is a gap where
 the schema might change that you might miss", between the read of the schema and the read version.
+Nothing tells a process of the statements of others; its own it reads once they are committed.
 
 `c15_recheck` reads the schema again after every conflict, which closes the gap a little sooner.
 `c15_unassuming` claims what the question hopes for.
@@ -9,7 +10,7 @@ the schema might change that you might miss", between the read of the schema and
 
 from dataclasses import replace
 
-from ddlsim.layer.rules import fences, reading
+from ddlsim.layer.rules import fences, reading, waiting
 from ddlsim.strategies.base import EVENTUAL, layer_design, layer_header
 from ddlsim.strategies.c1_schema import C1_SCHEMA
 
@@ -23,6 +24,7 @@ C15_KNOWN_BUG = layer_design(
         ),
         read_schema=reading.kept,
         fence=fences.schema_key,
+        settle=waiting.read_again,
     )
 )
 C15_RECHECK = layer_design(

@@ -29,7 +29,8 @@ class Mixed(Workload):
     """Each client runs `operations` data operations, grouped into transactions.
 
     Weights: `get`, `put`, `delete`, `scan`, `select` (a `SELECT *`, which shows the columns),
-    `insert`, `strict` (SQL's INSERT), `replace` and `update`. Shares of the transactions:
+    `insert`, `strict` (SQL's INSERT), `replace`, `update`, and `find`, a query for values by
+    whatever index has these columns, on planes where indexes have contents. Shares of transactions:
     `implicit` without begin and commit, `fresh` on a new connection, `rollback` rolled back at the
     end, `read_only` read the past, and where the others write, read; `as_of` of these at a
     timestamp within `as_of_ms` of the present; `long` have `long_operations` on all tables,
@@ -73,6 +74,7 @@ class Mixed(Workload):
     strict: int = 0
     replace: int = 0
     update: int = 0
+    find: int = 0
     as_of: float = 0.0
     as_of_ms: Span = (-200, 20)
     long: float = 0.0

@@ -9,16 +9,33 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from ddlsim.model.ddl import ColumnSpec, CreateTable, CreateView
-from ddlsim.model.ops import Delete, Get, Insert, Key, Operation, Put, Replace, Scan, Update
+from ddlsim.model.ops import (
+    ANY_INDEX,
+    Delete,
+    Find,
+    Get,
+    Insert,
+    Key,
+    Operation,
+    Put,
+    Replace,
+    Scan,
+    Update,
+)
 from ddlsim.model.schema import INTEGER_TYPES, Value
 from ddlsim.workload.assumed import NEW_COLUMNS
 from ddlsim.workload.base import Die
 from ddlsim.workload.keys import KeyChooser, key_of, value_of, weighted
 
-KINDS: Final = ("get", "put", "delete", "scan", "select", "insert", "strict", "replace", "update")
+KINDS: Final = (
+    *("get", "put", "delete", "scan", "select", "insert", "strict", "replace", "update"),
+    "find",
+)
 """The names of the weights; `select` is a `SELECT *`, `strict` SQL's INSERT."""
 NEW_NAMES: Final = 0.2
 """The share of lists of columns that name one which the table does not have at the start."""
+PAIRS: Final = 0.2
+"""The share of queries for the values of two columns."""
 NULLS: Final = 0.1
 """The share of NULLs among the values of named columns."""
 NUMBERS: Final = 100
@@ -87,13 +104,15 @@ class OperationMaker:
         number = self._chooser.choose(rows)
         if self._on(shares.misses):
             number += self._keys
-        if reads and kind not in ("get", "scan", "select") and not self._on(shares.bad):
+        if reads and kind not in ("get", "scan", "select", "find") and not self._on(shares.bad):
             kind = "get"
         name, key = self._name(table), key_of(table, number)
         if kind in ("scan", "select"):
             return Scan(name, metadata=kind == "select")
         if kind == "get":
             return Get(name, key, columns=self._columns(table) if self._on(shares.named) else ())
+        if kind == "find":
+            return Find(name, ANY_INDEX, self._wanted(table))
         if kind == "delete":
             return Delete(name, key)
         if self._on(shares.bad):
@@ -134,6 +153,16 @@ class OperationMaker:
         if not chosen or self._more.chance(NEW_NAMES):
             chosen.append(self._more.pick(NEW_COLUMNS))
         return tuple(chosen)
+
+    def _wanted(self, table: CreateTable) -> dict[str, Value]:
+        """The values that a query asks for: of one column, now and then of two, keys apart."""
+        columns = [column for column in table.columns if column.name not in table.key]
+        count = 2 if len(columns) > 1 and self._more.chance(PAIRS) else 1
+        most = self._shares.values or NUMBERS
+        return {
+            column.name: value_of(column, self._more.below(most))
+            for column in self._more.some(columns, count)
+        }
 
     def _values(self, table: CreateTable) -> dict[str, Value]:
         """Values of some columns by name, of the types that those have at the start."""

@@ -34,6 +34,11 @@ async def at_once(_layer: LayerPart, _update: Update, _step: Step) -> None:
     """Go on as soon as the update is committed."""
 
 
+async def read_again(layer: LayerPart, _update: Update, _step: Step) -> None:
+    """Read the schema, so that the process uses what its own statement has made of it (C15)."""
+    await refreshed_apart(layer)
+
+
 async def leases_end(layer: LayerPart, _update: Update, _step: Step) -> None:
     """Wait until no process has a lease on the version before, however clocks drift (C5)."""
     await layer.node.sleep(longest_lease_us(layer))

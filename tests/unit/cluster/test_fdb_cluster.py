@@ -6,7 +6,7 @@ import pytest
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.designs import BadDesignError, check_design, layer_design
-from ddlsim.cluster.fdb_cluster import store_config
+from ddlsim.cluster.fdb_cluster import schema_servers, store_config
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Ok, RowFinal, TxCommitted
 from ddlsim.history.history import History
@@ -149,6 +149,9 @@ def test_the_schema_lies_apart_from_rows_where_there_are_several_storage_servers
     for count in range(1, 6):
         each = tuple(("storage", f"storage{number}") for number in range(1, count + 1))
         assert len(store_config(StorePlan(each, 1, {})).storages) == count
+    wide = store_config(StorePlan(names, 1, {}), 5)
+    assert wide.team_of(("s", "head")) == ("storage3", "storage1", "storage2")
+    assert wide.team_of(("d", 1, 1)) == ("storage1",)
     alone = store_config(StorePlan(names[:1], 1, {}))
     assert {alone.team_of((space, 1)) for space in "dijsx"} == {("storage1",)}
 
@@ -206,3 +209,10 @@ def test_an_answer_that_is_lost_leaves_the_outcome_to_be_looked_up() -> None:
 def test_a_moment_of_the_other_plane_is_refused(when: str, text: str, words: str) -> None:
     with pytest.raises(ScenarioError, match=words):
         read(text + at(when, f'{CRASH}"any node"'), "text")
+
+
+def test_a_design_with_more_replicas_of_its_schema_has_no_server_of_the_schema_alone() -> None:
+    alone = plan(read(KNOWN_BUG, "text", overrides={"fdb.storages": 3}))
+    assert schema_servers(alone) == ("storage3",)
+    wide = {"fdb.storages": 3, "strategy.schema_replicas": 3}
+    assert schema_servers(plan(read(KNOWN_BUG, "text", overrides=wide))) == ()

@@ -71,6 +71,15 @@ def test_c15_t1_a_change_between_the_cached_read_and_the_read_version_is_missed(
     assert ("T2", "commit") in w.misjudged()
 
 
+@pytest.mark.parametrize("design", ["c15_known_bug", "c15_recheck", "c15_unassuming"])
+def test_c15_a_process_uses_what_its_own_statement_has_made(design: str) -> None:
+    w = World(design)
+    w.get("a", "warm", 9)
+    w.ddl("a", INDEX)
+    w.put("a", None, 1, v=5)
+    assert w.wrong_entries() == ([], [])
+
+
 def test_c15_t2_a_change_behind_the_read_version_is_found() -> None:
     w = World("c15_known_bug")
     w.get("b", "warm", 9)

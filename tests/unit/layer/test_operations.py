@@ -13,6 +13,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.index_events import IndexRead, IndexWritten
+from ddlsim.model.ops import ANY_INDEX
 from ddlsim.model.reasons import Reason
 from tests.support.layer import DROP, INDEX, UNIQUE, T, World, answer_or, shown
 
@@ -154,6 +155,16 @@ def test_a_query_reads_by_the_index_if_it_is_public_else_every_row() -> None:
     assert [one.keys for one in w.events(IndexRead)] == [(1, 3)]
     assert w.find("b", None, index="j", v=5) == [1, 3]
     assert len(w.events(IndexRead)) == 1
+    assert w.find("b", None, index=ANY_INDEX, v=5) == [1, 3]
+    assert len(w.events(IndexRead)) == 2
+
+
+def test_nothing_equals_null_by_an_index_as_by_reading_every_row() -> None:
+    w = world(INDEX)
+    w.ask("a", "put", None, 1, values={"v": None})
+    assert w.find("b", None, v=None) == []
+    assert w.find("b", None, index="j", v=None) == []
+    assert w.events(IndexRead) == []
 
 
 def test_a_unique_index_refuses_a_second_row_of_the_same_values() -> None:
@@ -223,6 +234,7 @@ def test_a_dropped_table_is_gone_and_one_of_its_name_is_another() -> None:
     w.put("a", None, 1, v=5)
     w.ddl("a", "DROP TABLE t")
     assert w.get("b", None, 1) is Reason.TABLE_NOT_FOUND
+    assert w.rows() == {}
     w.ddl("a", T)
     assert w.get("b", None, 1) is None
 

@@ -46,6 +46,11 @@ CASES: list[tuple[str, dict[str, Any], list[Call]]] = [
         [("block", "n1", "n2", None), ("block", "n1", "n3", None)],
     ),
     (
+        "partition",
+        {"shape": "link", "node": LEADER, "side": ("n3",)},
+        [("block", "n1", "n3", None), ("block", "n3", "n1", None)],
+    ),
+    (
         "message_loss",
         {"probability": 0.5, "node": "n3", "kind": APPEND},
         [
@@ -226,7 +231,8 @@ def test_node_named_is_the_one_node_of_a_fault() -> None:
         ("partition", {"shape": "one_node", "node": "n1", "side": ("n2",)}, "side: one_node cuts"),
         ("partition", {"node": "n1"}, "node: halves have a side"),
         ("partition", {"shape": "bridge"}, "node: bridge needs a node"),
-        ("partition", {"shape": "bridge", "node": "n1", "side": ("n1",)}, "side: the bridge is on"),
+        ("partition", {"shape": "bridge", "node": "n1", "side": ("n1",)}, "side: node is on"),
+        ("partition", {"shape": "link", "node": "n1"}, "side: link needs the other end"),
         ("crash", {"node": "n1", "torn": -1}, "torn: must not be negative"),
         ("crash", {"node": "n1", "torn": 1}, "torn: needs lose_unsynced"),
         ("crash_majority", {"torn": 1}, "torn: needs lose_unsynced"),

@@ -431,7 +431,9 @@ def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
         assert {world["fdb"][name] for world in worlds} == set(choices)
     faults = [one for world in worlds for one in world.get("faults", []) if "for_ms" in one]
     faults = [one for one in faults if "when" not in one]
-    assert {fault["name"] for fault in faults} == {"crash", "pause", "partition", "clog"}
+    kinds = {"crash", "pause", "partition", "clog", "slow_disk"}
+    assert {fault["name"] for fault in faults} == kinds
+    assert {fault["node"][:3] for fault in faults if fault["name"] == "slow_disk"} == {"log"}
     struck = {fault["node"].rstrip("0123456789") for fault in faults}
     assert struck == {"n", "sequencer", "grv", "proxy", "resolver", "log", "storage"}
     assert all(
@@ -477,3 +479,24 @@ def test_worlds_of_the_layer_give_commits_the_time_that_their_messages_take() ->
         assert min(store["request_ms"], store["ping_timeout_ms"]) > 4 * slowest_ms
         assert store["idle_commit_ms"] <= max(store["window_ms"] // 4, 2)
         assert world["strategy"]["distance_ms"] > store["window_ms"]
+
+
+def test_a_clock_slower_than_leases_allow_is_that_of_a_process_without_the_schema() -> None:
+    worlds = [layered(seed) for seed in range(400)]
+    slow = [world for world in worlds if "nodes" in world["clocks"]]
+    assert 4 <= len(slow) <= 30
+    for world in slow:
+        assert world["clocks"]["nodes"]["n1"]["drift_ppm"] < -100_000
+        schema = f"storage{world['fdb']['storages']}"
+        cuts = [fault for fault in world["faults"] if fault.get("side") == [schema]]
+        assert "n1" in {fault["node"] for fault in cuts}
+    others = [world["clocks"]["drift_ppm"]["high"] for world in worlds]
+    assert set(others) == {0, 1_000, 100_000}
+
+
+def test_some_worlds_of_the_layer_look_for_values_by_indexes_that_are_there() -> None:
+    worlds = [layered(seed) for seed in range(100)]
+    finds = [world for world in worlds if any(one.get("find") for one in world["workload"])]
+    indexed = [world for world in finds if "CREATE INDEX" in world["schema"]["sql"]]
+    assert len(finds) > 40
+    assert len(indexed) > 10
