@@ -7,6 +7,8 @@ another wait, so it comes at any time, as the closed forms assume.
 *using*, *tail*: of each committed explicit transaction and table, the time from the enlistment to
 its last operation there, and from that to the commit: section 6.3 multiplies them with the rate of
 DDL.
+*staleness*: of each committed transaction, how long before its commit a schema that it used had
+been replaced by the next version; 0 where none had.
 *metadata commands* are all entries of the meta storage's log, *metadata writes* those that are not
 idle safe-time commands: catalog updates, prolonged leases, and updates that lost a compare-and-set
 (every node sees those, so their number is divided by that of the nodes). The rate of the writes is
@@ -83,6 +85,22 @@ def _us(one_ts: int, other_ts: int) -> int:
     """From the first to the second timestamp, physical parts alone; 0 where skew reverses them."""
     apart = physical_ms(Timestamp(other_ts)) - physical_ms(Timestamp(one_ts))
     return max(apart, 0) * US_PER_MS
+
+
+def staleness(history: History) -> Iterator[int]:
+    """How stale the schema of every committed transaction was at its commit, in us of whole ms."""
+    since: dict[int, list[tuple[int, int]]] = {}
+    for event in history.of(UpdateLogged):
+        for change in event.objects:
+            since.setdefault(change.object_id, []).append((change.version, event.activation_ts))
+    for event in history.of(TxCommitted):
+        ages = [
+            _us(activation_ts, event.commit_ts)
+            for object_id, used, _ in event.tables
+            for version, activation_ts in since.get(object_id, ())
+            if version > used and activation_ts <= event.commit_ts
+        ]
+        yield max(ages, default=0)
 
 
 def metadata(history: History) -> Metadata:

@@ -85,6 +85,7 @@ class Work(Record, frozen=True):
     loads: tuple[str, ...] = ()
     strict: bool = False
     all_claims: bool = False
+    prices: bool = False
     histories: bool = False
     share: float = 0.0
     limits: Limits = field(default_factory=Limits)
@@ -108,6 +109,7 @@ class Work(Record, frozen=True):
             keep=self.directory if self.histories else None,
             share=self.share,
             known=self.known,
+            prices=self.prices,
         )
 
 

@@ -14,11 +14,12 @@ Columns:
 * *figures* (sim/history/figures.py; null without any): `committed`, `aborted` by reason,
   `schema_aborts`, `unknown`, `attempts`, `simulated_us`, `events`, `meta_commands`, `meta_writes`,
   `schema_updates` (analysis/stats/measures.py), `after_heal_ms`, `blocked_behind`,
-  `needless_aborts`;
+  `needless_aborts`; `schema_reads` (sim/verify/prices.py), where the sweep asks for `prices`;
 * *histograms* in microseconds (analysis/stats/histogram.py): `dml_latency_us`, `ddl_latency_us`
   (statements that installed a version), `ddl_noop_latency_us` (those that changed nothing),
   `schema_wait_us` (per look-up), `operation_wait_us` (per operation or commit), `first_wait_us`
-  (per enlistment), `using_us` and `tail_us` (per committed transaction and table).
+  (per enlistment), `using_us` and `tail_us` (per committed transaction and table), `stale_us` (per
+  committed transaction).
 """
 
 import contextlib
@@ -29,11 +30,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+from msgspec import structs
 
 from ddlsim.analysis.stats import histogram, measures
 from ddlsim.checkers.base import in_order
 from ddlsim.checkers.findings import Finding
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.cluster.run import Run, run
 from ddlsim.execute.isolation import CAN_FORK, Handlers, Limits, Loss, isolated
 from ddlsim.files import WriteError
@@ -47,6 +50,7 @@ from ddlsim.registry import load_file
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.units import US_PER_MS
+from ddlsim.verify.prices import prices
 from ddlsim.verify.row import RunRow, row_of
 
 TIMEOUT: Final = "timeout"
@@ -93,6 +97,7 @@ NUMBERS: Final = (
     "meta_writes",
     "schema_updates",
     "blocked_behind",
+    "schema_reads",
 )
 HISTOGRAMS: Final = (
     "dml_latency_us",
@@ -103,6 +108,7 @@ HISTOGRAMS: Final = (
     "first_wait_us",
     "using_us",
     "tail_us",
+    "stale_us",
 )
 POOLED: Final = ("dml_latency", "ddl_latency", "ddl_noop_latency", "schema_wait")
 """The histograms that a run's figures have already."""
@@ -138,7 +144,7 @@ class Job(Record, frozen=True):
 
     `keep` is the sweep's directory if histories are kept, below `histories/`: those of failed runs,
     and of this `share` of the others, chosen by cell and seed. `known` are the findings that may
-    explain an anomaly; None: those of the program.
+    explain an anomaly; None: those of the program. `prices`: whether its messages are counted.
     """
 
     cell: Cell
@@ -149,6 +155,7 @@ class Job(Record, frozen=True):
     keep: str | None = None
     share: float = 0.0
     known: tuple[Finding, ...] | None = None
+    prices: bool = False
 
 
 Row = dict[str, Any]
@@ -172,8 +179,11 @@ def run_job(job: Job) -> Row:
 def _run(job: Job) -> Row:
     for file in job.loads:
         load_file(file)
-    history = run(plan(_scenario(job.cell), job.seed))
+    planned = plan(_scenario(job.cell), job.seed, trace=job.prices)
+    history = run(planned)
     judged = row_of(history, strict=job.strict, all_claims=job.all_claims, known=findings.known())
+    if job.prices:
+        judged = structs.replace(judged, prices=prices(history, schema_servers(planned)))
     return row(job, history, judged, _kept(job, history, judged))
 
 
@@ -211,6 +221,7 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
         "first_wait_us": measures.first_waits(history),
         "using_us": using,
         "tail_us": tail,
+        "stale_us": measures.staleness(history),
     }
     return {
         **_identity(job),
@@ -231,6 +242,7 @@ def row(job: Job, history: History, judged: RunRow, kept: str | None) -> Row:
         "meta_writes": meta.writes,
         "schema_updates": meta.schema_updates,
         "blocked_behind": figures.blocked_behind,
+        "schema_reads": None if judged.prices is None else judged.prices.schema_reads,
         "after_heal_ms": figures.after_heal_ms,
         "aborted": sorted(figures.aborted.items()),
         "needless_aborts": sorted(figures.needless_aborts.items()),

@@ -92,6 +92,7 @@ def carry_out(
         "histories": table.histories,
         "budget": table.budget,
         "judging": [table.strict, table.all_claims],
+        "prices": table.prices,
         "loads": options.loads,
     }
     origin = {**provenance.of_program(), "sweep": sweep.name, "text": sweep.text, "set": table.set}
@@ -120,6 +121,7 @@ def carry_out(
             loads=options.loads,
             strict=table.strict,
             all_claims=table.all_claims,
+            prices=table.prices,
             histories=table.histories != "none",
             share=table.histories if isinstance(table.histories, float) else 0.0,
             limits=Limits(table.budget.time_s, table.budget.memory_mib),

@@ -48,7 +48,7 @@ class Budget(TableRecord, frozen=True):
 
 
 class SweepTable(TableRecord, frozen=True):
-    """The whole file, key by key; `set` applies to every cell."""
+    """The whole file, key by key; `set` applies to every cell. `prices`: messages are counted."""
 
     title: Text
     scenarios: Annotated[list[Text], Meta(min_length=1)]
@@ -64,6 +64,7 @@ class SweepTable(TableRecord, frozen=True):
     histories: str | Annotated[float, Meta(ge=0, le=1)] = "failures"
     strict: bool = False
     all_claims: bool = False
+    prices: bool = False
 
 
 class Sweep(msgspec.Struct, frozen=True):

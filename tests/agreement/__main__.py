@@ -5,15 +5,15 @@ import sys
 from dataclasses import asdict
 
 from ddlsim.files import write_text
-from tests.agreement import aborts, aliases, freeze, own_ddl, waits
+from tests.agreement import aborts, aliases, freeze, own_ddl, store, store_costs, waits
 from tests.agreement.base import Line
 
 SEEDS = 24
 
 
 def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list[Line]:
-    """All four experiments, and B13 of the catalogue."""
-    every = (waits, aborts, own_ddl, freeze, aliases)
+    """All experiments, B13 of the catalogue, and those of a key-value store."""
+    every = (waits, aborts, own_ddl, freeze, aliases, store, store_costs)
     return [line for one in every for line in one.lines(seeds, quick=quick, jobs=jobs)]
 
 

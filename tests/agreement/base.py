@@ -24,10 +24,11 @@ class Line(comparison.Line):
 
 @dataclass(frozen=True)
 class Setup:
-    """A scenario's text, and the files that it names."""
+    """A scenario's text, the files that it names, and whether messages are events of its runs."""
 
     text: str
     files: tuple[tuple[str, str], ...] = ()
+    trace: bool = False
 
 
 Maker = Callable[[int], Setup]
@@ -62,4 +63,5 @@ def _refused(task: Task, how: str) -> Any:
 
 def _one(world: Setup, seed: int, measure: Measure) -> Any:
     files = {f"{EMBEDDED}{name}": text for name, text in world.files}
-    return measure(run(plan(read(world.text, "agreement", overrides=files), seed)))
+    scenario = read(world.text, "agreement", overrides=files)
+    return measure(run(plan(scenario, seed, trace=world.trace)))

@@ -10,6 +10,7 @@ from ddlsim.analysis.sweep.rows import SCHEMA, Job, history_file, is_sampled, ru
 from ddlsim.history import codec
 from ddlsim.verify import campaign
 from tests.support.cells import cell, guilty, history_of
+from tests.support.layered import Layered
 
 
 def test_run_job_agrees_with_the_row_of_a_campaign() -> None:
@@ -73,3 +74,19 @@ def test_waits_are_summed_per_operation() -> None:
     meta = measures.metadata(history)
     assert meta.schema_updates == 1
     assert meta.schema_updates <= meta.writes <= meta.commands
+
+
+def test_a_commit_is_as_stale_as_the_change_that_it_missed_is_old() -> None:
+    story = Layered()
+    story.index("D", 20, ack=21)
+    story.run("A", 10, 15, ("put", "s", 1))
+    story.run("B", 18, 26, ("put", "s", 2))
+    story.run("C", 30, 32, ("put", "s", 3), v=2)
+    assert sorted(measures.staleness(story.history())) == [0, 0, 6_000]
+
+
+def test_reads_of_the_schema_are_counted_where_a_sweep_asks_for_prices() -> None:
+    one = cell(strategy__name="c1_schema", cluster__plane="fdb")
+    asked, plain = run_job(Job(one, 1, prices=True)), run_job(Job(one, 1))
+    assert plain["schema_reads"] is None
+    assert asked["schema_reads"] > asked["committed"] > 0
