@@ -1,12 +1,12 @@
 """What a recording shows of a schema and its rows that no state of the database ever was.
 
-Each is a case of what the judge of all histories finds as cycles; here it has a name and its two
-transactions, one that changed a table and one that read it:
+Each is a case of what the judge of all histories finds as cycles; here it has a name and its few
+transactions, those that changed a table and one that read it:
 
-* `future-column`: a column was read, and a row without what the column's own transaction had
-  appended to it.
+* `future-column`: a column was read, and a row without what the column's own transaction, or its
+  client before it, had appended to it.
 * `stale-columns`: a row was read with what a transaction had appended to it, and not the column
-  that this transaction had added.
+  that this transaction, or its client before it, had added.
 * `vanished-rows`: a row was not found, or as an empty list, though it was inserted before the
   recording began and never deleted: fewer elements than any version of it had.
 """
@@ -35,24 +35,34 @@ MEANING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A transaction `writer` of which `reader` saw one thing and missed another.
+    """A reader that saw what `seen_of` made, and missed what `missed_of` made.
 
-    `seen` and `missed` are the reader's operations, `wrote_seen` and `wrote_missed` the writer's;
-    without `seen` it is the order in time that puts the writer first.
+    The two writers are one transaction, or the first of them has completed after the other one in
+    the same process; without `seen`, before the reader was invoked. `seen` and `missed` are the
+    reader's operations, `wrote_seen` and `wrote_missed` the writers'.
     """
 
     type: str
-    writer: int
     reader: int
     missed: int
+    missed_of: int
     wrote_missed: int
     seen: int = -1
+    seen_of: int = -1
     wrote_seen: int = -1
 
     @property
     def shape(self) -> str:
         """The general type of the cycle, by which models forbid it."""
-        return "fractured-read" if self.seen >= 0 else "G-single-realtime"
+        if self.seen < 0:
+            return "G-single-realtime"
+        return "fractured-read" if self.seen_of == self.missed_of else "G-single-process"
+
+    @property
+    def parties(self) -> tuple[int, ...]:
+        """The transactions on the cycle, in order from the one that was missed."""
+        writers = (self.missed_of,) if self.seen < 0 else (self.missed_of, self.seen_of)
+        return (*dict.fromkeys(writers), self.reader)
 
 
 def crossings(history: Transactions, keys: Array) -> list[Crossing]:
@@ -80,49 +90,72 @@ class _Look:
         place[lists.slot_write[shown]] = shown - lists.base[lists.slot_key[shown]]
         self._place = place
         self._appends = np.flatnonzero((history.kind == APPEND) & done)
+        self._before, self._after = self._in_turn()
+
+    def _in_turn(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Of each committed transaction that wrote, the one before and after it in its process."""
+        history = self._history
+        wrote = np.unique(history.tx[self._appends])
+        order = wrote[np.lexsort((history.begin[wrote], history.process[wrote]))]
+        same = history.process[order[1:]] == history.process[order[:-1]]
+        one, other = order[:-1][same].tolist(), order[1:][same].tolist()
+        return dict(zip(other, one, strict=True)), dict(zip(one, other, strict=True))
 
     def columns(self) -> list[Crossing]:
-        """Columns and rows of one transaction that a reader saw in part.
+        """Columns and rows of one transaction, or of one client in turn, that were seen in part.
 
         A row of the column's table comes first: both are then answers of one statement.
         """
         history, found = self._history, dict[tuple[str, int, int], Crossing]()
-        of_columns = self._keys[history.key] % SPAN == 0
-        changes = self._appends[of_columns[self._appends]]
+        changes = self._appends[self._is_column(self._appends)]
         for change in changes[history.begin[history.tx[changes]] > 0].tolist():
             writer = int(history.tx[change])
-            low, high = np.searchsorted(history.tx, [writer, writer + 1])
-            others = [
-                op for op in range(int(low), int(high))
-                if history.kind[op] == APPEND and not of_columns[op]
-            ]  # fmt: skip
-            others.sort(key=lambda op: not self._is_beside(change, op))
-            for other in others:
-                for type_, seen, missed in ((FUTURE, change, other), (STALE, other, change)):
-                    for one in self._parts(type_, writer, seen, missed):
-                        found.setdefault((type_, one.reader, writer), one)
+            beside, before, after = (
+                sorted(self._rows_of(tx), key=lambda op: not self._is_beside(change, op))
+                for tx in (writer, self._before.get(writer, -1), self._after.get(writer, -1))
+            )
+            for type_, pairs in (
+                (FUTURE, [(change, op) for op in (*beside, *before)]),
+                (STALE, [(op, change) for op in (*beside, *after)]),
+            ):
+                for one in (one for pair in pairs for one in self._parts(type_, *pair)):
+                    found.setdefault((type_, one.reader, writer), one)
         return list(found.values())
+
+    def _is_column(self, ops: Array) -> Array:
+        is_column: Array = self._keys[self._history.key[ops]] % SPAN == 0
+        return is_column
+
+    def _rows_of(self, tx: int) -> list[int]:
+        """The appends to rows of a transaction."""
+        low, high = np.searchsorted(self._appends, self._history.tx.searchsorted([tx, tx + 1]))
+        some = self._appends[low:high]
+        found: list[int] = some[~self._is_column(some)].tolist()
+        return found
 
     def _is_beside(self, one: int, other: int) -> bool:
         """Whether two operations are on the same table."""
         keys = self._keys[self._history.key[[one, other]]] // SPAN
         return bool(keys[0] == keys[1])
 
-    def _parts(self, type_: str, writer: int, seen: int, missed: int) -> list[Crossing]:
+    def _parts(self, type_: str, seen: int, missed: int) -> list[Crossing]:
         if self._place[seen] == NOWHERE:
             return []
+        history = self._history
         saw, length = self._of(seen)
         saw = saw[length > self._place[seen]]
         lacked, length = self._of(missed)
         lacked = lacked[(length <= self._place[missed]) & (length > 0)]
         readers, one, other = np.intersect1d(
-            self._history.tx[saw], self._history.tx[lacked], return_indices=True
+            history.tx[saw], history.tx[lacked], return_indices=True
         )
+        writers = int(history.tx[missed]), int(history.tx[seen])
         return [
-            Crossing(type_, writer, reader, int(lacked[b]), missed, int(saw[a]), seen)
+            Crossing(type_, reader, int(lacked[b]), writers[0], missed, int(saw[a]), writers[1],
+                     seen)
             for reader, a, b in zip(readers.tolist(), one, other, strict=True)
-            if reader != writer
-        ]
+            if reader not in writers
+        ]  # fmt: skip
 
     def _of(self, op: int) -> tuple[Array, Array]:
         """The committed reads of an operation's key, and their lengths."""
@@ -154,5 +187,5 @@ class _Look:
         for at in range(low, high):
             key = int(history.key[at])
             if self._shown[at] and key in wrote and self._keys[key] % SPAN:
-                return Crossing(VANISHED, writer, reader, op, insert, at, wrote[key])
-        return Crossing(VANISHED, writer, reader, op, insert)
+                return Crossing(VANISHED, reader, op, writer, insert, at, writer, wrote[key])
+        return Crossing(VANISHED, reader, op, writer, insert)

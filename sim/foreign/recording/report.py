@@ -106,7 +106,7 @@ def _worded(
         for type_ in MEANING
         for one in islice((each for each in order if each.type == type_), WORDED)
     ]
-    wanted = {tx_of(history, number) for one in kept for number in (one.writer, one.reader)}
+    wanted = {tx_of(history, number) for one in kept for number in one.parties}
     words = Words(history, head.tables, statements(path, sorted(wanted)))
     return [words.anomaly(one, DOCUMENTED.get((head.database, one.type), "")) for one in kept]
 

@@ -1,7 +1,7 @@
 """A crossing of schema and rows as an argument, with the SQL as it was sent."""
 
 from ddlsim.foreign.readers.transactions import Transactions
-from ddlsim.foreign.recording.crossings import FUTURE, STALE, VANISHED, Crossing
+from ddlsim.foreign.recording.crossings import VANISHED, Crossing
 from ddlsim.foreign.recording.sent import shown
 from ddlsim.graph.verdict import Anomaly, Step
 from ddlsim.history.recording import SPAN, Statement
@@ -19,46 +19,52 @@ class Words:
         """A crossing as an anomaly: what was read, what was sent, and why no order explains it."""
         steps = self._steps(one)
         lines = [f"{self._said(one)}."]
-        for number in (one.writer, one.reader):
+        for number in one.parties:
             lines += ["", f"{self._call(number)} (process {self._history.process[number]}) sent:"]
             lines += [f"  {text}" for text in self._texts(number, one)]
         lines += ["", *(f"{step.because[0].upper()}{step.because[1:]}." for step in steps)]
-        lines.append("No serial order has both.")
+        lines.append("No serial order has all of it.")
         lines += ["", f"{documented}."] if documented else []
-        parties = (one.writer, one.reader)
-        did = tuple("; ".join(self._sql(number)) for number in parties)
-        return Anomaly(one.type, parties, steps, "\n".join(lines), did)
+        did = tuple("; ".join(self._sql(number)) for number in one.parties)
+        return Anomaly(one.type, one.parties, steps, "\n".join(lines), did)
 
-    def _steps(self, one: Crossing) -> tuple[Step, Step]:
-        writer, reader = self._call(one.writer), self._call(one.reader)
-        because = f"{writer} had completed before {reader} was invoked"
-        if one.seen >= 0:
-            because = f"{writer} comes before {reader}, which read {self._made(one.wrote_seen)}"
-        first = Step(one.writer, one.reader, "wr" if one.seen >= 0 else "realtime", because)
-        missed = (
-            f"{reader} comes before {writer}, as it read {self._place(one.missed)} before "
-            f"{writer} appended {self._history.value(one.wrote_missed)}"
+    def _steps(self, one: Crossing) -> tuple[Step, ...]:
+        """The cycle, from the transaction that was missed."""
+        missed, saw, reader = map(self._call, (one.missed_of, one.seen_of, one.reader))
+        steps = []
+        if one.seen < 0:
+            because = f"{missed} had completed before {reader} was invoked"
+            steps.append(Step(one.missed_of, one.reader, "realtime", because))
+        else:
+            if one.seen_of != one.missed_of:
+                because = f"process {self._history.process[one.seen_of]} did {missed} before {saw}"
+                steps.append(Step(one.missed_of, one.seen_of, "process", because))
+            because = f"{saw} comes before {reader}, which read {self._made(one.wrote_seen)}"
+            steps.append(Step(one.seen_of, one.reader, "wr", because))
+        because = (
+            f"{reader} comes before {missed}, as it read {self._place(one.missed)} before "
+            f"{missed} {self._did(one.wrote_missed)}"
         )
-        return first, Step(one.reader, one.writer, "rw", missed)
+        return (*steps, Step(one.reader, one.missed_of, "rw", because))
 
     def _said(self, one: Crossing) -> str:
-        reader, writer = self._call(one.reader), self._call(one.writer)
-        missed, place = self._history.value(one.wrote_missed), self._place(one.missed)
-        if one.type == FUTURE:
+        missed, reader = self._call(one.missed_of), self._call(one.reader)
+        place = self._place(one.missed)
+        if one.type != VANISHED:
             return (
-                f"{reader} was shown {self._made(one.wrote_seen)} of {writer}, and {place} as it "
-                f"was before {writer} appended {missed} to it"
-            )
-        if one.type == STALE:
-            return (
-                f"{reader} was shown {self._made(one.wrote_seen)} of {writer}, and {place} "
-                f"without c{missed}, which {writer} added"
+                f"{reader} was shown {self._made(one.wrote_seen)} of {self._call(one.seen_of)}, "
+                f"and {place} as before {missed} {self._did(one.wrote_missed)}"
             )
         found = f", though it found {self._place(one.seen)}" if one.seen >= 0 else ""
         return (
             f"{reader} did not find {place}, which was inserted before the clients began and never "
             f"deleted{found}"
         )
+
+    def _did(self, op: int) -> str:
+        """What an append did, in words."""
+        value = self._history.value(op)
+        return f"appended {value}" if self._where(op)[1] else f"added c{value}"
 
     def _made(self, op: int) -> str:
         """What an append of the writer made, in words."""
@@ -84,7 +90,7 @@ class Words:
         for table, row in (self._where(op) for op in ops if op >= 0):
             rows.setdefault(table, []).extend([row] if row else [])
         sent = self._sent.get(tx_of(self._history, number), ())
-        if number == one.writer and one.type == VANISHED:
+        if number == one.missed_of and one.type == VANISHED:
             table, _ = self._where(one.missed)
             sent = [each for each in sent if f"INTO {table} " in each.sql]
         return [shown(each, _rows_of(each, rows)).replace("\n", "\n  ") for each in sent]

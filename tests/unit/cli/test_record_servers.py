@@ -16,6 +16,7 @@ import pytest
 
 from ddlsim.extras import EXTRAS
 from ddlsim.history.recording import HISTORY, STATEMENTS, Ended, Statement, record_of
+from tests.support import mariadb
 from tests.support.command import ROOT, ddlsim, process
 from tests.support.json_schemas import wrong
 from tests.support.waiting import until
@@ -37,11 +38,13 @@ def recorded(url: str, out: Path, *words: str) -> Json:
     return found
 
 
-def showing(type_: str, folder: Path, *words: str) -> tuple[Path, Json]:
-    """A recording of PostgreSQL that shows an anomaly: the order of statements is the server's."""
+def showing(
+    type_: str, folder: Path, *words: str, url: str = "postgresql:embedded"
+) -> tuple[Path, Json]:
+    """A recording that shows an anomaly: the order of statements is the server's."""
     for attempt in range(5):
         out = folder / str(attempt)
-        found = recorded("postgresql:embedded", out, *words)
+        found = recorded(url, out, *words)
         if type_ in found["check"]["counts"]:
             return out, found
     pytest.fail(f"none of five recordings shows {type_}")
@@ -127,6 +130,21 @@ def test_a_recorder_that_is_killed_leaves_no_server_and_a_history(
     until(lambda: not server.exists() and not any(folders.iterdir()), "the end of the server")
     [file] = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"]
     assert file["transactions"]["committed"] > 0
+
+
+@pytest.mark.skipif(not mariadb.INSTALLED, reason="MariaDB is not installed")
+def test_mariadb_shows_a_column_before_what_its_client_had_written(tmp_path: Path) -> None:
+    session = "strong-session-snapshot-isolation"
+    with mariadb.server() as url:
+        words = ("--isolation", "repeatable-read", "--model", session)
+        out, found = showing("future-column", tmp_path, *words, url=url)
+    assert (found["says"], found["promise"]) == ("repeatable read", "read-committed")
+    assert found["check"]["model"] == session
+    steps = {step["edge"] for one in found["check"]["anomalies"][:1] for step in one["steps"]}
+    assert steps == {"process", "wr", "rw"}
+    promised = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"][0]
+    assert promised["outcome"] == "ok"
+    assert any("future-column" in note for note in promised["notes"])
 
 
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
