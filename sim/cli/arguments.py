@@ -61,6 +61,8 @@ LISTS: Final = (
 )
 RECORDED: Final = ("schema-append", "retype")
 """The workloads of `record`."""
+DISTURBED: Final = ("client-killed", "backend-terminated", "table-locked", "server-restarted")
+"""The faults of `record`."""
 NEW: Final = ("strategy", "mutant", "checker", "workload", "fault", "scenario")
 """What `new` makes a file for."""
 OUTPUTS: Final = ("text", "json", "junit")
@@ -269,6 +271,8 @@ def _record() -> Verb:
         flag("--transactions", "end after so many", "N", type=values.positive),
         flag("--seed", "the seed of what clients do", "N", type=values.seed, default="0"),
         flag("--ddl-rate", "DDL statements per second", "R", type=values.rate, default="5"),
+        repeated("--fault", f"what disturbs them: {', '.join(DISTURBED)}; a URL's own server is "
+                 "disturbed too", "F", type=Known(DISTURBED)),
         flag("--prepared", "let the driver prepare statements on the server"),
         flag("--out", "the directory of the recording, new or empty", "DIR", required=True,
              shell_complete=complete.folders),

@@ -1,6 +1,7 @@
 """`ddlsim record`: a real database under DDL and DML as a history, judged like any other."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -15,6 +16,7 @@ from ddlsim.foreign import inputs
 from ddlsim.history.history import FORMAT
 from ddlsim.history.recording import STATEMENTS
 from ddlsim.record.dialects.base import DATABASES, Database
+from ddlsim.record.faults.base import FAULTS
 from ddlsim.record.recorder import LONGEST_S, Recorded, Wanted, record
 from ddlsim.record.url import url_of
 from ddlsim.record.workloads.base import WORKLOADS
@@ -31,7 +33,7 @@ def execute(options: Options) -> int:
         WORKLOADS.get(options.workload).name, options.clients,
         _isolation(database, options.isolation), options.seed, options.ddl_rate,
         options.time or (SECONDS if options.transactions is None else LONGEST_S),
-        options.transactions,
+        options.transactions, _faults(database, options.fault),
     )  # fmt: skip
     folder = _folder(options.out)
     recorded = record(database, wanted, folder)
@@ -63,6 +65,15 @@ def _isolation(database: Database, asked: str | None) -> str:
         known = ", ".join(database.levels)
         raise InputError(f"--isolation {asked}: {database.name} has no such level; it has {known}")
     return asked
+
+
+def _faults(database: Database, asked: Sequence[str]) -> tuple[str, ...]:
+    """The faults that are asked for; `InputError` for one that the database cannot be given."""
+    for name in asked:
+        if FAULTS.get(name).name not in database.faults:
+            known = ", ".join(database.faults) or "none"
+            raise InputError(f"--fault {name}: {database.name} cannot be given it; it has {known}")
+    return tuple(asked)
 
 
 def _folder(directory: str) -> Path:
@@ -117,6 +128,7 @@ def command_of(options: Options) -> str:
     for flag in ("isolation", "transactions", "model"):
         if getattr(options, flag) is not None:
             words += [f"--{flag}", str(getattr(options, flag))]
+    words += [word for name in options.fault for word in ("--fault", name)]
     words += ["--time", f"{options.time:g}s"] if options.time else []
     return shlex.join(words + ["--prepared"] * options.prepared + ["--unjudged"] * options.unjudged)
 

@@ -62,7 +62,7 @@ class Client:
         self._database, self._isolation, self._journal = database, isolation, journal
         self._tally, self._tables = tally, tables
         self._process, self._clients = number, clients
-        self._connection: Connection | None = None
+        self.connection: Connection | None = None
         self._tx = -1
 
     def work(self, programs: Iterator[Program], stop: threading.Event) -> None:
@@ -80,7 +80,7 @@ class Client:
 
     def close(self) -> None:
         """End the connection, however it is."""
-        connection, self._connection = self._connection, None
+        connection, self.connection = self.connection, None
         if connection is not None:
             try:
                 connection.close()
@@ -90,9 +90,9 @@ class Client:
 
     def _connected(self, stop: threading.Event) -> bool:
         """Have a connection; False where the recording ends first."""
-        while self._connection is None:
+        while self.connection is None:
             try:
-                self._connection = self._database.connect(self._isolation)
+                self.connection = self._database.connect(self._isolation)
             except Exception as error:
                 if self._database.problem(error) is None:
                     raise
@@ -190,9 +190,9 @@ class Client:
     ) -> tuple[list[str], Sequence[Sequence[Any]], int]:
         """Send a statement; its columns, its rows, and how many rows it changed, if it does."""
         at = now()
-        assert self._connection is not None, "a client has a connection while it works"
+        assert self.connection is not None, "a client has a connection while it works"
         try:
-            cursor = self._database.cursor(self._connection)
+            cursor = self._database.cursor(self.connection)
             cursor.execute(sql, values) if values else cursor.execute(sql)
             count = self._database.changed(cursor) if changes else 0
             columns, rows = ([], ()) if changes else _answer(cursor)

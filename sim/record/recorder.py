@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -12,8 +13,8 @@ from ddlsim import __version__
 from ddlsim.history.recording import FORMAT, Closed, Recording, key_of
 from ddlsim.record.client import Client, Tally
 from ddlsim.record.dialects.base import Database, Facts, RefusedError
+from ddlsim.record.faults import base as fault
 from ddlsim.record.journal import CLOCK, Journal, Shown, now
-from ddlsim.record.programs import Program
 from ddlsim.record.shape import Shape, shape_of
 from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
 
@@ -35,6 +36,7 @@ class Wanted:
     ddl_per_s: float
     seconds: float
     transactions: int | None
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,13 @@ class _Crew:
     def __init__(self, database: Database, wanted: Wanted, journal: Journal, shape: Shape) -> None:
         self.tally = Tally()
         self.silent = 0
+        self._clients = wanted.clients
         self._stop = threading.Event()
         self._failed: list[BaseException] = []
         self._until = time.monotonic() + wanted.seconds
         workload = WORKLOADS.get(wanted.workload)
         ground = Ground(shape, wanted.ddl_per_s, database.transactional_ddl)
+        clients: list[Client] = []
         self._threads: list[threading.Thread] = []
         for number in range(wanted.clients + 1):
             changes = number == wanted.clients
@@ -149,26 +153,28 @@ class _Crew:
                 database, wanted.isolation, journal, self.tally, shape.names,
                 number, wanted.clients + 2,
             )  # fmt: skip
-            work = self._guarded(client.work, programs)
-            name = f"client-{number}"
-            self._threads.append(threading.Thread(target=work, name=name, daemon=True))
+            clients.append(client)
+            self._add(f"client-{number}", partial(client.work, programs, self._stop))
+        disturbed = fault.Ground(database, clients, shape.names, self._stop)
+        faults = [fault.FAULTS.get(name) for name in wanted.faults]
+        stream = dice(wanted.seed, wanted.clients + 1)
+        self._add("faults", partial(fault.disturb, disturbed, faults, stream, journal))
 
-    def _guarded(
-        self, work: Callable[[Iterator[Program], threading.Event], None],
-        programs: Iterator[Program],
-    ) -> Callable[[], None]:  # fmt: skip
+    def _add(self, name: str, work: Callable[[], None]) -> None:
+        """One more thread, whose error ends the recording."""
+
         def guarded() -> None:
             try:
-                work(programs, self._stop)
+                work()
             except BaseException as error:
                 self._failed.append(error)
                 self._stop.set()
 
-        return guarded
+        self._threads.append(threading.Thread(target=guarded, name=name, daemon=True))
 
     def work(self) -> None:
         """Run the clients until they are done, or the time is over; raises what one of them has."""
-        *rows, changes = self._threads
+        rows = self._threads[: self._clients]
         try:
             for thread in self._threads:
                 thread.start()
@@ -179,7 +185,7 @@ class _Crew:
         finally:
             self._stop.set()
             limit = time.monotonic() + GRACE_S
-            for thread in (*rows, changes):
+            for thread in self._threads:
                 if thread.ident is not None:
                     thread.join(max(0.0, limit - time.monotonic()))
             self.silent = sum(one.is_alive() for one in self._threads)

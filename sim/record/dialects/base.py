@@ -87,7 +87,7 @@ class Database(ABC):
     """A database that is recorded.
 
     `levels` are the levels of isolation that it has, by the recorder's names for them, the default
-    first; `mark` stands for a value in a statement.
+    first; `mark` stands for a value in a statement; `faults` are those that it can be given.
     """
 
     name: ClassVar[str]
@@ -95,6 +95,7 @@ class Database(ABC):
     mark: ClassVar[str] = "?"
     transactional_ddl: ClassVar[bool] = True
     begin_sql: ClassVar[str] = "BEGIN"
+    faults: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
         self.url, self.prepared = url, prepared
@@ -174,6 +175,24 @@ class Database(ABC):
             self.rewrite(run, table, step)
         else:
             run(f"ALTER TABLE {table} ADD COLUMN {column(step)}")
+
+    # --- faults ----------------------------------------------------------------------------------
+
+    def cut(self, connection: Connection) -> None:
+        """Cut a connection that a client is using."""
+        raise NotImplementedError
+
+    def terminate(self, connection: Connection) -> None:
+        """Have the server end a client's session."""
+        raise NotImplementedError
+
+    def held(self, table: str) -> AbstractContextManager[object]:
+        """A table that no other session can use within the block."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """End the server at once and start it again."""
+        raise NotImplementedError
 
     @abstractmethod
     def rewrite(self, run: Run, table: str, step: AddColumn) -> None:

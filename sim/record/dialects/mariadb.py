@@ -52,6 +52,7 @@ class Mariadb(Database):
     mark = "%s"
     transactional_ddl = False
     begin_sql = "START TRANSACTION"
+    faults = ("backend-terminated", "table-locked")
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
         if prepared:
@@ -113,6 +114,23 @@ class Mariadb(Database):
         cursor = connection.cursor()
         cursor.execute("SELECT @@tx_isolation")
         return str(cursor.fetchall()[0][0]).replace("-", " ").lower()
+
+    def terminate(self, connection: Connection) -> None:
+        session = cast(Any, connection).thread_id()
+        other = self._connected(None)
+        try:
+            other.cursor().execute(f"KILL CONNECTION {session}")
+        finally:
+            other.close()
+
+    @contextmanager
+    def held(self, table: str) -> Iterator[None]:
+        other = self._connected(self._database)
+        try:
+            other.cursor().execute(f"LOCK TABLES {table} WRITE")
+            yield
+        finally:
+            other.close()
 
     def code(self, error: Exception) -> str | None:
         if not isinstance(error, self._driver.Error):

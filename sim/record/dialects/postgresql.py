@@ -1,7 +1,9 @@
 """PostgreSQL, by psycopg: a server that a URL names, or one of the recorder's own."""
 
 import importlib
+import os
 import secrets
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, cast
@@ -45,6 +47,7 @@ class Postgresql(Database):
         "read-committed": Level("read committed", "read-committed"),
     }
     mark = "%s"
+    faults: ClassVar[tuple[str, ...]] = ("client-killed", "backend-terminated", "table-locked")
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
         super().__init__(url, prepared=prepared)
@@ -103,6 +106,22 @@ class Postgresql(Database):
     def says(self, connection: Connection) -> str:
         return _shown(connection, "transaction_isolation")
 
+    def cut(self, connection: Connection) -> None:
+        """Close the connection's socket both ways, under the driver that uses it."""
+        with socket.socket(fileno=os.dup(cast(Any, connection).fileno())) as used:
+            used.shutdown(socket.SHUT_RDWR)
+
+    def terminate(self, connection: Connection) -> None:
+        pid = cast(Any, connection).info.backend_pid
+        with self._driver.connect(**self.where, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+
+    @contextmanager
+    def held(self, table: str) -> Iterator[None]:
+        with self._driver.connect(**self.where) as other:
+            other.execute(f"LOCK TABLE {self._schema}.{table} IN ACCESS EXCLUSIVE MODE")
+            yield
+
     def code(self, error: Exception) -> str | None:
         if not isinstance(error, self._driver.Error):
             return None
@@ -120,6 +139,8 @@ class Postgresql(Database):
 class Embedded(Postgresql):
     """A server in a temporary folder, reached through a socket, ended with the recording."""
 
+    faults: ClassVar[tuple[str, ...]] = (*Postgresql.faults, "server-restarted")
+
     @contextmanager
     def ground(self) -> Iterator[None]:
         """A server, and a schema in it."""
@@ -127,6 +148,9 @@ class Embedded(Postgresql):
             self.server = server
             with super().ground():
                 yield
+
+    def restart(self) -> None:
+        self.server.restart()
 
     @property
     def where(self) -> dict[str, Any]:

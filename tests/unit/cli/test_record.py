@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli.arguments import RECORDED
+from ddlsim.cli.arguments import DISTURBED, RECORDED
 from ddlsim.history.recording import (
     HISTORY,
     STATEMENTS,
@@ -19,6 +19,7 @@ from ddlsim.history.recording import (
     Statement,
     record_of,
 )
+from ddlsim.record.faults.base import FAULTS
 from ddlsim.record.workloads.base import WORKLOADS
 from tests.support.command import ddlsim
 from tests.support.json_schemas import wrong
@@ -50,8 +51,9 @@ def copy(taken: tuple[Path, Json], tmp_path: Path) -> Path:
     return Path(shutil.copytree(taken[0], tmp_path / "copy"))
 
 
-def test_the_flag_names_every_workload() -> None:
+def test_the_flags_name_every_workload_and_every_fault() -> None:
     assert sorted(RECORDED) == sorted(WORKLOADS)
+    assert sorted(DISTURBED) == sorted(FAULTS)
 
 
 def is_kept(found: Json) -> None:
@@ -119,6 +121,8 @@ def test_a_read_that_goes_back_is_found_and_named(copy: Path) -> None:
         (("sqlite:///{}/there",), "the file exists; name one that the recorder can make"),
         (("sqlite:///{}/db", "--isolation", "chaos"),
          "--isolation chaos: sqlite has no such level; it has serializable"),
+        (("sqlite:///{}/db", "--fault", "table-locked"),
+         "--fault table-locked: sqlite cannot be given it; it has none"),
         (("sqlite:///{}/db", "--out", "{}"),
          "--out {}: holds there; name a new or empty directory"),
     ],

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +16,9 @@ from typing import Any
 
 import pytest
 
+from ddlsim.cli.arguments import DISTURBED
 from ddlsim.extras import EXTRAS
-from ddlsim.history.recording import HISTORY, STATEMENTS, Ended, Statement, record_of
+from ddlsim.history.recording import HISTORY, STATEMENTS, Disturbed, Ended, Statement, record_of
 from tests.support import mariadb
 from tests.support.command import ROOT, ddlsim, process
 from tests.support.json_schemas import wrong
@@ -130,6 +133,32 @@ def test_a_recorder_that_is_killed_leaves_no_server_and_a_history(
     until(lambda: not server.exists() and not any(folders.iterdir()), "the end of the server")
     [file] = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"]
     assert file["transactions"]["committed"] > 0
+
+
+def test_what_was_acknowledged_survives_every_fault(tmp_path: Path) -> None:
+    faults = [word for name in DISTURBED for word in ("--fault", name)]
+    words = ("--isolation", "read-committed", "--transactions", "900", *faults)
+    found = recorded("postgresql:embedded", tmp_path / "out", *words)
+    assert found["check"]["outcome"] == "ok"
+    lines = [record_of(line) for line in (tmp_path / "out" / STATEMENTS).read_bytes().splitlines()]
+    assert any(isinstance(one, Disturbed) for one in lines)
+
+
+def test_a_commit_that_a_restart_has_lost_is_found(tmp_path: Path) -> None:
+    """A planted fault: an append that was acknowledged and read is in no later read."""
+    out = tmp_path / "out"
+    recorded("postgresql:embedded", out, "--isolation", "read-committed")
+    lines = (out / HISTORY).read_text().splitlines()
+    shown = [re.findall(r"\[:r (\d+) \[0 (\d+)", line) if ":ok" in line else [] for line in lines]
+    keys = Counter(pair for pairs in shown for pair in pairs)
+    (key, element), _ = keys.most_common(1)[0]
+    first = next(at for at, pairs in enumerate(shown) if (key, element) in pairs)
+    gone = re.compile(rf"(\[:r {key} \[0) {element}\b")
+    (out / HISTORY).write_text("\n".join([*lines[: first + 1], *(gone.sub(r"\1", line)
+                                          for line in lines[first + 1 :])]))  # fmt: skip
+    [file] = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"]
+    assert file["outcome"] == "violated"
+    assert "incompatible-order" in file["counts"]
 
 
 @pytest.mark.skipif(not mariadb.INSTALLED, reason="MariaDB is not installed")
