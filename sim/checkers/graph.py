@@ -44,7 +44,7 @@ from ddlsim.checkers.edges import (
     as_use,
     kind_of,
 )
-from ddlsim.checkers.late import lateness
+from ddlsim.checkers.late import MISJUDGED, is_misjudged, lateness
 from ddlsim.checkers.sessions import client_of, session_edges
 from ddlsim.graph.edges import RW, STRICT_ONLY, WR, WW, Edges
 from ddlsim.history.events import Enlisted, ReadExecuted, RowRead
@@ -199,6 +199,8 @@ class Graph:
     ) -> None:
         target = self._of_version[step.object_id, step.version]
         late = lateness(self._case, self._writes, tx, use, step)
+        if not late and hold is not None and not self._backward.ruling(step).compatible:
+            late = MISJUDGED if is_misjudged(self._case, tx, use, step) else late
         ruling = self._backward.ruling(step) if hold is None else None
         reason = UsedThenReplaced(use, step, hold, late, ruling)
         self._add(Edge(number, target, RW, reason, strict_only=hold is None))

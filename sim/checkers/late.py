@@ -5,7 +5,7 @@ happened is another one than where a transaction had done all it did to the tabl
 operation is late by its own timestamp, or it was judged in time and executed later, or came upon
 what others had committed since. Where a change activated before an earlier one, the version of that
 earlier one is in force again, and its use is late by no rule [98.past.2]. Where a look-up was
-wrong, the check that rests on it is not to blame [98.ap].
+wrong, the check that rests on it is not to blame [98.ap], be it at an operation or at commit.
 """
 
 from collections.abc import Iterator
@@ -30,6 +30,8 @@ NOTHING_FOUND: Final = ", nothing found"
 """Behind those: none found a row or left one: reads, and deletes of what is not there."""
 WRONG_LOOK_UP: Final = ", by a wrong look-up"
 """Behind `LATE`: its node looked the version up when that was in force no more, and found it."""
+MISJUDGED: Final = "committed by a wrong look-up"
+"""None was late, and the check at commit found the version when that was in force no more."""
 IN_FORCE_AGAIN: Final = "late, in force again"
 """Each operation was so at a timestamp at which the version that it used was in force."""
 
@@ -63,6 +65,18 @@ def lateness(
     if how is WRONG_LOOK_UP or any(is_row for _, is_row in doings):
         return LATE + how
     return LATE + how + NOTHING_FOUND
+
+
+def is_misjudged(case: Case, tx: Transaction, use: SchemaUse, step: SchemaVersion) -> bool:
+    """Whether a look-up at commit, when the step was in force, gave the version before it."""
+    return tx.read_ts is None and any(
+        one.purpose == "commit"
+        and one.object_id == use.object_id
+        and one.ts >= step.activation_ts
+        and one.version < step.version
+        and case.schemas.effective(one.object_id, one.ts) != case.schemas.version(*use[:2])
+        for _, one in tx.resolved
+    )
 
 
 def _lateness_of_a_way(case: Case, tx: Transaction, use: SchemaUse, since: int) -> str:

@@ -10,9 +10,9 @@ import pytest
 from ddlsim.checkers.findings import explained_by
 from ddlsim.history.events import DdlDecided, Enlisted, Invoked, Ok, UpdateLogged
 from ddlsim.model import ddl
-from ddlsim.model.schema import View
+from ddlsim.model.schema import Column, View
 from ddlsim.scenario import findings
-from tests.support.history import Story, add_column, ts
+from tests.support.history import INT, Story, add_column, ts
 from tests.support.judging import cycles, found
 from tests.support.schemas import statement
 
@@ -96,6 +96,28 @@ def test_a_use_that_its_node_had_looked_up_so_is_late_by_a_wrong_look_up(
     story.read("T", t, "z", 30, "T2", op="get")
     story.commit("T", 40)
     assert f"rw-schema[newer-row, {late}]" in edges(story)
+
+
+@pytest.mark.parametrize(
+    ("top", "looked_up", "mark"),
+    [(30, 1, ", committed by a wrong look-up"), (19, 1, ""), (30, 2, "")],
+)
+def test_a_commit_that_a_wrong_look_up_let_pass_is_told_from_one_that_no_check_stopped(
+    top: int, looked_up: int, mark: str
+) -> None:
+    """T used column v before it was dropped, and then reads what T2 left behind that."""
+    story = Story()
+    t, u = story.table(), story.table("u")
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, ddl.ColumnDropped(Column(1, "v", INT)), tu=20)
+    story.write("T2", t, "z", 24, version=2)
+    story.write("T2", u, "z", 26)
+    story.commit("T2", 28)
+    story.read("T", u, "z", 29, "T2")
+    story.resolve("T", t, top, looked_up, purpose="commit", at=30)
+    story.commit("T", 30)
+    (edge,) = [one for one in edges(story) if one.startswith("rw-schema")]
+    assert edge == f"rw-schema[110.column.drop{mark}]"
 
 
 WRONG_LOOK_UP = ", late, by a wrong look-up"
