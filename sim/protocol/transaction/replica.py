@@ -237,10 +237,9 @@ class Replica:
         if local is None or not serves(local, request, op_ts):
             self.node.probe("primary-expired")
             return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
-        committed_ts = local.machine.ended.get(tx) if request.one_phase else None
-        if committed_ts is not None:  # by a leader whose clock, and its answer, are not here yet
-            sent_ts = clock.beyond(committed_ts)
-            return Operated(sent_ts, op_ts, None, (), commit_ts=committed_ts)
+        answered = self._answer_to_a_copy(request, local, op_ts) if request.one_phase else None
+        if answered is not None:
+            return answered
         current = request.initial
         if when.on_arrival:
             current, reason = await self._checked(request, op_ts, "arrival")
@@ -260,6 +259,22 @@ class Replica:
         if not self.participant.is_active(tx):  # it has ended meanwhile: its locks were released
             self.locks.release_all(tx)
         return answered
+
+    def _answer_to_a_copy(
+        self, request: Operate, local: LocalReplica, op_ts: Timestamp
+    ) -> Operated | None:
+        """The answer to a copy of a one-phase write whose end is stored here; None if none is.
+
+        It waits for nothing: a copy that waited for locks as long as the first message might come
+        too late each time, while what the write has locked holds up those that it waits for.
+        """
+        tx, clock = request.tx, self.node.clock
+        commit_ts = local.machine.ended.get(tx)
+        if commit_ts is not None:  # by a leader whose clock, and its answer, are not here yet
+            sent_ts = clock.beyond(commit_ts)
+            return Operated(sent_ts, op_ts, None, (), commit_ts=commit_ts)
+        refusal = self.participant.refusal_of(tx, request.op, request.lease_start)
+        return None if refusal is None else Operated(clock.now(), op_ts, refusal, ended=True)
 
     async def _with_locks(
         self, sender: str, request: Operate, local: LocalReplica, current: int, op_ts: Timestamp

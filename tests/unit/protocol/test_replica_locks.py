@@ -71,6 +71,18 @@ def test_a_refused_lock_is_tried_again_a_few_times(
     assert (waited.waited_us, waited.granted) == (10_000, reason is None)
 
 
+def test_a_copy_of_a_refused_one_phase_write_is_answered_without_its_locks() -> None:
+    """At once, while the first message was answered after two retries."""
+    primary = Primary(lock_retries=2)
+    primary.put(OLD, 1, 5)
+    write: dict[str, Any] = {"op": "w", "one_phase": True}
+    first = primary.send(YOUNG, "put", 1, (1, 6), **write)
+    primary.later(11)
+    assert first.value.reason is Reason.LOCK_CONFLICT
+    copy = primary.do(YOUNG, "put", 1, (1, 6), **write)
+    assert (copy.reason, copy.ended) == (Reason.LOCK_CONFLICT, True)
+
+
 def test_without_retries_the_younger_dies_at_once() -> None:
     """Nothing was waited for, but what was refused is recorded all the same."""
     primary = Primary(lock_retries=0)
