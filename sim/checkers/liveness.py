@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.bounds import Bounds
-from ddlsim.checkers.calm import Calm
-from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.faulty_nodes import slow_apply_us
-from ddlsim.checkers.obligations import obligations, without_primary
+from ddlsim.checkers.obligations import has_no_primary, obligations
 from ddlsim.checkers.stuck import waiting
 from ddlsim.checkers.waits import Waits
 from ddlsim.history.events import AnyEvent, SafeTimeAdvanced, UpdateApplied
@@ -154,7 +153,7 @@ def _left_open(case: Case) -> Iterator[Anomaly]:
             placed = began.get(left.tx)
             if placed is None or deaths.get(placed[1].node, -1) < placed[0]:
                 continue
-            if tx is not None and _has_no_primary(case, tx):
+            if tx is not None and has_no_primary(case, tx):
                 continue
             how = f"its coordinator {placed[1].node} had died"
             witness = (placed[1], left)
@@ -164,19 +163,6 @@ def _left_open(case: Case) -> Iterator[Anomaly]:
             f"though {how}",
             witness,
         )
-
-
-def _has_no_primary(case: Case, tx: Transaction) -> bool:
-    """Whether a partition of its tables had no primary any more, where leases may be too short.
-
-    Where its coordinator has died, a transaction ends by its commit partition's primary alone.
-    """
-    calm = case.once(Calm)
-    if calm.leases_last:
-        return False
-    tables = {enlisted.object_id for _, enlisted in tx.enlisted}
-    last = without_primary(case, calm, calm.disturbed_us or 0)
-    return any(int(lease.group.partition("/")[0]) in tables for lease, _ in last)
 
 
 # --- how long the rest took ----------------------------------------------------------------------

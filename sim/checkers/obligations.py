@@ -135,7 +135,20 @@ class _Requests:
             once_us += 3 * held_us if implicit else held_us
         if implicit and len(txs) != 1:
             once_us += calm.largest_us("tx_timeout_ms")
+        if implicit and self._leader_may_be_late(operation):
+            once_us += calm.largest_us("operation_timeout_ms")
         return refreshed_us + once_us
+
+    def _leader_may_be_late(self, operation: Operation) -> bool:
+        """Whether a one-phase write may find its leader without the metadata for its stamp.
+
+        The leader cannot wait for that, since stamps rise; where DD is smaller than what metadata
+        takes to be complete, it is asked again for up to an operation's time limit.
+        """
+        asked, calm = operation.invoked, self._calm
+        if asked is None or asked.kind in {"get", "scan"}:
+            return False
+        return calm.smallest_us("delay_duration_ms") < calm.completeness_us
 
     def _is_contended(self, operation: Operation, txs: list[Transaction]) -> bool:
         """Whether another transaction that used one of its tables was open meanwhile."""
@@ -252,10 +265,13 @@ def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:
     recovered = {event.tx: None for _, event in case.of(TxRecovered)}
     for _, left in case.of(LeftOpen):
         at, began = case.began.get(left.tx, (0, None))
-        if began is None or left.tx in recovered or case.transactions[left.tx].ended_us:
+        tx = case.transactions.get(left.tx)
+        if began is None or tx is None or left.tx in recovered or tx.ended_us:
             continue
         waited_us = left.at_us - max(began.at_us, from_us)
-        if waited_us > allowed_us and _last_death(case, began.node) < at:
+        if waited_us <= allowed_us or _last_death(case, began.node) >= at:
+            continue
+        if not has_no_primary(case, tx):
             yield Anomaly(
                 "left-open",
                 f"when the run ended, node {left.node} still had {left.what} of {left.tx}, though "
@@ -376,3 +392,17 @@ def without_primary(case: Case, calm: Calm, from_us: int) -> Iterator[tuple[Leas
         without_us = case.history.end_us - max(over_us, from_us)
         if without_us > calm.place_us + TICKS_US:
             yield lease, without_us
+
+
+def has_no_primary(case: Case, tx: Transaction) -> bool:
+    """Whether a partition of its tables had no primary any more, where leases may be too short.
+
+    A transaction ends by the primary of its commit partition alone, whether its coordinator lives
+    or not, and what it holds elsewhere by the primary there.
+    """
+    calm = case.once(Calm)
+    if calm.leases_last:
+        return False
+    tables = {enlisted.object_id for _, enlisted in tx.enlisted}
+    last = without_primary(case, calm, calm.disturbed_us or 0)
+    return any(int(lease.group.partition("/")[0]) in tables for lease, _ in last)

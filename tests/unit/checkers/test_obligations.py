@@ -76,7 +76,7 @@ def kinds(story: Story) -> list[str]:
 
 def asked(kind: str, took: float, *, tx: str | None = "T", **more: Any) -> list[str]:
     """A request at 10 ms that its client gives up after `took`; T began with it."""
-    story = quiet(6000, cluster=more.get("cluster"))
+    story = quiet(6000, cluster=more.get("cluster"), **more.get("settings", {}))
     t = story.table()
     if kind != "ddl":
         story.begin("T", 10)
@@ -130,6 +130,23 @@ def test_an_operation_may_wait_for_the_locks_of_another_transaction() -> None:
     bound = CLIENT + REFRESHED + DATA + 300 + COMMIT
     assert asked("put", bound, contended=True) == []
     assert asked("put", bound + 1, contended=True) == ["never-answered"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "delay_ms", "tx", "more_ms"),
+    [("put", COMPLETE, None, 0), ("put", COMPLETE - 1, None, 1000), ("put", 20, "T", 0),
+     ("get", 20, None, 0)],
+)  # fmt: skip
+def test_a_one_phase_write_may_wait_for_a_leader_without_metadata_for_its_time_limit(
+    kind: str, delay_ms: int, tx: str | None, more_ms: int
+) -> None:
+    """Where DD is smaller than what metadata takes to be complete; other operations never do."""
+    bound = CLIENT + REFRESHED + DATA + more_ms
+    if tx is None:
+        bound += COMMIT + 300  # and it may have been tried again
+    settings = {"delay_duration_ms": delay_ms, "operation_timeout_ms": 1000}
+    assert asked(kind, bound, tx=tx, settings=settings) == []
+    assert asked(kind, bound + 1, tx=tx, settings=settings) == ["never-answered"]
 
 
 def test_a_statement_waits_for_those_before_it_and_for_lost_races() -> None:
@@ -220,6 +237,23 @@ def test_an_orphan_stays_where_leases_are_not_granted_in_time_and_its_table_has_
     story.add(20, NodeCrashed, "n1")
     story.add(21, NodeRestarted, "n1", 2)
     story.add(end, LeftOpen, "n2", "T", "locks")
+    assert [one for one in kinds(story) if one == "left-open"] == found
+
+
+@pytest.mark.parametrize(
+    ("grant_ms", "at_table", "found"),
+    [(11, 0, []), (12, 0, ["left-open"]), (11, 1, ["left-open"])],
+)
+def test_locks_stay_where_no_lease_is_granted_in_time_though_the_coordinator_lives(
+    grant_ms: int, at_table: int, found: list[str]
+) -> None:
+    """Its commit cannot be stored at a partition without a primary, nor its locks be released."""
+    story = quiet(100_000, lease_grant_ms=grant_ms, cluster={"staged": 0})
+    tables = story.table("t"), story.table("u")
+    story.add(1, LeaseBegan, "n1", f"{tables[at_table]}/0", "n1", ts(1), ts(200))
+    story.begin("T", 10)
+    story._enlist("T", tables[0], 11, 1)
+    story.add(100_000, LeftOpen, "n2", "T", "locks")
     assert [one for one in kinds(story) if one == "left-open"] == found
 
 
