@@ -391,22 +391,6 @@ def test_worlds_show_what_they_are_drawn_for(seed: int, mutant: str, kind: str) 
     assert found == [set(), {kind}]
 
 
-@pytest.mark.parametrize(
-    ("knob", "probe"),
-    [
-        ("leader for an instant", "late-start-of-ticks"),
-        ("leases written twice", "lease-cas-lost"),
-        ("rows without a value", "abort-bad-row"),
-    ],
-)
-def test_worlds_reach_the_branch_that_they_are_drawn_for(knob: str, probe: str) -> None:
-    """They are some 4 % of the worlds; most of them reach it, and so does one of three at once."""
-    seeds = [seed for seed in MANY if drawn_of(seed).knobs[knob] == "on"]
-    assert len(MANY) / 50 < len(seeds) < len(MANY) / 12
-    runs = (run(plan(swarm.scenario(NOTHING, seed), seed)) for seed in seeds[:3])
-    assert any(history.probes[probe] for history in runs)
-
-
 # --- the other data plane -------------------------------------------------------------------------
 
 LAYERED = swarm.source_of(None, {"strategy.name": "c1_schema"})
