@@ -157,11 +157,11 @@ async def once_leases_have_ended(
     """Not while a process may have a lease on the version before the newest (C5).
 
     Counted from when this process has read the newest one: the versions of the store would not do,
-    since they jump.
+    since they jump. Between two whole milliseconds of a clock lies up to one less than they show.
     """
     if schema.number <= layer.first:
         return Micros(0)
-    since_ms = layer.now_ms() - layer.known_since_ms(schema.number)
+    since_ms = max(layer.now_ms() - layer.known_since_ms(schema.number) - 1, 0)
     return Micros(max(longest_lease_us(layer) - since_ms * US_PER_MS, 0))
 
 

@@ -1,17 +1,20 @@
 """Designs that keep the schema from one transaction to the next: C2 to C5, C7, C12 to C14."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ddlsim.fdb.errors import ErrorCode
 from ddlsim.history.events import TxAborted
+from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import Flow, LayerDesign
 from ddlsim.layer.rules import fences, publishing, reading, waiting
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import Answer
 from ddlsim.strategies.base import LAYER_DESIGNS
 from tests.support.layer import INDEX, World, answer_or
+from tests.support.protocol import result_of
 
 ADD = "ALTER TABLE t ADD COLUMN w INT"
 
@@ -387,3 +390,22 @@ def test_c14_the_end_of_one_statement_leaves_another_one_in_pessimistic_mode() -
     assert w.processes["a"].part.mode == reading.PESSIMISTIC
     w.run_ms(20_000)
     assert w.processes["a"].part.mode == reading.OPTIMISTIC
+
+
+def test_c5_an_update_waits_for_all_leases_though_clocks_show_whole_milliseconds() -> None:
+    """The holder's clock is slow by a tenth, that of the waiting process fast by a tenth."""
+    leased = design("c5_lease", lease_ms=20)
+    lasts_us = 20_000 * 10 // 9
+    for phase_us in range(0, 1000, 37):
+        for later_us in range(0, lasts_us, 371):
+            shown_ms = (phase_us + later_us * 11 // 10) // 1000
+            layer: Any = SimpleNamespace(
+                design=leased,
+                first=1,
+                now_ms=lambda shown_ms=shown_ms: shown_ms,
+                known_since_ms=lambda _number, phase_us=phase_us: phase_us // 1000,
+            )
+            schema: Any = SimpleNamespace(number=2)
+            pause = publishing.once_leases_have_ended(layer, layer, schema)
+            pause_us = result_of(Loop(), pause)
+            assert later_us + pause_us * 10 // 11 >= lasts_us - 1

@@ -1,0 +1,103 @@
+"""Worlds of the FoundationDB plane, drawn from a seed."""
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_store_moments
+from ddlsim.plan.plan import plan
+
+MANY = range(300)
+
+LAYERED = swarm.source_of(None, {"strategy.name": "c1_schema"})
+
+
+def layered(seed: int) -> dict[str, Any]:
+    return tomllib.loads(swarm.draw(LAYERED, seed).text)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_world_of_the_layer_can_be_planned(seed: int) -> None:
+    planned = plan(swarm.scenario(LAYERED, seed), seed)
+    assert planned.store is not None
+    assert planned.load_until_us == round(1_000 * layered(seed)["run"]["load_ms"])
+
+
+def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
+    worlds = [layered(seed) for seed in MANY]
+    drawn = {name: {world["fdb"][name] for world in worlds} for name in swarm_fdb.SETTINGS}
+    assert all(set(choices) <= drawn[name] for name, choices in swarm_fdb.SETTINGS.items())
+    for name, choices in swarm_fdb.COUNTS.items():
+        assert {world["fdb"][name] for world in worlds} == set(choices)
+    faults = [one for world in worlds for one in world.get("faults", []) if "for_ms" in one]
+    faults = [one for one in faults if "when" not in one]
+    kinds = {"crash", "pause", "partition", "clog", "slow_disk"}
+    assert {fault["name"] for fault in faults} == kinds
+    assert {fault["node"][:3] for fault in faults if fault["name"] == "slow_disk"} == {"log"}
+    struck = {fault["node"].rstrip("0123456789") for fault in faults}
+    assert struck == {"n", "sequencer", "grv", "proxy", "resolver", "log", "storage"}
+    assert all(
+        fault["from_ms"] + fault["for_ms"] <= world["run"]["load_ms"]
+        for world in worlds
+        for fault in world.get("faults", [])
+        if "for_ms" in fault and "when" not in fault
+    )
+    calm = sum(not world.get("faults") for world in worlds)
+    assert len(worlds) * swarm_faults.CALM < calm < len(worlds) / 2
+
+
+def test_worlds_of_the_layer_aim_at_each_moment_of_the_store() -> None:
+    """Each kind of aimed fault is drawn, in about its share of the worlds that are not calm."""
+    drawn = [swarm.draw(LAYERED, seed).knobs for seed in MANY]
+    wild = [knobs for knobs in drawn if knobs["faults of machines"] != swarm_knobs.OFF]
+    for name, (share, _) in swarm_store_moments.AIMED.items():
+        count = sum(knobs[name] == "on" for knobs in wild)
+        assert 0.5 * share < count / len(wild) < 1.7 * share, name
+    assert all(
+        knobs[name] == swarm_knobs.OFF
+        for knobs in drawn
+        if knobs not in wild
+        for name in swarm_store_moments.AIMED
+    )
+    whens = [
+        one["when"] for seed in MANY for one in layered(seed).get("faults", []) if "when" in one
+    ]
+    assert {"push sent", "fired sent", "peeked sent", "update-logged", "committed sent"} < {
+        when["moment"] for when in whens
+    }
+
+
+def test_worlds_of_the_layer_give_commits_the_time_that_their_messages_take() -> None:
+    """No read version is too old, and no commit given up, for the latencies alone."""
+    for world in map(layered, MANY):
+        network, store = world["network"], world["fdb"]
+        if isinstance(network["latency_ms"], dict):
+            continue
+        slowest_ms = max(network["latency_ms"], 0)
+        assert store["window_ms"] > 16 * slowest_ms
+        assert store["commit_timeout_ms"] > 16 * slowest_ms
+        assert min(store["request_ms"], store["ping_timeout_ms"]) > 4 * slowest_ms
+        assert store["idle_commit_ms"] <= max(store["window_ms"] // 4, 2)
+        assert world["strategy"]["distance_ms"] > store["window_ms"]
+
+
+def test_a_clock_slower_than_leases_allow_is_that_of_a_process_without_the_schema() -> None:
+    worlds = [layered(seed) for seed in MANY]
+    slow = [world for world in worlds if "nodes" in world["clocks"]]
+    assert 3 <= len(slow) <= 25
+    for world in slow:
+        assert world["clocks"]["nodes"]["n1"]["drift_ppm"] < -100_000
+        schema = f"storage{world['fdb']['storages']}"
+        cuts = [fault for fault in world["faults"] if fault.get("side") == [schema]]
+        assert "n1" in {fault["node"] for fault in cuts}
+    others = [world["clocks"]["drift_ppm"]["high"] for world in worlds]
+    assert set(others) == {0, 1_000, 100_000}
+
+
+def test_some_worlds_of_the_layer_look_for_values_by_indexes_that_are_there() -> None:
+    worlds = [layered(seed) for seed in range(100)]
+    finds = [world for world in worlds if any(one.get("find") for one in world["workload"])]
+    indexed = [world for world in finds if "CREATE INDEX" in world["schema"]["sql"]]
+    assert len(finds) > 40
+    assert len(indexed) > 10
