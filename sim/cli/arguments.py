@@ -17,7 +17,8 @@ from click.core import ParameterSource, augment_usage_errors
 from ddlsim import __version__
 from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
-from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, model, output, outside
+from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, output, outside
+from ddlsim.cli.flags_of_record import recording
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.slips import sentence
@@ -59,10 +60,6 @@ LISTS: Final = (
     "terms",
     "schemas",
 )
-RECORDED: Final = ("schema-append", "retype")
-"""The workloads of `record`."""
-DISTURBED: Final = ("client-killed", "backend-terminated", "table-locked", "server-restarted")
-"""The faults of `record`."""
 NEW: Final = ("strategy", "mutant", "checker", "workload", "fault", "scenario")
 """What `new` makes a file for."""
 OUTPUTS: Final = ("text", "json", "junit")
@@ -259,27 +256,7 @@ def _check() -> Verb:
 
 
 def _record() -> Verb:
-    return _verb("record", [
-        argument("url", "sqlite:///FILE, for example; docs/how-to/record.md has the others", "URL"),
-        flag("--workload", f"what is done: {', '.join(RECORDED)}", "W", type=Known(RECORDED),
-             default=RECORDED[0]),
-        flag("--isolation", "the level of isolation (default: the database's strongest)", "L"),
-        flag("--clients", "clients that read and write; one more changes tables", "N",
-             type=values.positive, default="4"),
-        flag("--time", "end after 90s, 10m or 1h (default: 10s, or 10m with --transactions)", "T",
-             type=values.duration),
-        flag("--transactions", "end after so many", "N", type=values.positive),
-        flag("--seed", "the seed of what clients do", "N", type=values.seed, default="0"),
-        flag("--ddl-rate", "DDL statements per second", "R", type=values.rate, default="5"),
-        repeated("--fault", f"what disturbs them: {', '.join(DISTURBED)}; a URL's own server is "
-                 "disturbed too", "F", type=Known(DISTURBED)),
-        flag("--prepared", "let the driver prepare statements on the server"),
-        flag("--out", "the directory of the recording, new or empty", "DIR", required=True,
-             shell_complete=complete.folders),
-        flag("--unjudged", "leave the history to check"),
-        model("what the database should keep to (default: what it documents for the level)"),
-        output("text", "json"),
-    ])  # fmt: skip
+    return _verb("record", recording())
 
 
 def _explain() -> Verb:

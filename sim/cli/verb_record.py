@@ -30,7 +30,7 @@ def execute(options: Options) -> int:
     """Record, judge what was recorded, tell both; the exit code is that of the judgement."""
     database = opened(options)
     wanted = Wanted(
-        WORKLOADS.get(options.workload).name, options.clients,
+        _workload(database, options.workload), options.clients,
         _isolation(database, options.isolation), options.seed, options.ddl_rate,
         options.time or (SECONDS if options.transactions is None else LONGEST_S),
         options.transactions, _faults(database, options.fault),
@@ -55,6 +55,13 @@ def opened(options: Options) -> Database:
     """The database of the URL."""
     url = url_of(options.url)
     return DATABASES.get(url.scheme)(url, prepared=options.prepared)
+
+
+def _workload(database: Database, asked: str) -> str:
+    """The workload, if the database can have it; else `InputError`."""
+    if WORKLOADS.get(asked).copies and not database.transactional_ddl:
+        raise InputError(f"--workload {asked}: {database.name} has no DDL inside of transactions")
+    return asked
 
 
 def _isolation(database: Database, asked: str | None) -> str:

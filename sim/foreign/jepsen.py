@@ -7,6 +7,7 @@ without timestamps and version orders needs more: what may be inferred, and when
 
 import gc
 from codecs import BOM_UTF8
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from ddlsim.foreign.inference import list_append, rw_register
@@ -25,6 +26,7 @@ from ddlsim.graph.names import split
 from ddlsim.graph.verdict import Answer, Verdict, counts_of, first_of_each
 
 HEAD: Final = 4096
+NOTHING_ELSE: Final[Mapping[str, str]] = {}
 
 
 class Judged(NamedTuple):
@@ -95,19 +97,30 @@ def report(path: str, model: str) -> Report:
     return of_verdict(judged.verdict, judged.history.name, f"{workload}, {ended}", checked, more)
 
 
-def judge(history: Transactions, model: str, path: str = "history") -> Judged:
-    """Whether a history keeps to a model; `ForeignError` if its operations do not go together."""
+def judge(
+    history: Transactions,
+    model: str,
+    path: str = "history",
+    weakest: Mapping[str, str] = NOTHING_ELSE,
+) -> Judged:
+    """Whether a history keeps to a model; `ForeignError` if its operations do not go together.
+
+    `weakest` has types of findings that in this history break no weaker model than the one named.
+    """
     wanted = model_of(model)
     workload = workload_of(history, path)
-    found = _found(history, workload, wanted)
+    found = _found(history, workload, wanted, weakest)
     words = Words(history, workload, found.because)
-    broken = _weaker(history, workload, wanted, found)
+    broken = _weaker(history, workload, wanted, found, weakest)
     return Judged(_verdict(history, found, words, wanted, broken, path), workload, history)
 
 
-def _found(history: Transactions, workload: str, model: Model) -> Found:
+def _found(history: Transactions, workload: str, model: Model, weakest: Mapping[str, str]) -> Found:
     """What a history shows, without what its damage may have made."""
     found = (list_append.found if workload == LIST else rw_register.found)(history, model)
+    found.findings = [
+        one._replace(weakest=weakest.get(one.type, one.weakest)) for one in found.findings
+    ]
     if history.cut and any(one.type == "garbage-read" for one in found.findings):
         found.open.append(
             "values that no entry wrote were read; entries that are lost may have written them"
@@ -125,7 +138,9 @@ def _needs_time(one: Finding | Cycle) -> bool:
     return bool(split(one.type)[1] or (one.weakest and model_of(one.weakest).level))
 
 
-def _weaker(history: Transactions, workload: str, model: Model, found: Found) -> frozenset[str]:
+def _weaker(
+    history: Transactions, workload: str, model: Model, found: Found, weakest: Mapping[str, str]
+) -> frozenset[str]:
     """The weaker models that are broken too, where an anomaly was found under this model only.
 
     A contradiction between orders that follow from a model breaks that one; whether they follow
@@ -137,7 +152,7 @@ def _weaker(history: Transactions, workload: str, model: Model, found: Found) ->
     return frozenset(
         one.name
         for one in weaker_than(model)
-        if found.breaks(one, status) or _found(history, workload, one).breaks(one, status)
+        if found.breaks(one, status) or _found(history, workload, one, weakest).breaks(one, status)
     )
 
 

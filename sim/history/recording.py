@@ -31,6 +31,7 @@ class _Line(msgspec.Struct, frozen=True, tag_field="event", gc=False):
 class Recording(_Line, frozen=True):
     """The first line. `promise` is the model of isolation that the database documents for the
     level, `says` what it answers when it is asked for its level; times are nanoseconds of `clock`.
+    `copies`: DDL reads rows of a table and writes them back, which the lists do not show.
     """
 
     format: int
@@ -48,6 +49,7 @@ class Recording(_Line, frozen=True):
     clients: int
     ddl_per_s: float
     prepared: bool
+    copies: bool
     tables: tuple[str, ...]
 
 

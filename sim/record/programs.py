@@ -5,11 +5,25 @@ yet to find.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from ddlsim.history.recording import key_of
 
 Operation = tuple[str, int, int | None]
-ANCHORS = (1, 2)
+PLAIN: Final = "plain"
+RETYPE: Final = "retype"
+TRUNCATE: Final = "truncate"
+SWAP: Final = "rename-swap"
+RECREATE: Final = "drop-create"
+WAYS: Final = {
+    PLAIN: "one ALTER TABLE",
+    RETYPE: "with a change of another column's type, so that every row is written anew",
+    TRUNCATE: "after the rows were set aside, the table truncated, and the rows put back",
+    SWAP: "in a copy of the table, which is then renamed to take its place",
+    RECREATE: "in a table that is dropped and created again, with the rows put back",
+}
+"""How a column can be added; the rows of the table are the same before and after."""
+ANCHORS: Final = (1, 2)
 """Rows of each table that every read shows, and beside which columns are added."""
 
 
@@ -47,13 +61,11 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """One DDL statement that adds the column of a number; `rewrite` changes the type of another
-    column as well, so that the database writes every row anew.
-    """
+    """The column of a number is added, by one statement or in one of `WAYS`."""
 
     table: int
     number: int
-    rewrite: bool = False
+    way: str = PLAIN
 
     @property
     def operations(self) -> tuple[Operation, ...]:

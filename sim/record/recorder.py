@@ -64,7 +64,8 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
         head = Recording(
             FORMAT, f"ddlsim {__version__}", database.name, facts.server, facts.driver,
             facts.settings, wanted.isolation, says, level.promise, CLOCK, wanted.workload,
-            wanted.seed, wanted.clients, wanted.ddl_per_s, database.prepared, shape.names,
+            wanted.seed, wanted.clients, wanted.ddl_per_s, database.prepared,
+            WORKLOADS.get(wanted.workload).copies, shape.names,
         )  # fmt: skip
         journal = Journal(folder, head)
         try:

@@ -21,6 +21,8 @@ from ddlsim.graph.models import Model, model_of
 from ddlsim.graph.verdict import Anomaly, Verdict
 from ddlsim.history.recording import HISTORY, SPAN, Recording
 
+COPIED: Final = {"incompatible-order": "snapshot-isolation"}
+"""Where DDL writes back rows that it has read, an element that is gone is a lost update of it."""
 WORDED: Final = 3
 """Crossings of a type that have an argument with their SQL; all are counted."""
 
@@ -33,7 +35,8 @@ def judge(path: str, model: str | None) -> Report:
     head = head_at(path)
     history = jepsen.load(str(Path(path).with_name(HISTORY)))
     keys = _keys(history, head, path)
-    judged = jepsen.judge(_named(history, head.tables), model or head.promise, path)
+    weakest = COPIED if head.copies else {}
+    judged = jepsen.judge(_named(history, head.tables), model or head.promise, path, weakest)
     found = crossings(history, keys)
     verdict, told = _with_crossings(judged.verdict, found, path, head, history)
     ended = ", ".join(f"{count:,} {how}" for how, count in judged.counts.items() if count)

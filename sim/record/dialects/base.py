@@ -11,7 +11,17 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from ddlsim.problems import BadInputError
 from ddlsim.record.errors import class_of
-from ddlsim.record.programs import ANCHORS, AddColumn, Append, Read
+from ddlsim.record.programs import (
+    ANCHORS,
+    PLAIN,
+    RECREATE,
+    RETYPE,
+    SWAP,
+    TRUNCATE,
+    AddColumn,
+    Append,
+    Read,
+)
 from ddlsim.record.url import Url
 from ddlsim.registry import Registry
 
@@ -95,6 +105,11 @@ class Database(ABC):
     mark: ClassVar[str] = "?"
     transactional_ddl: ClassVar[bool] = True
     begin_sql: ClassVar[str] = "BEGIN"
+    truncate_sql: ClassVar[str] = "TRUNCATE TABLE"
+    names_sql: ClassVar[str] = (
+        "SELECT column_name FROM information_schema.columns "
+        "WHERE table_schema = current_schema() AND table_name = '{}' ORDER BY ordinal_position"
+    )
     faults: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
@@ -170,11 +185,54 @@ class Database(ABC):
         return sql, (f",{step.value}", step.row)
 
     def change(self, run: Run, table: str, step: AddColumn) -> None:
-        """Add a column, by one statement or more."""
-        if step.rewrite:
-            self.rewrite(run, table, step)
-        else:
-            run(f"ALTER TABLE {table} ADD COLUMN {column(step)}")
+        """Add a column in the way of the step."""
+        ways = {PLAIN: self.add, RETYPE: self.retype, TRUNCATE: self.truncate, SWAP: self.swap,
+                RECREATE: self.recreate}  # fmt: skip
+        ways[step.way](run, table, step)
+
+    def add(self, run: Run, table: str, step: AddColumn) -> None:
+        """Add a column, by one statement."""
+        run(f"ALTER TABLE {table} ADD COLUMN {column(step)}")
+
+    def retype(self, run: Run, table: str, step: AddColumn) -> None:
+        """Add a column and change the type of another one, so that all rows are written anew.
+
+        This is the way of those that have no statement for it.
+        """
+        self.swap(run, table, step, type_of(step))
+
+    def truncate(self, run: Run, table: str, step: AddColumn) -> None:
+        """Add a column after all rows were taken away and put back."""
+        run(f"CREATE TABLE {table}_kept AS SELECT * FROM {table}")
+        run(f"{self.truncate_sql} {table}")
+        run(f"INSERT INTO {table} SELECT * FROM {table}_kept")
+        run(f"DROP TABLE {table}_kept")
+        self.add(run, table, step)
+
+    def swap(self, run: Run, table: str, step: AddColumn, type_: str = "INTEGER") -> None:
+        """Have a copy with the column take the table's place."""
+        names = self._names(run, table)
+        run(f"CREATE TABLE {table}_new ({definition(names, type_)}, {column(step)})")
+        self._copy(run, names, table, f"{table}_new")
+        run(f"ALTER TABLE {table} RENAME TO {table}_old")
+        run(f"ALTER TABLE {table}_new RENAME TO {table}")
+        run(f"DROP TABLE {table}_old")
+
+    def recreate(self, run: Run, table: str, step: AddColumn) -> None:
+        """Drop the table and create it again, with the column and the rows."""
+        names = self._names(run, table)
+        run(f"CREATE TABLE {table}_kept AS SELECT * FROM {table}")
+        run(f"DROP TABLE {table}")
+        run(f"CREATE TABLE {table} ({definition(names, 'INTEGER')}, {column(step)})")
+        self._copy(run, names, f"{table}_kept", table)
+        run(f"DROP TABLE {table}_kept")
+
+    def _names(self, run: Run, table: str) -> list[str]:
+        return [str(row[0]) for row in run(self.names_sql.format(table))]
+
+    def _copy(self, run: Run, names: Sequence[str], source: str, target: str) -> None:
+        listed = ", ".join(names)
+        run(f"INSERT INTO {target} ({listed}) SELECT {listed} FROM {source}")
 
     # --- faults ----------------------------------------------------------------------------------
 
@@ -194,14 +252,19 @@ class Database(ABC):
         """End the server at once and start it again."""
         raise NotImplementedError
 
-    @abstractmethod
-    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
-        """Add a column and change the type of another one, so that all rows are written anew."""
-
 
 def column(step: AddColumn) -> str:
     """The column of a step as DDL has it."""
     return f"c{step.number} INTEGER DEFAULT {step.number}"
+
+
+def definition(names: Sequence[str], type_: str) -> str:
+    """The columns of a table as DDL has them; `type_` is that of the column x."""
+    types = {"id": "INTEGER PRIMARY KEY", "x": type_, "v": "TEXT"}
+    return ", ".join(
+        f"{name} {types[name]}" if name in types else f"{name} INTEGER DEFAULT {name[1:]}"
+        for name in names
+    )
 
 
 def type_of(step: AddColumn) -> str:

@@ -71,7 +71,7 @@ class Duckdb(FileGround, Database):
     def changed(self, cursor: Cursor) -> int:
         return int(cursor.fetchall()[0][0])
 
-    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
+    def retype(self, run: Run, table: str, step: AddColumn) -> None:
         run(f"ALTER TABLE {table} ALTER COLUMN x TYPE {type_of(step)} USING x + 1")
         run(f"ALTER TABLE {table} ADD COLUMN {column(step)}")
 

@@ -142,7 +142,7 @@ class Mariadb(Database):
         sql = f"UPDATE {table} SET v = CONCAT(v, {self.mark}) WHERE id = {self.mark}"
         return sql, (f",{step.value}", step.row)
 
-    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
+    def retype(self, run: Run, table: str, step: AddColumn) -> None:
         """One statement that copies the table."""
         run(f"ALTER TABLE {table} ADD COLUMN {column(step)}, ALGORITHM=COPY")
 

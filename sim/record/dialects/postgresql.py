@@ -130,7 +130,7 @@ class Postgresql(Database):
             return LOST
         return known or type(error).__name__
 
-    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
+    def retype(self, run: Run, table: str, step: AddColumn) -> None:
         """One statement: by USING the server writes every row anew, whatever the types."""
         change = f"ALTER COLUMN x TYPE {type_of(step)} USING x + 1"
         run(f"ALTER TABLE {table} {change}, ADD COLUMN {column(step)}")

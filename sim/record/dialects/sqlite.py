@@ -10,12 +10,8 @@ from ddlsim.record.dialects.base import (
     Database,
     Facts,
     Level,
-    Run,
-    column,
-    type_of,
 )
 from ddlsim.record.dialects.in_file import FileGround
-from ddlsim.record.programs import AddColumn
 
 BUSY_S = 2.0
 """How long a writer waits for the other one: waiting it stands in the way of no other client."""
@@ -31,6 +27,8 @@ class Sqlite(FileGround, Database):
 
     name = "sqlite"
     levels: ClassVar = {"serializable": Level("serializable", "strict-serializable")}
+    truncate_sql = "DELETE FROM"
+    names_sql = "SELECT name FROM pragma_table_info('{}')"
 
     def connect(self, isolation: str) -> Connection:
         del isolation
@@ -58,20 +56,6 @@ class Sqlite(FileGround, Database):
 
     def begin(self, *, writes: bool) -> str:
         return "BEGIN IMMEDIATE" if writes else "BEGIN"
-
-    def rewrite(self, run: Run, table: str, step: AddColumn) -> None:
-        """The way that SQLite's documentation of ALTER TABLE gives for what it has no form for."""
-        known = [str(row[0]) for row in run(f"SELECT name FROM pragma_table_info('{table}')")]
-        types = {"id": "INTEGER PRIMARY KEY", "x": type_of(step), "v": "TEXT"}
-        old = ", ".join(known)
-        made = ", ".join(
-            f"{name} {types[name]}" if name in types else f"{name} INTEGER DEFAULT {name[1:]}"
-            for name in known
-        )
-        run(f"CREATE TABLE {table}_new ({made}, {column(step)})")
-        run(f"INSERT INTO {table}_new ({old}) SELECT {old} FROM {table}")
-        run(f"DROP TABLE {table}")
-        run(f"ALTER TABLE {table}_new RENAME TO {table}")
 
 
 def _pragma(connection: Connection, name: str) -> str:

@@ -27,12 +27,17 @@ Plan = Callable[[Random, Ground, int], Iterator[Program]]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload: its name, what it is for, and the programs of both kinds of clients."""
+    """A workload: its name, what it is for, and the programs of both kinds of clients.
+
+    `copies`: its DDL reads all rows of a table and writes them back, so that it must be in a
+    transaction.
+    """
 
     name: str
     summary: str
     rows: Plan
     tables: Plan
+    copies: bool = False
 
 
 WORKLOADS: Final[Registry[Workload]] = Registry("recorded workload", "ddlsim.record.workloads")

@@ -5,6 +5,7 @@ Such a statement writes each row of the table anew.
 
 from functools import partial
 
+from ddlsim.record.programs import RETYPE
 from ddlsim.record.workloads import schema_append
 from ddlsim.record.workloads.base import WORKLOADS, Workload
 
@@ -14,6 +15,6 @@ WORKLOADS.add(
         "retype",
         "types of columns are changed, so that tables are written anew under transactions",
         schema_append.rows,
-        partial(schema_append.tables, rewrite=True),
+        partial(schema_append.tables, way=RETYPE),
     ),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import count
 from random import Random
 
-from ddlsim.record.programs import ANCHORS, AddColumn, Append, Pause, Program, Read, Step
+from ddlsim.record.programs import ANCHORS, PLAIN, AddColumn, Append, Pause, Program, Read, Step
 from ddlsim.record.shape import MOST_COLUMNS
 from ddlsim.record.workloads.base import WORKLOADS, Ground, Workload, value
 
@@ -47,16 +47,14 @@ def _append(dice: Random, ground: Ground, low: int, high: int, client: int, numb
     return Append(table, dice.randint(low, high), value(client, number, ground.shape))
 
 
-def tables(
-    dice: Random, ground: Ground, client: int, *, rewrite: bool = False
-) -> Iterator[Program]:
+def tables(dice: Random, ground: Ground, client: int, *, way: str = PLAIN) -> Iterator[Program]:
     """Columns added to tables that have room, with appends before, beside and after."""
     numbers, room = count(), [MOST_COLUMNS] * ground.shape.tables
     while ground.ddl_per_s and any(room):
         table = dice.choice([at for at, left in enumerate(room) if left])
         other = dice.randrange(ground.shape.tables)
         room[table] -= 1
-        change = AddColumn(table, MOST_COLUMNS - room[table], rewrite)
+        change = AddColumn(table, MOST_COLUMNS - room[table], way)
         before, beside, after = (
             Append(at, dice.choice(ANCHORS), value(client, next(numbers), ground.shape))
             for at in (table, table, other)

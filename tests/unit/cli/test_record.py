@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli.arguments import DISTURBED, RECORDED
+from ddlsim.cli.flags_of_record import DISTURBED, RECORDED
 from ddlsim.history.recording import (
     HISTORY,
     STATEMENTS,
@@ -66,8 +66,31 @@ def test_sqlite_keeps_what_it_documents(taken: tuple[Path, Json]) -> None:
     is_kept(taken[1])
 
 
-def test_sqlite_keeps_it_while_tables_are_written_anew(tmp_path: Path) -> None:
-    is_kept(recorded(tmp_path, "--workload", "retype"))
+@pytest.mark.parametrize("workload", [name for name in RECORDED if name != "schema-append"])
+def test_sqlite_keeps_it_while_tables_are_written_anew(workload: str, tmp_path: Path) -> None:
+    is_kept(recorded(tmp_path, "--workload", workload))
+
+
+def test_an_append_that_a_copied_table_lacks_breaks_snapshots_and_nothing_weaker(
+    copy: Path,
+) -> None:
+    """A planted fault: an element is gone from all later reads, as a copy made too early has it."""
+    lines = (copy / HISTORY).read_text().splitlines()
+    matched = [(at, LIST_READ.search(line)) for at, line in enumerate(lines)]
+    at, found = next((at, one) for at, one in matched if one is not None)
+    gone = re.compile(rf"(\[:r {found[1]} \[0) {found[2]}\b")
+    assert any(gone.search(line) for line in lines[at + 1 :])
+    later = [gone.sub(r"\1", line) for line in lines[at + 1 :]]
+    (copy / HISTORY).write_text("\n".join([*lines[: at + 1], *later]))
+    statements = (copy / STATEMENTS).read_bytes()
+    for copies, weaker in ((b"false", True), (b"true", False)):
+        (copy / STATEMENTS).write_bytes(
+            statements.replace(b'"copies":false', b'"copies":' + copies)
+        )
+        [file] = json.loads(ddlsim("check", str(copy), "--output", "json").out)["files"]
+        assert "incompatible-order" in file["counts"]
+        assert "snapshot-isolation" in file["not"]
+        assert ("read-uncommitted" in file["not"]) is weaker
 
 
 def test_every_transaction_has_its_statements_and_its_end(taken: tuple[Path, Json]) -> None:
@@ -94,6 +117,8 @@ def test_check_of_the_folder_judges_the_recording_once(taken: tuple[Path, Json])
 
 SCHEMA_READ = re.compile(r":type :ok.*\[:r \d*?(?:0{7}|\b0) \[0 ([\d ]+)\]")
 """A committed read of a table's columns after one was added."""
+LIST_READ = re.compile(r":type :ok.*?\[:r (\d*[1-9]) \[0 (\d+)")
+"""A committed read of a row to which something was appended."""
 
 
 def test_a_read_that_goes_back_is_found_and_named(copy: Path) -> None:

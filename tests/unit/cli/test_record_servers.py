@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli.arguments import DISTURBED
+from ddlsim.cli.flags_of_record import DISTURBED
 from ddlsim.extras import EXTRAS
 from ddlsim.history.recording import HISTORY, STATEMENTS, Disturbed, Ended, Statement, record_of
 from tests.support import mariadb
