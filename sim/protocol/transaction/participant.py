@@ -178,7 +178,14 @@ class Participant:
         return self._finished(outcome)
 
     def _finished(self, outcome: Outcome) -> Finished:
-        return Finished(self.node.clock.now(), outcome.commit_ts, outcome.reason)
+        """The answer with an outcome; the clock, which locks are released by, is beyond commit_ts.
+
+        It may be behind where a leader on another node committed in one phase, and this node has
+        that by the log alone.
+        """
+        clock, commit_ts = self.node.clock, outcome.commit_ts
+        sent_ts = clock.now() if commit_ts is None else clock.beyond(commit_ts)
+        return Finished(sent_ts, commit_ts, outcome.reason)
 
     def _send_outcome(self, local: LocalReplica, tx: TxId, outcome: Outcome) -> None:
         """Clean up at every participant: on this node now, on others by messages."""
@@ -422,7 +429,7 @@ class Participant:
         if known is not None:
             return self._finished(known)
         if tx in local.machine.ended:  # committed in one phase, or cleaned up as aborted
-            return Finished(node.clock.now(), local.machine.ended[tx])
+            return self._finished(Outcome(local.machine.ended[tx], ()))
         node.probe("coordinator-recovery")
         commit_ts = self.strategy.recovery_outcome(node.clock.now())
         command = FinishTx(tx, commit_ts, (request.place,), by_recovery=True)

@@ -116,6 +116,17 @@ def test_recovery_of_one_phase_commit_returns_its_commit_ts() -> None:
     assert answer.commit_ts == commit_ts
 
 
+def test_recovery_answers_beyond_the_commit_ts_that_its_log_alone_has_brought() -> None:
+    """So that what is stamped here next, under the locks that it releases, is stamped behind it."""
+    trio = Trio()
+    ahead = timestamp(1_000)
+    trio.local("n1").machine.ended[LOST] = ahead
+    assert trio["n1"].node.clock.now() < ahead
+    answer = trio.asked(RecoverTx(Timestamp(0), LOST, PLACE))
+    assert (answer.commit_ts, answer.sent_ts > ahead) == (ahead, True)
+    assert trio["n1"].node.clock.now() > ahead
+
+
 def test_only_the_primary_recovers() -> None:
     """Other nodes answer `NotPrimary`."""
     left = Left()
