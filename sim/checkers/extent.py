@@ -23,7 +23,13 @@ from ddlsim.history.events import (
     Unknown,
     UpdateApplied,
 )
-from ddlsim.history.index_events import IndexFinal, IndexRead, IndexWritten
+from ddlsim.history.index_events import (
+    IndexFilled,
+    IndexFinal,
+    IndexPartRead,
+    IndexRead,
+    IndexWritten,
+)
 from ddlsim.history.world_events import CommandLogged, LeaderElected, LeaseBegan, NodeCrashed
 from ddlsim.model.records import Record
 
@@ -116,8 +122,8 @@ def _data(case: Case) -> Amounts:
 
 def _entries(case: Case) -> Amounts:
     return {
-        "entries written or removed": len(case.of(IndexWritten)),
-        "queries by an index": len(case.of(IndexRead)),
+        "entries written or removed": len(case.of(IndexWritten)) + len(case.of(IndexFilled)),
+        "queries by an index": len(case.of(IndexRead)) + len(case.of(IndexPartRead)),
         "entries kept at the end": len(case.of(IndexFinal)),
     }
 

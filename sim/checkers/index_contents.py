@@ -12,12 +12,14 @@ Judged is what came of it, from the writes of committed transactions in the orde
 whatever versions they used:
 
 * While an index is there, in whatever state, it has no entry without a row of these values
-  (`orphan-entry`).
+  (`orphan-entry`). On the Ignite plane that is so once it has been public: before, an older
+  transaction may leave a stray entry, which no query sees and the backfill removes.
 * While it is public, each row has its entry (`missing-entry`).
 * What storage holds in the end is what was committed (`entry-lost`, `entry-not-written`), and
   nothing is left of an index that was dropped from a table that lives (`orphan-entry`): to erase
   that is part of the statement. Where a statement or a process was cut short, the rest may be
-  there; and of dropped tables nothing is judged, neither rows nor entries.
+  there; and of dropped tables nothing is judged, neither rows nor entries. On the Ignite plane the
+  entries count that the primary of the row's partition holds.
 * A query by an index found the rows of its timestamp (`index_reads`).
 """
 
@@ -41,19 +43,22 @@ from ddlsim.checkers.case.entries import (
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Key, Version, Writes, writes_of
 from ddlsim.checkers.index_reads import index_reads
+from ddlsim.checkers.index_storage import Row, is_everywhere, stored
 from ddlsim.history.events import AnyEvent, RowFinal
-from ddlsim.history.index_events import IndexFinal, IndexWritten
+from ddlsim.history.index_events import IndexFilled, IndexFinal, IndexWritten
 from ddlsim.history.world_events import LeftOpen, NeverCompleted
 from ddlsim.model.schema import PUBLIC, Table
 from ddlsim.units import MAX_TIMESTAMP, show
+
+Event = IndexWritten | IndexFilled
+"""What put an entry there, or took it out."""
 
 
 class IndexContents:
     """The entries of every index agree with the rows of its table, at each commit and in the end.
 
     Judged where transactions write entries beside rows; elsewhere indexes are kept by the storage
-    and leave no events. No other checker sees an entry that nothing has read. It convicts a mutant
-    never alone: all mutants are of the Ignite plane.
+    and leave no events. No other checker sees an entry that nothing has read.
     """
 
     name = "index_contents"
@@ -64,7 +69,7 @@ class IndexContents:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """Entries after each commit, what queries found, what storage holds in the end."""
-        if not case.is_layered:
+        if not case.keeps_entries:
             return
         replays = [
             Replay(case, object_id, index_id)
@@ -86,7 +91,8 @@ def _indexes(case: Case, object_id: int) -> list[int]:
     """Every index that a table ever had."""
     steps = case.schemas.steps(object_id, 0, MAX_TIMESTAMP)
     tables = [one.definition for one in steps if isinstance(one.definition, Table)]
-    return list(dict.fromkeys(id_ for table in tables for id_ in accesses(table)))
+    found = (accesses(table, constraints=case.is_layered) for table in tables)
+    return list(dict.fromkeys(id_ for one in found for id_ in one))
 
 
 class Now(NamedTuple):
@@ -111,9 +117,11 @@ class Replay:
         self.index_id = index_id
         self.now: Now | None = None
         self.rows: dict[Key, Version] = {}
-        self.entries: dict[Key, dict[tuple[object, ...], IndexWritten]] = {}
-        self.left: dict[Key, IndexWritten] = {}
+        self.entries: dict[Key, dict[tuple[object, ...], Event]] = {}
+        self.left: dict[Key, Event] = {}
         """By key, the last entry that was taken out."""
+        self.was_public = case.is_layered
+        """Whether stray entries count: elsewhere those from before are the backfill's to remove."""
         self.reported: dict[tuple[str, Key, Meaning], None] = {}
         self._writes = writes_of(case)
 
@@ -165,6 +173,7 @@ class Replay:
         self.now = None
         if access is not None and isinstance(table, Table):
             self.now = Now(access, table, step)
+            self.was_public = self.was_public or self.now.is_public
         return dict.fromkeys([*self.rows, *self.entries])
 
     def due(self, now: Now, key: Key) -> Meaning | None:
@@ -174,7 +183,7 @@ class Replay:
             return None
         return entry_of_write(self._writes, now.access, now.table, version.write.event)
 
-    def held(self, now: Now, key: Key) -> dict[Meaning, IndexWritten]:
+    def held(self, now: Now, key: Key) -> dict[Meaning, Event]:
         """The entries of a key by what they mean."""
         entries = self.entries.get(key, {}).values()
         return {meaning(now.access, now.table, one.values): one for one in entries}
@@ -183,7 +192,7 @@ class Replay:
         if not self.is_known(key):
             return
         due, held = self.due(now, key), self.held(now, key)
-        for values, event in held.items():
+        for values, event in held.items() if self.was_public else ():
             if values != due and self.is_new("orphan-entry", key, values):
                 yield self._orphan(now, key, ts, event)
         lacks = due is not None and now.is_public and due not in held
@@ -201,7 +210,7 @@ class Replay:
         self.reported[known] = None
         return is_new
 
-    def _orphan(self, now: Now, key: Key, ts: int, event: IndexWritten) -> Anomaly:
+    def _orphan(self, now: Now, key: Key, ts: int, event: Event) -> Anomaly:
         version = self.rows.get(key)
         row: tuple[AnyEvent, ...] = () if version is None else (version.write.event,)
         state = "it has no row" if version is None else _left_by(self.case, version)
@@ -241,44 +250,16 @@ def _left_by(case: Case, version: Version) -> str:
 def _in_the_end(case: Case, replays: list[Replay]) -> Iterator[Anomaly]:
     """What storage holds against what was committed, and against the rows that it holds."""
     writes = writes_of(case)
-    rows: dict[tuple[int, Key], RowFinal] = {}
-    for _, row in case.of(RowFinal):
-        place = (row.object_id, key_of(row.key))
-        if place not in rows or rows[place].commit_ts < row.commit_ts:
-            rows[place] = row
-    held: dict[tuple[int, int], list[IndexFinal]] = {}
-    for _, event in case.of(IndexFinal):
-        held.setdefault((event.object_id, event.index_id), []).append(event)
+    rows, held, unknown = stored(case)
     for replay in replays:
         finals = held.pop((replay.object_id, replay.index_id), [])
         if replay.now is None:
             yield from _erased(case, finals)
             continue
-        yield from _as_committed(replay, replay.now, finals)
+        yield from _as_committed(replay, replay.now, finals, unknown)
         yield from _as_the_rows(writes, replay, replay.now, finals, rows)
     for finals in held.values():
         yield from _erased(case, finals)
-
-
-def is_everywhere(case: Case, event: IndexFinal) -> bool:
-    """Whether every node that holds entries holds this one: a replica may lag behind in the end."""
-    nodes, holders = case.once(_holders)
-    place = (event.object_id, event.index_id, event.values, key_of(event.key))
-    return len(holders[place]) == len(nodes)
-
-
-Holders = dict[tuple[object, ...], dict[str, None]]
-
-
-def _holders(case: Case) -> tuple[dict[str, None], Holders]:
-    """The nodes that hold entries, and those that hold each of them."""
-    nodes: dict[str, None] = {}
-    holders: Holders = {}
-    for _, event in case.of(IndexFinal):
-        nodes[event.node] = None
-        place = (event.object_id, event.index_id, event.values, key_of(event.key))
-        holders.setdefault(place, {})[event.node] = None
-    return nodes, holders
 
 
 def _erased(case: Case, finals: list[IndexFinal]) -> Iterator[Anomaly]:
@@ -301,14 +282,18 @@ def _erased(case: Case, finals: list[IndexFinal]) -> Iterator[Anomaly]:
         )
 
 
-def _as_committed(replay: Replay, now: Now, finals: list[IndexFinal]) -> Iterator[Anomaly]:
+def _as_committed(
+    replay: Replay, now: Now, finals: list[IndexFinal], unknown: dict[Row, None]
+) -> Iterator[Anomaly]:
     """Storage holds each entry that was committed, and no other."""
-    stored: dict[Key, dict[Meaning, IndexFinal]] = {}
+    present: dict[Key, dict[Meaning, IndexFinal]] = {}
     for event in finals:
         values = meaning(now.access, now.table, event.values)
-        stored.setdefault(key_of(event.key), {})[values] = event
-    for key in filter(replay.is_known, dict.fromkeys([*replay.entries, *stored])):
-        committed, here = replay.held(now, key), stored.get(key, {})
+        present.setdefault(key_of(event.key), {})[values] = event
+    for key in filter(replay.is_known, dict.fromkeys([*replay.entries, *present])):
+        if (replay.object_id, key) in unknown:
+            continue
+        committed, here = replay.held(now, key), present.get(key, {})
         for values, put in committed.items():
             if values not in here:
                 yield Anomaly(
@@ -332,7 +317,7 @@ def _as_the_rows(
     replay: Replay,
     now: Now,
     finals: list[IndexFinal],
-    rows: dict[tuple[int, Key], RowFinal],
+    rows: dict[Row, RowFinal],
 ) -> Iterator[Anomaly]:
     """The entries that storage holds are those of the rows that it holds."""
     due: dict[Key, tuple[Meaning, RowFinal]] = {}
@@ -347,7 +332,7 @@ def _as_the_rows(
         known = due.get(key)
         if (known is not None and known[0] == values) or not is_everywhere(replay.case, event):
             continue
-        if replay.is_new("orphan-entry", key, values):
+        if replay.was_public and replay.is_new("orphan-entry", key, values):
             yield Anomaly(
                 "orphan-entry",
                 f"in the end storage held an entry {event.values!r} of {key!r} in the index "

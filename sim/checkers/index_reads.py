@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ddlsim.checkers.base import Anomaly
-from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.case import Case, Placed, Transaction
 from ddlsim.checkers.case.entries import (
     Access,
     Meaning,
@@ -22,7 +22,7 @@ from ddlsim.checkers.case.entries import (
 )
 from ddlsim.checkers.case.writes import Item, Key, Writes, writes_of
 from ddlsim.history.events import AnyEvent, WriteExecuted
-from ddlsim.history.index_events import IndexRead
+from ddlsim.history.index_events import IndexPartRead, IndexRead
 from ddlsim.model.schema import Table
 from ddlsim.units import MAX_TIMESTAMP, show
 
@@ -85,10 +85,11 @@ class Lives:
 
 def index_reads(case: Case, *, of_the_past: bool) -> Iterator[Anomaly]:
     """Every query by an index that one of the two invariants judges."""
-    if not case.of(IndexRead):
+    reads: list[Placed[IndexRead]] = [*case.of(IndexRead), *case.of(IndexPartRead)]
+    if not reads:
         return
     writes, lives = writes_of(case), case.once(Lives)
-    for position, event in case.of(IndexRead):
+    for position, event in reads:
         tx = case.transactions.get(event.tx)
         if tx is None or tx.committed is None:
             continue
@@ -122,13 +123,21 @@ def _judged(
     event = query.event
     values = meaning(query.access, query.table, event.values)
     due = dict(lives.at(query, values))
+    if isinstance(event, IndexPartRead):
+        here = writes.partitions.get((event.object_id, event.partition), ())
+        due = {key: row for key, row in due.items() if key in here}
     for _, own in tx.writes:
-        if own.object_id == event.object_id:
+        if own.object_id == event.object_id and _is_asked(event, own):
             _overlay(writes, due, query, values, own)
     found = {key_of(key): None for key in event.keys}
     for key in {**found, **due}:
         if (key in found) != (key in due) and (event.object_id, key) not in case.undecided_rows:
             yield _anomaly(case, query, key, due.get(key))
+
+
+def _is_asked(event: IndexRead, own: WriteExecuted) -> bool:
+    """Whether a query is about the partition of a row."""
+    return not isinstance(event, IndexPartRead) or event.partition == own.partition
 
 
 def _overlay(

@@ -18,6 +18,7 @@ from ddlsim.checkers.forward_compatible import first_incompatible
 from ddlsim.checkers.needless import layered_grounds
 from ddlsim.checkers.needless.ddl_grounds import refused_statements
 from ddlsim.checkers.needless.grounds import GROUNDS, Grounds
+from ddlsim.checkers.needless.index_grounds import begins_build, of_indexes_alone, undrained
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.checkers.needless.row_grounds import bad_rows
 from ddlsim.checkers.needless.silence import given_up_early
@@ -175,7 +176,7 @@ def _looked_up(tx: Transaction, *purposes: str) -> Iterator[SchemaResolved]:
 # --- the reasons ---------------------------------------------------------------------------------
 
 
-def _changed(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
+def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """An operation at op_ts: some table's version then was another than the enlisted one."""
     initial = {event.object_id: event for _, event in tx.enlisted}
     for resolved in _looked_up(tx, *AT_THE_PRIMARY):
@@ -189,14 +190,25 @@ def _changed(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
         first = not any(use.object_id == resolved.object_id for use in tx.uses())
         if straddled and first:
             return Needless(QUIRK, f"no operation had run under version {enlisted.version} yet")
+        steps = case.schemas.steps_at(enlisted.object_id, enlisted.version, resolved.ts)
+        if _has_states(case) and of_indexes_alone(steps):
+            return undrained(case, aborted)
         return None
     return Needless(
         "nothing-changed", "no table that it had enlisted changed up to any of its operations"
     )
 
 
-def _incompatible(case: Case, tx: Transaction, __: TxAborted) -> Needless | None:
-    """A commit at commit_ts: some step from I is incompatible, or was there to be noticed."""
+def _has_states(case: Case) -> bool:
+    """Whether indexes go through states on the Ignite plane."""
+    return case.keeps_entries and not case.is_layered
+
+
+def _incompatible(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
+    """A commit at commit_ts: some step from I is incompatible, or was there to be noticed.
+
+    Or an index that I has not began to be built.
+    """
     latest = next(_looked_up(tx, "commit"), None)
     if latest is None:
         return Needless("not-validated", "it had not come to its commit")
@@ -208,6 +220,9 @@ def _incompatible(case: Case, tx: Transaction, __: TxAborted) -> Needless | None
             return None
         if any(query.object_id == enlisted.object_id for _, query in tx.metadata):
             return None
+        steps = case.schemas.steps_at(enlisted.object_id, enlisted.version, latest.ts)
+        if _has_states(case) and begins_build(steps):
+            return undrained(case, aborted)
     return Needless(
         "compatible-change",
         f"what it had enlisted is forward-compatible at {show(latest.ts)}",

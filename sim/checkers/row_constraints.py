@@ -59,7 +59,7 @@ def rows_against_constraints(case: Case, writes: Writes) -> Iterator[Anomaly]:
             for item in items:
                 for version in writes.versions[item]:
                     yield from _against_checks(case, writes, item, version)
-        for force in _in_force(steps):
+        for force in _in_force(steps, built=case.is_layered):
             yield from _duplicates(case, writes, items, force)
 
 
@@ -95,12 +95,13 @@ def _against_checks(case: Case, writes: Writes, item: Item, version: Version) ->
 # --- unique indexes -------------------------------------------------------------------------------
 
 
-def _in_force(steps: list[SchemaVersion]) -> list[InForce]:
+def _in_force(steps: list[SchemaVersion], *, built: bool) -> list[InForce]:
     """The unique indexes and constraints that a table ever had, and when."""
     found: dict[int, InForce] = {}
     for step in steps:
         table = step.definition
-        present = {one.id: one for one in uniques(table)} if isinstance(table, Table) else {}
+        there = uniques(table, built=built) if isinstance(table, Table) else []
+        present = {one.id: one for one in there}
         for number, force in found.items():
             if force.until == MAX_TIMESTAMP and number not in present:
                 found[number] = force._replace(until=step.activation_ts)

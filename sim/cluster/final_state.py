@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from ddlsim.history.event import Cells
 from ddlsim.history.events import RowFinal
+from ddlsim.history.index_events import IndexFinal
 from ddlsim.kernel.host import Host
 from ddlsim.model.schema import Table
 from ddlsim.protocol.ids import PartitionId
@@ -23,7 +24,12 @@ def has_open_work(servers: Mapping[str, Server], hosts: Mapping[str, Host]) -> b
     running = alive(servers, hosts)
     if len(running) < len(servers):
         return True
-    return any(server.replica.has_open_work for server in running.values())
+    return any(
+        server.replica.has_open_work
+        or server.index_states.has_open_work
+        or server.backfill.has_open_work
+        for server in running.values()
+    )
 
 
 def replicas_agree(servers: Mapping[str, Server]) -> bool:
@@ -47,13 +53,14 @@ def _hold_the_same(one: Partition, other: Partition) -> bool:
         and one.ended == other.ended
         and one.outcomes == other.outcomes
         and one.uncleaned == other.uncleaned
+        and one.index.entries == other.index.entries
     )
 
 
 def read_back(
-    servers: Mapping[str, Server], record: Callable[[RowFinal], None], now: Micros
+    servers: Mapping[str, Server], record: Callable[[RowFinal | IndexFinal], None], now: Micros
 ) -> None:
-    """Record what every replica holds now, row by row."""
+    """Record what every replica holds now, row by row, and entry by entry."""
     for name, server in servers.items():
         for (table_id, number), partition in server.replica.partitions.items():
             for key, versions in partition.rows.items():
@@ -75,3 +82,5 @@ def read_back(
                         cells,
                     )
                 )
+            for index_id, values, key in partition.index.held():
+                record(IndexFinal(now, name, table_id, index_id, values, key))

@@ -29,11 +29,20 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.history import FINGERPRINT_DIGITS, HISTORY_FORMAT, Header, History
-from ddlsim.history.index_events import IndexFinal, IndexRead, IndexWritten
+from ddlsim.history.index_events import (
+    IndexFilled,
+    IndexFinal,
+    IndexPartRead,
+    IndexRead,
+    IndexWritten,
+)
 from ddlsim.model.records import Record
 from ddlsim.problems import BadInputError
 
-_KEYED: Final = (Invoked, WriteExecuted, LockWaited, RowFinal, IndexWritten, IndexFinal)
+_KEYED: Final = (
+    *(Invoked, WriteExecuted, LockWaited, RowFinal),
+    *(IndexWritten, IndexFilled, IndexFinal),
+)
 """Events with one `key`: where it has several columns, JSON gives back a list for the tuple."""
 
 
@@ -271,7 +280,7 @@ def with_keys(event: AnyEvent) -> AnyEvent:
         if any(isinstance(row.key, list) for row in event.rows):
             rows = tuple(_mended(row) for row in event.rows)
             return msgspec.structs.replace(event, rows=rows)
-    elif isinstance(event, IndexRead):
+    elif isinstance(event, IndexRead | IndexPartRead):
         if any(isinstance(key, list) for key in event.keys):
             return msgspec.structs.replace(event, keys=tuple(map(_tupled, event.keys)))
     elif isinstance(event, _KEYED) and isinstance(event.key, list):

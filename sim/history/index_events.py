@@ -11,7 +11,10 @@ from ddlsim.model.schema import Value
 
 
 class IndexWritten(Event, frozen=True):
-    """A transaction put an entry into an index (`added`) or took it out; so does a backfill."""
+    """A transaction put an entry into an index (`added`) or took it out.
+
+    So does the backfill of a layer.
+    """
 
     node: str
     tx: str
@@ -21,6 +24,28 @@ class IndexWritten(Event, frozen=True):
     values: tuple[Value, ...]
     key: Any
     added: bool
+
+
+class IndexFilled(Event, frozen=True):
+    """A backfill put an entry of a row into an index (`added`) or took it out.
+
+    It does so for a version of the row, as of its `commit_ts`, by a command that is stamped
+    `stamp_ts`.
+    """
+
+    node: str
+    object_id: int
+    index_id: int
+    commit_ts: int
+    stamp_ts: int
+    values: tuple[Value, ...]
+    key: Any
+    added: bool
+
+    @property
+    def tx(self) -> str:
+        """What put it there, in words."""
+        return "the backfill"
 
 
 class IndexRead(Event, frozen=True):
@@ -36,6 +61,12 @@ class IndexRead(Event, frozen=True):
     keys: tuple[Any, ...]
 
 
+class IndexPartRead(IndexRead, frozen=True):
+    """The same in one `partition` of a table: only the rows there are asked for."""
+
+    partition: int
+
+
 class IndexFinal(Event, frozen=True):
     """An entry that storage holds at the end of the run."""
 
@@ -46,5 +77,5 @@ class IndexFinal(Event, frozen=True):
     key: Any
 
 
-IndexEvent = IndexWritten | IndexRead | IndexFinal
+IndexEvent = IndexWritten | IndexFilled | IndexRead | IndexPartRead | IndexFinal
 """Every event of this module."""

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from ddlsim.fdb.keys import Key as StoreKey
 from ddlsim.history.event import Cells
 from ddlsim.layer.execution import Executor
-from ddlsim.layer.indexes import Entry, maintained, values_of
 from ddlsim.layer.keyspace import entries_of, key_of_row, rows_of
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.layer.transaction import LayerTx
@@ -28,6 +27,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl_answers import Refused, refuse
+from ddlsim.protocol.schema.indexes import Entry, maintained, values_of
 
 DUPLICATE: Final = Refused(Reason.UNIQUE_VIOLATED, "two rows have the same values")
 

@@ -16,7 +16,6 @@ from ddlsim.history.event import Cells
 from ddlsim.history.events import MetadataRead, ReadExecuted, RowRead, WriteExecuted
 from ddlsim.history.index_events import IndexRead, IndexWritten
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.indexes import Entry, Maintained, answering, changes, maintained
 from ddlsim.layer.keyspace import (
     StoredRow,
     entries_with,
@@ -35,6 +34,7 @@ from ddlsim.protocol.ids import Tuple
 from ddlsim.protocol.messages import ClientOperation
 from ddlsim.protocol.schema.column_types import meant
 from ddlsim.protocol.schema.constraints import violated_check
+from ddlsim.protocol.schema.indexes import Entry, Maintained, answering, changes, maintained
 from ddlsim.protocol.schema.rows import BadRow, decode, has_columns, upgrade
 from ddlsim.protocol.transaction.client import encoded, updated
 

@@ -138,6 +138,14 @@ IEP_110: Final = (
     _says("110.ours.index.create", "creating an index that is only registered is compatible"),
     _says("110.ours.index.unique", "creating a unique index is incompatible"),
     _says("110.ours.index.drop", "dropping an index is compatible"),
+    _rule(
+        "110.ours.index.build",
+        "an index is built once no older transaction is open, and none of those commits then",
+    ),
+    _rule(
+        "110.ours.index.entries",
+        "an index that answers queries has an entry for each row, and no other",
+    ),
     _rule("110.ours.unique", "no two live rows have equal values in a unique index in force"),
     _rule("110.ours.check", "no row is written that a CHECK of its schema version is false for"),
     _rule("110.ours.notnull", "no row is written without a value of a NOT NULL column"),

@@ -124,6 +124,13 @@ BRANCHES: Final = (
     Probe("read-only-read", "a read-only transaction read"),
     Probe("read-only-wait", "a replica waited until it was complete up to a read's timestamp"),
     Probe("read-at-another-replica", "a replica did not answer a read, so another was asked"),
+    # builds of indexes
+    Probe("index-drain", "the next state of an index waited for older transactions of a node"),
+    Probe("index-drain-skipped", "a node did not answer, and its transactions were not waited for"),
+    Probe("index-state-ended", "an index went on to its next state"),
+    Probe("backfill-begun", "a backfill began with the first rows of a partition"),
+    Probe("backfill-resumed", "a backfill went on with further rows of a partition"),
+    Probe("index-gone", "a query by an index was refused: the index was removed by then"),
     # the key-value store
     Probe("store-recovery", "the store's controller began a recovery"),
     Probe("store-rollback", "a storage server took back what a recovery had not committed"),

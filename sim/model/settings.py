@@ -159,6 +159,12 @@ class Settings:
             default=500,
         ),
     ]
+    backfill_rows: Annotated[
+        int, Setting("rows that one step of the backfill of an index deals with", default=8)
+    ]
+    backfill_pause_ms: Annotated[
+        int, Setting("pause after a step of a backfill", least=0, default=5)
+    ]
     barrier_wait_ms: Annotated[
         int,
         Setting("how long `a3_barrier_impatient` waits for nodes that do not answer", default=500),

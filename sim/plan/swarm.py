@@ -17,6 +17,7 @@ from ddlsim.plan import (
     swarm_delays,
     swarm_faults,
     swarm_fdb,
+    swarm_indexes,
     swarm_knobs,
     swarm_moments,
     swarm_required,
@@ -28,7 +29,7 @@ from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.rules import FDB, FIRST, IGNITE
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
-from ddlsim.strategies.base import DESIGNS
+from ddlsim.strategies.base import DESIGNS, STRATEGIES
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
@@ -93,6 +94,8 @@ def draw(source: Source, seed: int) -> Drawn:
     """The text drawn for a seed, with its knobs."""
     knobs = Knobs(seed)
     data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
+    if source.name is None and _builds_indexes(source):
+        swarm_indexes.add(knobs, data)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
@@ -100,6 +103,12 @@ def _plane(source: Source) -> str:
     """The data plane of the design that the worlds are for."""
     name = source.overrides.get("strategy.name", FIRST[IGNITE])
     return DESIGNS.get(name).header.plane if name in DESIGNS else IGNITE
+
+
+def _builds_indexes(source: Source) -> bool:
+    """Whether the design that the worlds are for builds indexes on the Ignite plane."""
+    name = source.overrides.get("strategy.name", FIRST[IGNITE])
+    return name in STRATEGIES and STRATEGIES.get(name).index_entries is not None
 
 
 # --- everything drawn --------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
-from ddlsim.protocol.ids import PartitionId, Tuple, TxId
+from ddlsim.protocol.ids import EntryChange, PartitionId, Tuple, TxId
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
@@ -24,7 +24,7 @@ class Command(Record, Generic[R_co], frozen=True):
 
 
 class WriteIntent(Command[Reason | None], frozen=True):
-    """Leave a write intent."""
+    """Leave a write intent; `entries` is what it does to indexes once it is committed."""
 
     tx: TxId
     op: str
@@ -35,6 +35,7 @@ class WriteIntent(Command[Reason | None], frozen=True):
     lease_start: Timestamp
     commit_place: PartitionId
     catalog_version: int
+    entries: tuple[EntryChange, ...] = ()
 
 
 class FullWrite(Command[Timestamp | Reason | BusyType], frozen=True):
@@ -55,6 +56,28 @@ class FullWrite(Command[Timestamp | Reason | BusyType], frozen=True):
     catalog_version: int
     tables: tuple[tuple[int, int, int], ...] = ()
     expires_ts: Timestamp = MAX_TIMESTAMP
+    entries: tuple[EntryChange, ...] = ()
+
+
+class FillIndex(Command[None], frozen=True):
+    """A step of a backfill: the rows from place `begin` on, `limit` of them, get their entries.
+
+    Places count the rows in the order in which they came. It changes nothing where the backfill is
+    elsewhere. `version` is the table's with the index; it activated at `since_ts`.
+    """
+
+    index_id: int
+    version: int
+    since_ts: Timestamp
+    begin: int
+    limit: int
+    catalog_version: int
+
+
+class EraseIndex(Command[None], frozen=True):
+    """Remove an index that was dropped; it gets no entries any more."""
+
+    index_id: int
 
 
 class Outcome(Record, frozen=True):

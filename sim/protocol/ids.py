@@ -1,4 +1,4 @@
-"""Ids of transactions, partitions and entries of unique indexes, and a row on the wire."""
+"""Ids of transactions, partitions and entries of indexes, and a row on the wire."""
 
 from ddlsim.model.records import Record
 from ddlsim.model.schema import Value
@@ -25,3 +25,11 @@ class IndexKey(Record, frozen=True):
 
     index_id: int
     values: Tuple
+
+
+class EntryChange(Record, frozen=True):
+    """An entry of a row that a write adds to an index, or removes from it."""
+
+    index_id: int
+    values: Tuple
+    added: bool

@@ -124,7 +124,8 @@ class Refusal(Record, frozen=True):
 class Operate(Request["Operated"], frozen=True):
     """One operation on one partition, under the enlisted version I [110.flow.3].
 
-    The action `lookup` asks whether a row has the values of one of `lookups` [110.ours.unique].
+    The action `lookup` asks whether a row has the values of one of `lookups` [110.ours.unique],
+    `find` for the rows that an index has under the values of the only one.
     """
 
     sent_ts: Timestamp

@@ -7,7 +7,7 @@ from ddlsim.model.ports import Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.protocol.commands import Command
-from ddlsim.protocol.ids import PartitionId, TxId
+from ddlsim.protocol.ids import IndexKey, PartitionId, TxId
 from ddlsim.protocol.messages import Finished, NotPrimary, Operated
 from ddlsim.protocol.raft import RaftMessage
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
@@ -32,7 +32,10 @@ class AreReplicated(Record, frozen=True):
 
 
 class Read(Request[Operated], frozen=True):
-    """Read one key (`get`) or a partition (`scan`) as of `read_ts`, on any replica."""
+    """Read one key (`get`), a partition (`scan`) or by an index (`find`: the one of `lookups`).
+
+    All as of `read_ts`, on any replica.
+    """
 
     sent_ts: Timestamp
     tx: TxId
@@ -43,6 +46,7 @@ class Read(Request[Operated], frozen=True):
     version: int
     key: Key
     read_ts: Timestamp
+    lookups: tuple[IndexKey, ...] = ()
 
 
 class LeaseFenced(Record, frozen=True):

@@ -15,6 +15,8 @@ from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.ports import Node
 from ddlsim.protocol.barriers import Barriers
 from ddlsim.protocol.ids import PartitionId
+from ddlsim.protocol.index_build.backfill import Backfill
+from ddlsim.protocol.index_build.index_states import IndexStates
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.messages import NodeJoined
 from ddlsim.protocol.metastorage.alias_ends import AliasEnds
@@ -49,9 +51,11 @@ class Parts:
 
     alias_ends: type[AliasEnds] = AliasEnds
     application: type[Application] = Application
+    backfill: type[Backfill] = Backfill
     catalog: type[Catalog] = Catalog
     driver: type[PlacementDriver] = PlacementDriver
     group: type[Group] = Group
+    index_states: type[IndexStates] = IndexStates
     leases: type[Leases] = Leases
     lock_waits: type[LockWaits] = LockWaits
     locks: type[LockTable] = LockTable
@@ -143,6 +147,7 @@ class Server:
         aliases = parts.alias_ends(node, strategy, self.catalog, self.metastorage)
         self.metastorage.on_activation(aliases.watch)
         self._serve_partitions(strategy, parts)
+        self._build_indexes(strategy, parts)
         self.metastorage.on_activation(self.coordinator.marks.watch)
         users = self.coordinator.marks
         barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, users)
@@ -186,6 +191,23 @@ class Server:
             self.leases,
             self.placement,
         )
+
+    def _build_indexes(self, strategy: Strategy, parts: Parts) -> None:
+        """The states of indexes, and the work on their entries."""
+        node, replicas, placement = self.node, self.replicas, self.placement
+        self.backfill = parts.backfill(node, strategy, self.catalog, replicas, placement)
+        self.index_states = parts.index_states(
+            node,
+            strategy,
+            self._config.nodes,
+            self.metastorage,
+            self.coordinator,
+            replicas,
+            placement,
+            self.leases,
+        )
+        self.metastorage.on_activation(self.backfill.watch)
+        self.metastorage.on_activation(self.index_states.watch)
 
     def start(self) -> None:
         """Restore what the disk holds, then serve."""

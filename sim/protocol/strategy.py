@@ -14,7 +14,7 @@ module imports none of the parts, so they can all import it.
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
 from ddlsim.model.ddl import ObjectChange, SimpleChange, Statement
@@ -22,7 +22,7 @@ from ddlsim.model.design import DesignHeader
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
-from ddlsim.model.schema import SchemaObject
+from ddlsim.model.schema import SchemaObject, Table
 from ddlsim.protocol.barriers import Barriers
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.messages import Finish, Operated
@@ -30,6 +30,7 @@ from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.schema.catalog import Catalog, Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.protocol.schema.ddl_answers import Decision
+from ddlsim.protocol.schema.indexes import Entry
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Micros, Timestamp
 
@@ -176,6 +177,13 @@ class RowCounterPart(Protocol):
         """The number of rows at a timestamp, or why the read failed."""
 
 
+class Asked(NamedTuple):
+    """A statement, and the timestamp at which it came."""
+
+    statement: Statement | None
+    asked_ts: Timestamp
+
+
 class SchemaChangePart(Protocol):
     """One node's side of DDL."""
 
@@ -204,8 +212,17 @@ class SchemaChangePart(Protocol):
     ) -> tuple[bool, int]:
         """Send an update through the log: whether it took effect, and the version after it."""
 
+    def goes_on(self) -> Asked:
+        """Let the next statement begin before this one may be acknowledged."""
+
     async def acknowledge(
-        self, op: str, outcome: str, version: int, activation_ts: Timestamp, due: Timestamp
+        self,
+        op: str,
+        outcome: str,
+        version: int,
+        activation_ts: Timestamp,
+        due: Timestamp,
+        of: Asked | None = None,
     ) -> None:
         """Let the next statement begin, and wait until this one may be acknowledged."""
 
@@ -231,6 +248,15 @@ class OnePhasePart(Protocol):
 
     def leave_intent(self) -> Operated:
         """Make it a write intent; the coordinator then commits in two phases."""
+
+
+class DrainPart(Protocol):
+    """What waits for the transactions of all nodes."""
+
+    node: Node
+
+    async def older_have_ended(self, before_ts: Timestamp) -> None:
+        """Wait until no node that answers has an open transaction that began before a timestamp."""
 
 
 # --- the flows ------------------------------------------------------------------------------------
@@ -263,6 +289,12 @@ It must not wait: nothing may come between the stamp and the log.
 """
 LeaderIsLate = Callable[[OnePhasePart], Wait[Operated]]
 """The answer to a one-phase write that could not be judged at its stamp."""
+IndexEntries = Callable[[Table, Cells | None, Cells | None], list[Entry]]
+"""What a write that turns one row into another does to the entries of its table's indexes."""
+OfIndex = Callable[[SimpleChange], int | None]
+"""The index that a change concerns in some way, by id; None for all other changes."""
+Drain = Callable[[DrainPart, Timestamp], Wait[None]]
+"""Wait before the next state of an index for those that began before this one was active."""
 ValidateAtFinish = Callable[[SchemaSyncPart, Finish], Wait[Verdict]]
 """Judge a transaction at the primary of its commit partition."""
 BeforeAnswer = Callable[[CoordinatorPart, Transaction], Wait[None]]
@@ -320,6 +352,11 @@ class Strategy:
     refuses_change: Callable[[SimpleChange], str | None]
     rename: Callable[[Statement, Snapshot, int], Built | NoOp | Refused]
     alias_ms: int = 0
+    # indexes: None where transactions keep no entries, and an index is usable at once
+    index_entries: IndexEntries | None = None
+    drain: Drain | None = None
+    fills_index: OfIndex | None = None
+    erases_index: OfIndex | None = None
     # flows
     resolve_schema: ResolveSchema
     before_statement: BeforeStatement

@@ -80,7 +80,7 @@ class Transaction:
         """Note the kind of an operation: a write, or a query."""
         if action in {"put", "delete", "insert", "replace", "update"}:
             self.wrote = True
-        elif action == "scan" or metadata:
+        elif action in {"scan", "find"} or metadata:
             self.queried = True
 
     def operation_ended(self) -> None:

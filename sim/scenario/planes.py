@@ -11,7 +11,7 @@ from ddlsim.scenario.moments import moments
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE
 from ddlsim.scenario.tables import ScenarioTable
-from ddlsim.strategies.base import DESIGNS
+from ddlsim.strategies.base import DESIGNS, STRATEGIES
 
 OF_THE_PROTOCOL: Final = ("tick", "apply", "leader", "pause")
 """Tables of the timeline that act on parts which the other plane lacks."""
@@ -44,6 +44,11 @@ def machines_of(table: ScenarioTable, nodes: tuple[str, ...], origin: Origin) ->
     return (*nodes, *names)
 
 
+def _keeps_entries(strategy: str) -> bool:
+    """Whether a design on the Ignite plane has the contents of indexes."""
+    return strategy in STRATEGIES and STRATEGIES.get(strategy).index_entries is not None
+
+
 def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], origin: Origin) -> None:
     """Check that the plane of a scenario has its design, and what its faults and steps act on."""
     plane = table.cluster.plane
@@ -54,7 +59,8 @@ def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], orig
         raise origin.error(("cluster", "plane"), what)
     _check_moments(table, plane, origin)
     if plane == IGNITE:
-        _check_finds(table, steps, origin)
+        if not _keeps_entries(strategy):
+            _check_finds(table, steps, origin)
         return
     for index, fault in enumerate(table.faults):
         name = fault.get("name")
@@ -87,7 +93,8 @@ def _check_moments(table: ScenarioTable, plane: str, origin: Origin) -> None:
 
 def _check_finds(table: ScenarioTable, steps: Sequence[Step], origin: Origin) -> None:
     """Check that nothing looks for rows by an index where indexes have no contents."""
-    what = f'a find needs the contents of indexes; set cluster.plane = "{FDB}"'
+    able = ", ".join(filter(_keeps_entries, DESIGNS))
+    what = f'a find needs the contents of indexes; set cluster.plane = "{FDB}", or run {able}'
     for index, step in enumerate(steps):
         if isinstance(step.do, Find):
             raise origin.error(("step", index, "do"), what)

@@ -22,6 +22,7 @@ from ddlsim.protocol.design import (
     closing,
     failure_rules,
     flows,
+    index_rules,
     lag_policies,
     mandatory_columns,
     schema_rules,
@@ -38,6 +39,7 @@ MODULES: Final = (
     time_rules,
     failure_rules,
     flows,
+    index_rules,
     as_shipped,
     closing,
     lag_policies,
@@ -73,6 +75,9 @@ ALSO: Final[dict[str, tuple[Any, ...]]] = {
         closing.schema_at_commit_ts_at_one_instant,
     ),
     "before_answer": (closing.answer_once_active_everywhere,),
+    "drain": (index_rules.at_once,),
+    "fills_index": (index_rules.once_registered,),
+    "erases_index": (index_rules.once_stopping,),
 }
 """Rules that no design and no mutant has, by field."""
 ALSO_OF_LAYERS: Final[dict[str, tuple[Any, ...]]] = {

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.case.operations import Ddl, E, Operation, Placed, Transaction, Use
@@ -40,6 +40,8 @@ from ddlsim.model.design import LAYERED_PLANES
 from ddlsim.units import MIN_TIMESTAMP
 
 T = TypeVar("T")
+NO_RULE: Final = "none"
+"""What a header names where a design has no rule in a field."""
 __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
 
 
@@ -63,6 +65,12 @@ class Case:
     def is_layered(self) -> bool:
         """Whether transactions read at one version, without locks, and write entries of indexes."""
         return self.header.design.plane in LAYERED_PLANES
+
+    @property
+    def keeps_entries(self) -> bool:
+        """Whether the entries of indexes are kept, and can be judged; else they are the rows'."""
+        rule = self.header.design.rules.get("index_entries", NO_RULE)
+        return self.is_layered or rule != NO_RULE
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:

@@ -20,12 +20,17 @@ class Unique(NamedTuple):
     columns: tuple[int, ...]
 
 
-def uniques(table: Table) -> list[Unique]:
-    """Every unique constraint of a table, and every unique index that is not being built."""
+def uniques(table: Table, *, built: bool = True) -> list[Unique]:
+    """Every unique constraint of a table, and every unique index.
+
+    With `built`, those that are public alone. On the Ignite plane an index demands that rows differ
+    from its registration until it is removed, since what is written under any of its states may be
+    committed when it is public.
+    """
     indexes = [
         Unique(one.id, one.name, one.columns)
         for one in table.indexes
-        if one.unique and one.state == PUBLIC
+        if one.unique and (one.state == PUBLIC or not built)
     ]
     constraints = [one for one in table.constraints if one.kind == "unique" and one.columns]
     return indexes + [Unique(one.id, one.name, one.columns) for one in constraints]

@@ -16,8 +16,9 @@ from ddlsim.checkers.case.writes import Key, Writes
 from ddlsim.checkers.spec.types import Content, read
 from ddlsim.history.event import Cells
 from ddlsim.history.events import WriteExecuted
-from ddlsim.history.index_events import IndexWritten
+from ddlsim.history.index_events import IndexFilled, IndexWritten
 from ddlsim.model.schema import PUBLIC, Table, Value
+from ddlsim.units import MAX_TIMESTAMP
 
 Meaning = tuple[Content | None, ...]
 """What the values of an entry mean; None for NULL."""
@@ -36,13 +37,13 @@ class Put(NamedTuple):
     """An entry that a committed transaction put there or took out."""
 
     commit_ts: int
-    event: IndexWritten
+    event: IndexWritten | IndexFilled
 
 
-def accesses(table: Table) -> dict[int, Access]:
-    """What a table has entries for, by id."""
+def accesses(table: Table, *, constraints: bool = True) -> dict[int, Access]:
+    """What a table has entries for, by id; `constraints`: those of UNIQUE as well."""
     found = {one.id: Access(one.id, one.name, one.columns, one.state) for one in table.indexes}
-    for one in table.constraints:
+    for one in table.constraints if constraints else ():
         if one.kind == "unique" and one.columns and not {*table.key} <= {*one.columns}:
             found.setdefault(one.id, Access(one.id, one.name, one.columns, PUBLIC))
     return found
@@ -73,7 +74,10 @@ def entry_of_write(
 
 
 class Entries:
-    """What committed transactions did to the entries of each index, in the order of commits."""
+    """What committed transactions did to the entries of each index, in the order of commits.
+
+    What a backfill did counts as of the row's version, but what comes when the index is public.
+    """
 
     def __init__(self, case: Case) -> None:
         self.of: dict[tuple[int, int], list[Put]] = {}
@@ -85,6 +89,24 @@ class Entries:
             for event in by_tx.get(tx.name, ()):
                 place = (event.object_id, event.index_id)
                 self.of.setdefault(place, []).append(Put(tx.stamp, event))
+        public: dict[tuple[int, int], int] = {}
+        for _, filled in case.of(IndexFilled):
+            place = (filled.object_id, filled.index_id)
+            if place not in public:
+                public[place] = _public_ts(case, *place)
+            in_time = filled.stamp_ts < public[place]
+            ts = filled.commit_ts if in_time else max(filled.commit_ts, filled.stamp_ts)
+            self.of.setdefault(place, []).append(Put(ts, filled))
+
+
+def _public_ts(case: Case, object_id: int, index_id: int) -> int:
+    """When an index became public; MAX_TIMESTAMP if it never did."""
+    for step in case.schemas.steps(object_id, 0, MAX_TIMESTAMP):
+        table = step.definition
+        access = accesses(table).get(index_id) if isinstance(table, Table) else None
+        if access is not None and access.state == PUBLIC:
+            return step.activation_ts
+    return MAX_TIMESTAMP
 
 
 def entries_of(case: Case) -> Entries:

@@ -40,6 +40,7 @@ from ddlsim.history.events import (
     Unknown,
     WriteExecuted,
 )
+from ddlsim.history.index_events import IndexPartRead
 from ddlsim.history.world_events import (
     FaultBegan,
     LeaderElected,
@@ -206,6 +207,10 @@ class Grounds:
                 )
             if read.predicate:
                 yield (read.node, read.object_id), Touch(read.at_us, read.tx, None, writes=False)
+        for _, found in case.of(IndexPartRead):
+            if case.transactions[found.tx].read_ts is None:
+                touch = Touch(found.at_us, found.tx, None, writes=False)
+                yield (found.node, found.object_id), touch
         for _, write in case.of(WriteExecuted):
             touch = Touch(write.at_us, write.tx, _hashable(write.key), writes=True)
             yield (write.node, write.object_id), touch
@@ -243,7 +248,8 @@ class Grounds:
     def _has_uniques(self, object_id: int) -> bool:
         """Whether a table ever had a unique index."""
         steps = self.case.schemas.steps(object_id, 0, MAX_TIMESTAMP)
-        return any(isinstance(one.definition, Table) and uniques(one.definition) for one in steps)
+        tables = [one.definition for one in steps if isinstance(one.definition, Table)]
+        return any(uniques(table, built=False) for table in tables)
 
     def may_hold(self, refused: LockWaited, tx: Transaction) -> bool:
         """Whether an older transaction may have held, or awaited, what was refused."""
@@ -276,7 +282,8 @@ class Grounds:
     def _locks_no_values(self, write: WriteExecuted) -> bool:
         """Whether a later version of the table has a unique index that the write's one has not."""
         steps = self.case.schemas.steps(write.object_id, write.version - 1, MAX_TIMESTAMP)
-        found = [uniques(one.definition) for one in steps if isinstance(one.definition, Table)]
+        tables = [one.definition for one in steps if isinstance(one.definition, Table)]
+        found = [uniques(table, built=False) for table in tables]
         return any(unique not in found[0] for later in found[1:] for unique in later)
 
     def _is_older(self, other: str, name: str) -> bool:

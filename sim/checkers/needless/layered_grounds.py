@@ -193,7 +193,7 @@ def unique_violated(case: Case, tx: Transaction, _: TxAborted) -> Needless | Non
         if row is None or began is None:
             return None
         others = _others(writes, tx, table, key, began[1].begin_ts)
-        for unique in uniques(table):
+        for unique in uniques(table, built=True):
             mine = entry(unique, row, table)
             if mine is not None and any(entry(unique, one, table) == mine for one in others):
                 return None

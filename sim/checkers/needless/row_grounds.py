@@ -103,7 +103,7 @@ def unique_violated(case: Case, tx: Transaction) -> Needless | None:
             equal = any(
                 (values := entry(unique, row.row, table)) is not None
                 and values == entry(unique, meant, table)
-                for unique in uniques(table)
+                for unique in uniques(table, built=case.is_layered)
             )
             if equal and _is_there(case, tx, read.object_id, row, position):
                 return None

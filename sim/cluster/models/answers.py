@@ -129,7 +129,7 @@ class AnswersModel(CoordinatorModel):
             return
         number = self._placement.partitions_of(operation.table[0])
         numbers, key = list(range(number)), request.key
-        if request.action != "scan":
+        if request.action not in ("scan", "find"):
             code = key if type(key) is int else zlib.crc32(repr(key).encode())
             numbers = [code % number]
         if sorted(operation.rows) != numbers:

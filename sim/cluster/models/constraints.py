@@ -49,8 +49,10 @@ Stored = tuple[int, Tuple | None]
 
 @lru_cache(maxsize=1024)
 def unique_of(table: Table) -> tuple[Unique, ...]:
-    """The unique indexes that can forbid a row: not those that hold the whole key."""
-    return tuple(one for one in uniques(table) if not set(table.key) <= set(one.columns))
+    """The unique indexes that can forbid a row, whatever their state: not on the whole key."""
+    return tuple(
+        one for one in uniques(table, built=False) if not set(table.key) <= set(one.columns)
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -187,7 +189,7 @@ class ModelledConstraints(RowConstraints):
         """The entries that no other row may have once the operation is done."""
         if request.action == "lookup":
             return _asked(request, seen.table)
-        if request.action in ("get", "scan", "delete"):
+        if request.action in ("get", "scan", "find", "delete"):
             return ()
         return seen.entries(seen.left()) or ()
 

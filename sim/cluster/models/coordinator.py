@@ -185,7 +185,8 @@ class CoordinatorModel:
         if tx.id != message.tx or is_over:
             self._wrong(f"{message.op} is sent for {tx.id.label}, which is over")
         is_lookup = message.action == "lookup"
-        as_asked = is_lookup or (message.action == request.action and message.row == request.row)
+        actions = ("find", "scan") if request.action == "find" else (request.action,)
+        as_asked = is_lookup or (message.action in actions and message.row == request.row)
         if not as_asked or (message.key, message.sets, message.strict) != (
             request.key,
             request.sets,

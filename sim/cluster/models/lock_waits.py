@@ -30,7 +30,7 @@ def wanted_by(request: Operate) -> Wanted:
     place = (request.table_id, request.partition)
     if request.action == "lookup":
         return tuple(((*place, key), S) for key in request.lookups)
-    if request.action == "scan":
+    if request.action in ("scan", "find"):
         return (((*place, None), S),)
     if request.action == "get":
         return (((*place, request.key), S),)

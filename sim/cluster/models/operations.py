@@ -379,7 +379,7 @@ def _locks(request: Operate) -> tuple[tuple[Resource, int], ...]:
     row: Resource = (table_id, partition, request.key)
     if request.action == "get":
         return ((row, S | X),)
-    if request.action == "scan":
+    if request.action in ("scan", "find"):
         return (((table_id, partition, None), S | X),)
     if request.action == "lookup":
         return tuple(((table_id, partition, key), S | X) for key in request.lookups)

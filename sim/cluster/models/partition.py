@@ -19,6 +19,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     Cleaned,
     CleanUp,
+    FillIndex,
     FinishTx,
     FullWrite,
     Outcome,
@@ -89,6 +90,8 @@ class PartitionModel:
             self.uncleaned.pop(command.tx, None)
         elif isinstance(command, PrimaryChange):
             self.lease_start = max(self.lease_start, command.lease_start)
+        elif isinstance(command, FillIndex):
+            self.catalog_version = max(self.catalog_version, command.catalog_version)
         return None
 
     def _write(self, command: WriteIntent) -> Reason | None:

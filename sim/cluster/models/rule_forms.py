@@ -17,6 +17,7 @@ from ddlsim.model.ddl import (
     ColumnRenamed,
     IndexCreated,
     IndexDropped,
+    IndexStateSet,
     ObjectChange,
     ObjectRenamed,
 )
@@ -55,6 +56,14 @@ def judgement(strategy: Strategy) -> Callable[[tuple[ObjectChange, ...]], Reason
     return FORMS.get(getattr(rule, "__name__", ""), rule)
 
 
+def crosses_no_build(steps: Iterable[ObjectChange]) -> bool:
+    """Whether no index that is created on the way begins to be built there (Apache Ignite 3)."""
+    changes = [one for step in steps for one in step.changes]
+    new = {one.index.id for one in changes if isinstance(one, IndexCreated)}
+    states = [one for one in changes if isinstance(one, IndexStateSet)]
+    return all(one.index_id not in new or one.state != "reorganization" for one in states)
+
+
 def _breaks(steps: Iterable[ObjectChange]) -> Reason | None:
     """The reason if some step is not forward-compatible [110.compat.steps]."""
     if all(judged_step(step.changes, step.kind).compatible for step in steps):
@@ -65,7 +74,7 @@ def _breaks(steps: Iterable[ObjectChange]) -> Reason | None:
 def _is_table_version(step: ObjectChange) -> bool:
     """Whether the shipped catalog counts up the table's version for a step (Apache Ignite 3)."""
     kinds = {type(change) for change in step.changes}
-    return bool(kinds - {IndexCreated, IndexDropped, ObjectRenamed})
+    return bool(kinds - {IndexCreated, IndexDropped, IndexStateSet, ObjectRenamed})
 
 
 def widens_as_shipped(before: ColumnType, after: ColumnType) -> bool:

@@ -5,8 +5,6 @@ written meanwhile too. `direct` does all of it in the transaction of the stateme
 through the states of an index, a schema update for each.
 """
 
-from msgspec.structs import replace
-
 from ddlsim.layer.backfill import work_of
 from ddlsim.layer.design import Building, LayerPart, Step
 from ddlsim.layer.store import StoreTransaction
@@ -16,15 +14,14 @@ from ddlsim.model.ddl import (
     CreateIndex,
     DropIndex,
     DropTable,
-    IndexCreated,
-    IndexStateSet,
     ObjectChange,
     Statement,
 )
-from ddlsim.model.schema import PUBLIC, Table
+from ddlsim.model.schema import PUBLIC
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
-from ddlsim.protocol.schema.ddl_answers import changed, evolve, refuse
+from ddlsim.protocol.schema.ddl_answers import refuse
+from ddlsim.protocol.schema.index_states import created_in, set_to
 
 DELETE_ONLY, WRITE_ONLY, REORGANIZATION = "delete_only", "write_only", "reorganization"
 Steps = tuple[Step, ...] | Refused
@@ -42,21 +39,9 @@ def in_state(statement: CreateIndex, state: str) -> Building:
         built = build(statement, snapshot, snapshot.next_object_id)
         if not isinstance(built, Built):
             return built
-        return Built(tuple(_begun(one, state) for one in built.objects))
+        return Built(tuple(created_in(one, state) for one in built.objects))
 
     return building
-
-
-def _begun(change: ObjectChange, state: str) -> ObjectChange:
-    """A change that creates an index, with the index in a state."""
-    table = change.definition
-    assert isinstance(table, Table), change
-    created = next(one.index for one in change.changes if isinstance(one, IndexCreated))
-    index = replace(created, state=state)
-    indexes = tuple(index if one.id == index.id else one for one in table.indexes)
-    return replace(
-        change, definition=evolve(table, indexes=indexes), changes=(IndexCreated(index),)
-    )
 
 
 def setting(name: str, state: str) -> Building:
@@ -69,10 +54,7 @@ def setting(name: str, state: str) -> Building:
         index = next(one for one in table.indexes if one.name == name)
         if index.state == state:
             return NoOp(f"index {name!r} is so already")
-        new = replace(index, state=state)
-        indexes = tuple(new if one.id == index.id else one for one in table.indexes)
-        after = evolve(table, version=table.version + 1, indexes=indexes)
-        return Built((changed(after, (IndexStateSet(index.id, state),)),))
+        return Built((set_to(table, index, state),))
 
     return building
 

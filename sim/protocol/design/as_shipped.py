@@ -5,6 +5,7 @@ from ddlsim.model.ddl import (
     ColumnAltered,
     IndexCreated,
     IndexDropped,
+    IndexStateSet,
     ObjectChange,
     ObjectRenamed,
     SimpleChange,
@@ -38,7 +39,7 @@ AFTER_LOCKS_WITH_ROWS = CheckPoints(
 What a read finds is judged as it is found, before the table's version is.
 """
 
-NO_TABLE_VERSION = (IndexCreated, IndexDropped, ObjectRenamed)
+NO_TABLE_VERSION = (IndexCreated, IndexDropped, IndexStateSet, ObjectRenamed)
 """Indexes are objects of their own in the shipped catalog, and a name is not part of a schema."""
 
 

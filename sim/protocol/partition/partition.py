@@ -22,11 +22,13 @@ All fields are changed by `apply`, `restore` and `install` alone, from the group
 * `safe_ts`: the last stamp. It never goes back, and nothing stamped below it can still arrive, so a
   read at or below it is repeatable on every replica.
 * `catalog_version`: the largest that a row needs; a node behind it could not decode a snapshot.
+* `index`: the entries of indexes, where the design keeps them (`index_store`).
 """
 
 from collections.abc import Callable
 
 from ddlsim.history.events import TxCommitted
+from ddlsim.history.index_events import IndexFilled, IndexWritten
 from ddlsim.history.world_events import PartitionSafeTime, TxRecovered
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
@@ -36,6 +38,8 @@ from ddlsim.protocol.commands import (
     Cleaned,
     CleanUp,
     Command,
+    EraseIndex,
+    FillIndex,
     FinishTx,
     FullWrite,
     Outcome,
@@ -44,6 +48,7 @@ from ddlsim.protocol.commands import (
     WriteIntent,
 )
 from ddlsim.protocol.ids import PartitionId, Tuple, TxId
+from ddlsim.protocol.partition.index_store import Filled, IndexState, IndexStore
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
@@ -82,6 +87,7 @@ class PartitionState(Record, frozen=True):
     uncleaned: tuple[TxId, ...]
     catalog_version: int
     ops: dict[TxId, tuple[str, ...]]
+    entries: IndexState | None = None
 
 
 class Partition:
@@ -108,6 +114,7 @@ class Partition:
         self.applied_index = 0
         self.applied_term = 0
         self.catalog_version = 0
+        self.index = IndexStore(place[0])
         self.on_safe_time: Callable[[Timestamp], None] | None = None
         self._watcher: Callable[[Timestamp], None] | None = None
         self._node = node
@@ -144,6 +151,10 @@ class Partition:
             self.uncleaned.pop(command.tx, None)
         elif type(command) is PrimaryChange:
             self.lease_start = max(self.lease_start, command.lease_start)
+        elif type(command) is FillIndex:
+            self._fill(stamp, command)
+        elif type(command) is EraseIndex:
+            self.index.erase(command.index_id)
         return None
 
     def restore(self, index: int, term: int, command: object) -> None:
@@ -176,7 +187,7 @@ class Partition:
         """Whether this node's catalog knows the version that a row was written under."""
         assert isinstance(command, StampedCommand), command
         inner = command.command
-        if not isinstance(inner, WriteIntent | FullWrite):
+        if not isinstance(inner, WriteIntent | FullWrite | FillIndex):
             return True
         return self._knows(inner.catalog_version)
 
@@ -199,6 +210,7 @@ class Partition:
             tuple(self.uncleaned),
             self.catalog_version,
             {tx: tuple(ops) for tx, ops in self._ops.items()},
+            self.index.snapshot(),
         )
 
     def install(self, state: object) -> None:
@@ -212,6 +224,8 @@ class Partition:
         self.ended = state.ended.copy()
         self.outcomes = state.outcomes.copy()
         self.uncleaned = dict.fromkeys(state.uncleaned)
+        if state.entries is not None:
+            self.index.install(state.entries)
         self._written = {}
         self._ops = {tx: dict.fromkeys(ops) for tx, ops in state.ops.items()}
         for key, intent in state.intents.items():
@@ -244,6 +258,7 @@ class Partition:
             tx, command.op, command.op_ts, command.version, command.row, command.commit_place
         )
         self._written.setdefault(tx, {})[key] = None
+        self.index.intend(tx, key, command.entries)
         return None
 
     def _write_and_commit(self, stamp: Timestamp, command: FullWrite) -> Timestamp | Reason:
@@ -264,6 +279,7 @@ class Partition:
         self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
         self._put(command.key, RowVersion(tx.label, stamp, command.version, command.row))
+        self.index.enter(command.key, command.entries, stamp)
         self._record_commit(tx, stamp, command.tables)
         return stamp
 
@@ -321,7 +337,39 @@ class Partition:
             del self.intents[key]
             if commit_ts is not None:
                 self._put(key, RowVersion(tx.label, commit_ts, intent.version, intent.row))
+                self.index.commit(tx, key, commit_ts)
+        self.index.forget(tx)
         assert tx not in self._ops, f"{tx.label} has ended and still has operations"
+
+    # --- entries of indexes -----------------------------------------------------------------------
+
+    def _fill(self, stamp: Timestamp, command: FillIndex) -> None:
+        """Carry out a step of a backfill, and record what it changed."""
+        self.catalog_version = max(self.catalog_version, command.catalog_version)
+        rows = {
+            key: [(one.commit_ts, one.version, one.row) for one in versions]
+            for key, versions in self.rows.items()
+        }
+        intents = {key: (one.tx, one.op, one.version, one.row) for key, one in self.intents.items()}
+        done = self.index.fill(command, rows, intents)
+        node = self._node
+        if node.recording and node.is_first(("filled", self.name, command)):
+            for one in done:
+                self._record_filled(stamp, command.index_id, one)
+
+    def _record_filled(self, stamp: Timestamp, index_id: int, one: Filled) -> None:
+        node, table_id = self._node, self.place[0]
+        now, values, key, added = node.watch.now_us, one.values, one.key, one.added
+        if one.tx is None:
+            filled = IndexFilled(
+                now, node.name, table_id, index_id, one.commit_ts, stamp, values, key, added
+            )
+            node.record(filled)
+            return
+        label = one.tx.label
+        node.record(
+            IndexWritten(now, node.name, label, one.op, table_id, index_id, values, key, added)
+        )
 
     # --- committed rows: versions by key, in the order of their commit timestamps -----------------
 

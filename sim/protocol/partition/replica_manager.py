@@ -19,6 +19,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     CleanUp,
     Command,
+    FillIndex,
     FullWrite,
     PrimaryChange,
     SafeTimeSync,
@@ -142,6 +143,7 @@ class ReplicaManager:
         machine = self._partition_class(
             node, self.strategy, place, self._birth_ts, self._knows_version
         )
+        machine.index.definition = self.sync.catalog.definition
         alone = len(voters) == 1
         group = self._group_class(
             node,
@@ -337,6 +339,7 @@ class ReplicaManager:
             command.catalog_version,
             tables,
             command.expires_ts,
+            command.entries,
         )
 
     async def _on_submit(self, sender: str, request: PartitionSubmit) -> PartitionSubmitted:
@@ -348,7 +351,9 @@ class ReplicaManager:
             leader = None if local is None else local.group.leader
             return PartitionSubmitted(node.clock.now(), done=False, leader=leader)
         command = request.command
-        needed = command.catalog_version if isinstance(command, WriteIntent | FullWrite) else 0
+        needed = 0
+        if isinstance(command, WriteIntent | FullWrite | FillIndex):
+            needed = command.catalog_version
         if not self._knows_version(needed):
             node.probe("catalog-version-awaited")
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)

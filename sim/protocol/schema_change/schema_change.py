@@ -34,7 +34,7 @@ from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.schema_change.row_counter import RowCounter
-from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.strategy import Asked, Strategy
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
@@ -87,20 +87,37 @@ class SchemaChange:
         reply = await self.metastorage.submit(update)
         return reply.accepted, reply.catalog_version
 
+    def goes_on(self) -> Asked:
+        """Let the next statement begin before this one may be acknowledged."""
+        asked = Asked(self._statement, self._asked_ts)
+        self._next()
+        return asked
+
     async def acknowledge(
-        self, op: str, outcome: str, version: int, activation_ts: Timestamp, due: Timestamp
+        self,
+        op: str,
+        outcome: str,
+        version: int,
+        activation_ts: Timestamp,
+        due: Timestamp,
+        of: Asked | None = None,
     ) -> None:
-        """Let the next statement begin, and wait until this one may be acknowledged."""
+        """Let the next statement begin, and wait until this one may be acknowledged.
+
+        `of` is what `goes_on` gave, where the next one has begun already.
+        """
         node = self.node
         if node.recording:
-            now, asked, asked_ts = node.watch.now_us, self._statement, self._asked_ts
+            now = node.watch.now_us
+            asked, asked_ts = of or Asked(self._statement, self._asked_ts)
             node.record(
                 DdlDecided(
                     now, node.name, op, outcome, version, activation_ts, due, asked, asked_ts
                 )
             )
         node.probe(f"ddl-{outcome}")
-        self._next()
+        if of is None:
+            self._next()
         await node.clock_passes(due)
 
     def installed(self) -> Decision:

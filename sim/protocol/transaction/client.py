@@ -16,7 +16,17 @@ from typing import Final, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
 from ddlsim.history.events import Encoded, ReadTimeChosen
-from ddlsim.model.ops import Begin, DataOperation, Insert, Key, Put, Read, Replace, Update
+from ddlsim.model.ops import (
+    Begin,
+    DataOperation,
+    Find,
+    Insert,
+    Key,
+    Put,
+    Read,
+    Replace,
+    Update,
+)
 from ddlsim.model.ports import NoReplyType, Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, Table, Value
@@ -124,6 +134,8 @@ class Client:
                 set_places(do, table),
                 type(do) is Insert and do.strict,
                 read_ts,
+                do.values if type(do) is Find else None,
+                index=do.index if type(do) is Find else "",
             )
             left_us = Micros(max(until_us - self._connection.elapsed_us(), 1))
             reply = await self._connection.request(node, request, left_us, label + refresh)

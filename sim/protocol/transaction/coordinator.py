@@ -59,10 +59,13 @@ from ddlsim.protocol.messages import (
 )
 from ddlsim.protocol.metastorage.placement import Placement, partition_of
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
+from ddlsim.protocol.schema.column_types import meant
 from ddlsim.protocol.schema.constraints import unique_columns
 from ddlsim.protocol.schema.rows import has_columns
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.commit import TransactionCompletion
+from ddlsim.protocol.transaction.execution import READS
+from ddlsim.protocol.transaction.index_entries import asked_index, has_values
 from ddlsim.protocol.transaction.marking import Marks
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.routing import Answered, Router
@@ -279,8 +282,10 @@ class Coordinator:
     ) -> Reply:
         """Send the operation to the primary of its key, of every partition, or to replicas."""
         partitions = self._placement.partitions_of(enlistment.table.id)
+        if request.action == "find":
+            return await self._find(tx, request, enlistment, partitions)
         if tx.read_ts is not None:
-            if request.action not in {"get", "scan"}:
+            if request.action not in READS:
                 return self.refusal(Reason.READ_ONLY)
             return await self._read_only(tx, request, enlistment, partitions)
         if request.action == "scan":
@@ -334,12 +339,39 @@ class Coordinator:
             columns = self._shown_columns(tx, request.op, enlistment.table)
         return Answer(clock.now(), answer.rows, columns, tx.id.label, answer.done)
 
-    async def _scan(
+    async def _find(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
+    ) -> Reply:
+        """By the index where it answers queries under I, else by a scan for the values."""
+        table, wanted = enlistment.table, request.values or {}
+        columns = {column.name: column for column in table.columns}
+        if any(name not in columns for name in wanted):
+            return self.refusal(Reason.COLUMN_NOT_FOUND)
+        lookups: tuple[IndexKey, ...] = ()
+        if self.strategy.index_entries is not None:
+            index = asked_index(table, request.index, wanted)
+            lookups = () if index is None else (index,)
+        if not lookups:
+            request = msgspec.structs.replace(request, action="scan")
+        send = self._scan if tx.read_ts is None else self._read_only
+        reply = await send(tx, request, enlistment, partitions, lookups)
+        if lookups or type(reply) is not Answer:
+            return reply
+        values = {columns[name].id: meant(wanted[name], columns[name].type) for name in wanted}
+        rows = tuple(row for row in reply.rows if has_values(table, row[1], values))
+        return msgspec.structs.replace(reply, rows=rows)
+
+    async def _scan(
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        partitions: int,
+        lookups: tuple[IndexKey, ...] = (),
     ) -> Reply:
         """Send the operation to the primaries of all partitions at once; one answer of theirs."""
         asked = [
-            self.router.ask_primary(tx, request, enlistment, partition)
+            self.router.ask_primary(tx, request, enlistment, partition, lookups=lookups)
             for partition in range(partitions)
         ]
         return self._gathered(tx, request, enlistment, [await each for each in asked])
@@ -426,7 +458,12 @@ class Coordinator:
         return self._answered(tx, request, enlistment, answer)
 
     async def _read_only(
-        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partitions: int
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        partitions: int,
+        lookups: tuple[IndexKey, ...] = (),
     ) -> Reply:
         """Read from any replica of each partition."""
         assert tx.read_ts is not None, f"{tx.id.label} is not read-only"
@@ -434,7 +471,8 @@ class Coordinator:
         if request.action == "get":
             wanted = range(number := partition_of(request.key, partitions), number + 1)
         answers = [
-            await self.router.ask_replica(tx, request, enlistment, number) for number in wanted
+            await self.router.ask_replica(tx, request, enlistment, number, lookups)
+            for number in wanted
         ]
         return self._gathered(tx, request, enlistment, answers)
 

@@ -5,6 +5,8 @@ operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schem
 reader [110.back].
 """
 
+from typing import Final
+
 from ddlsim.history.event import Cells
 from ddlsim.history.events import ReadExecuted, RowRead, WriteExecuted
 from ddlsim.model.ops import Key
@@ -21,9 +23,14 @@ from ddlsim.protocol.replica_messages import AreReplicated, Read, Replicated
 from ddlsim.protocol.replication.state_machine import BusyType
 from ddlsim.protocol.schema.rows import decode, upgrade
 from ddlsim.protocol.strategy import Strategy
+from ddlsim.protocol.transaction.index_entries import EntryWriter
 from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
 ReadRow = tuple[Key, Cells]
+READS: Final = ("get", "scan", "find")
+"""Actions that write nothing."""
+WHOLE: Final = ("scan", "find")
+"""Those that are about every row of a partition, and lock it."""
 Found = tuple[str | None, int, Tuple | None]
 """(writer, schema version, row) of what a read sees under a key; writer None: never written."""
 NOTHING: Found = (None, 0, None)
@@ -39,6 +46,7 @@ class Executor:
         self.strategy = strategy
         self.sync = sync
         self.replicas = replicas
+        self.entries = EntryWriter(node, strategy, sync.catalog)
         node.on(AreReplicated, self._report_again)
 
     # --- reading ----------------------------------------------------------------------------------
@@ -55,7 +63,10 @@ class Executor:
             if newest is not None:
                 one = (newest.writer, newest.version, newest.row)
             return self.shown(request, tx, op_ts, table, [(request.key, one)])
-        return self.shown(request, tx, op_ts, table, self.seen(request, local))
+        seen = self.seen(request, local)
+        if request.action == "find":
+            self.entries.record_found(request, table, self.node.clock.now(), seen)
+        return self.shown(request, tx, op_ts, table, seen)
 
     def newer_row(self, request: Operate, local: LocalReplica) -> Reason | None:
         """The reason to abort a read because of a row of a newer schema [110.back], or None."""
@@ -69,9 +80,11 @@ class Executor:
     def seen(self, request: Operate, local: LocalReplica) -> list[tuple[Key, Found]]:
         """What a read sees: the transaction's own intents, and the newest committed versions."""
         tx, machine, pending = request.tx, local.machine, local.pending
-        scan = request.action == "scan"
+        scan = request.action != "get"
         keys = [request.key]
-        if scan:
+        if request.action == "find":
+            keys = self.entries.found(request, local)
+        elif scan:
             keys = list(machine.rows)
             keys += [key for key in machine.intents if key not in machine.rows]
             keys += [
@@ -184,8 +197,8 @@ class Executor:
     ) -> Operated:
         """Record the write and leave its intent."""
         assert local.place == (request.table_id, request.partition), f"{request} at {local.place}"
-        assert request.action not in {"get", "scan"}, f"{request} writes nothing"
-        self._record(request, op_ts, table)
+        assert request.action not in READS, f"{request} writes nothing"
+        self._record(request, local, op_ts, table)
         return self.leave_intent(coordinator, request, local, op_ts, table)
 
     def leave_intent(
@@ -208,6 +221,7 @@ class Executor:
             request.lease_start,
             request.commit_place,
             0 if local.group.is_alone else self.sync.catalog.at(op_ts).version,
+            self.entries.changes(request, local, table),
         )
         submitted = self.replicas.submit(local, command)
         if isinstance(submitted, Submission):
@@ -275,7 +289,7 @@ class Executor:
         rule `leader_is_late` then decides.
         """
         assert request.one_phase, f"{request.tx.label} commits in two phases"
-        self._record(request, op_ts, table)
+        self._record(request, local, op_ts, table)
         write = OnePhaseWrite(self, coordinator, request, local, op_ts, table)
         key, tx = request.key, request.tx
         mine = Intent(tx, request.op, op_ts, table.version, request.row, local.place)
@@ -285,7 +299,9 @@ class Executor:
             del local.at_once[key]
         return answered
 
-    def _record(self, request: Operate, op_ts: Timestamp, table: Table) -> None:
+    def _record(
+        self, request: Operate, local: LocalReplica, op_ts: Timestamp, table: Table
+    ) -> None:
         node = self.node
         if node.recording:
             cells = None if request.row is None else decode(table, request.row)
@@ -303,6 +319,7 @@ class Executor:
                     cells,
                 )
             )
+            self.entries.record(request, local, table)
 
 
 class OnePhaseWrite:
@@ -336,6 +353,7 @@ class OnePhaseWrite:
             0 if local.group.is_alone else executor.sync.catalog.at(op_ts).version,
             ((request.table_id, request.initial, request.initial),),
             MAX_TIMESTAMP if local.lease is None else local.lease.expiration_ts,
+            executor.entries.changes(request, local, table),
         )
 
     async def commit(self) -> Operated | None:

@@ -23,7 +23,7 @@ def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
     if request.action == "lookup":
         return tuple(((request.table_id, request.partition, key), S) for key in request.lookups)
     partition: Resource = (request.table_id, request.partition, None)
-    if request.action == "scan":
+    if request.action in {"scan", "find"}:
         return ((partition, S),)
     return ((partition, IX), (row, X))
 

@@ -20,6 +20,7 @@ from ddlsim.protocol.metastorage.schema_sync import MetadataLateError, SchemaSyn
 from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import Read
+from ddlsim.protocol.schema.indexes import maintained, values_of
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import NOTHING, Found
 from ddlsim.protocol.transaction.replica import Replica
@@ -68,11 +69,43 @@ class Readers:
             keys = list(local.machine.rows)
             keys += [key for key in local.machine.intents if key not in local.machine.rows]
         seen: list[tuple[Key, Found]] = []
+        if request.action == "find":
+            seen = await self._found(local, request, found)
+            keys = []
         for key in keys:
             found_here = await self._seen(local, request, key)
             if found_here is not NOTHING or request.action == "get":
                 seen.append((key, found_here))
         return self._replica.executor.shown(request, request.tx, read_ts, found, seen)
+
+    async def _found(
+        self, local: LocalReplica, request: Read, table: Table
+    ) -> list[tuple[Key, Found]]:
+        """The rows that an index had at read_ts under the values of a query.
+
+        Rows with intents count by what these came to. Where the index is erased by now, every row
+        is read instead.
+        """
+        (wanted,) = request.lookups
+        index = next(one for one in maintained(table) if one.id == wanted.index_id)
+        machine, entries = local.machine, self._replica.executor.entries
+        by_row = {key: await self._seen(local, request, key) for key in list(machine.intents)}
+        is_erased = wanted.index_id in machine.index.erased
+        if is_erased:
+            for key in [one for one in machine.rows if one not in by_row]:
+                by_row[key] = await self._seen(local, request, key)
+        seen: list[tuple[Key, Found]] = []
+        for key, found in by_row.items():
+            row = entries.shown(table, found[1:])
+            if row is not None and values_of(index, table, row) == wanted.values:
+                seen.append((key, found))
+        if is_erased:
+            return seen
+        keys = machine.index.find(wanted.index_id, wanted.values, request.read_ts)
+        others = [key for key in keys if key not in by_row]
+        seen += [(key, await self._seen(local, request, key)) for key in others]
+        entries.record_found(request, table, request.read_ts, seen)
+        return seen
 
     async def _complete(self, local: LocalReplica, request: Read) -> None:
         """Wait until this replica has applied everything of its partition up to read_ts.

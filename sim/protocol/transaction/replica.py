@@ -48,7 +48,8 @@ from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGr
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.conditional import CONDITIONAL, execute, repeated_answer
-from ddlsim.protocol.transaction.execution import Executor, serves
+from ddlsim.protocol.transaction.execution import READS, WHOLE, Executor, serves
+from ddlsim.protocol.transaction.index_entries import is_gone
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
@@ -286,7 +287,7 @@ class Replica:
         clock, when = self.node.clock, self.strategy.check_operation_when
         while True:
             reason: Reason | None = None
-            if when.rows_first and request.action in {"get", "scan"}:
+            if when.rows_first and request.action in READS:
                 reason = self.executor.newer_row(request, local)
             checks = when.after_locks and (not when.only_with_rows or meets_a_row(request, local))
             if reason is None and checks:
@@ -388,7 +389,12 @@ class Replica:
         tx = request.tx
         assert local.lease is not None, f"{self.node.name} is not primary of {local.place}"
         assert tx not in local.machine.ended, f"{tx.label} has ended at {local.place}"
-        if request.action in {"get", "scan"}:
+        if request.action == "find":
+            now = self.sync.catalog.at(self.node.clock.current())
+            if is_gone(now.by_id(request.table_id), request.lookups[0].index_id):
+                self.node.probe("index-gone")
+                return Operated(self.node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
+        if request.action in READS:
             return self.executor.read(request, local, op_ts, table)
         if request.action == "lookup":
             return self.constraints.look_up(request, local, op_ts, table)
@@ -440,7 +446,7 @@ class Replica:
         intents, tx = local.machine.intents, request.tx
         if not intents:
             return None
-        if request.action != "scan":  # the key of a lookup lies in another partition
+        if request.action not in WHOLE:  # the key of a lookup lies in another partition
             intent = intents.get(request.key)
             if intent is None or intent.tx == tx:
                 return None
@@ -482,9 +488,9 @@ def meets_a_row(request: Operate, local: LocalReplica) -> bool:
     for known in (local.pending, machine.intents):
         for key, intent in known.items():
             mine = intent.tx == tx and intent.row is not None
-            if mine and (request.action == "scan" or key == request.key):
+            if mine and (request.action in WHOLE or key == request.key):
                 return True
-    for key in machine.rows if request.action == "scan" else (request.key,):
+    for key in machine.rows if request.action in WHOLE else (request.key,):
         newest = machine.newest(key)
         if newest is not None and newest.row is not None:
             return True

@@ -44,7 +44,7 @@ class Router:
         """The primary's answer, `NO_REPLY`, or the reason why there is no primary.
 
         `again`: resend the operation, to the node that is primary now. With `lookups` these are
-        looked up in the partition instead.
+        looked up in the partition instead, but by a find, whose own they are.
         """
         place = (enlistment.table.id, partition)
         lease = None if again else tx.participants.get(place)
@@ -116,7 +116,7 @@ class Router:
             node.clock.now(),
             tx.id,
             request.op,
-            "lookup" if lookups else request.action,
+            "lookup" if lookups and request.action != "find" else request.action,
             table.id,
             place[1],
             enlistment.version if not enlistment.views else table.version,
@@ -134,7 +134,12 @@ class Router:
         return node.request(lease.holder, message, timeout_us, request.label + place[1])
 
     async def ask_replica(
-        self, tx: Transaction, request: ClientOperation, enlistment: Enlistment, partition: int
+        self,
+        tx: Transaction,
+        request: ClientOperation,
+        enlistment: Enlistment,
+        partition: int,
+        lookups: tuple[IndexKey, ...] = (),
     ) -> Operated | NoReplyType:
         """The answer of any replica: each attempt asks another one."""
         node, table = self.node, enlistment.table
@@ -154,6 +159,7 @@ class Router:
                 table.version,
                 request.key,
                 tx.read_ts,
+                lookups,
             )
             to = replicas[(first + tried) % len(replicas)]
             tried += 1

@@ -38,7 +38,7 @@ from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.schema.constraints import index_keys, unique_columns, violated_check
 from ddlsim.protocol.schema.rows import column_ids, decode, upgrade
-from ddlsim.protocol.transaction.execution import Executor, Found
+from ddlsim.protocol.transaction.execution import READS, Executor, Found
 from ddlsim.protocol.transaction.locks import LockTable, Resource, X
 from ddlsim.units import Timestamp
 
@@ -232,4 +232,4 @@ def updated_row(request: Operate, table: Table, row: dict[int, Value]) -> Tuple:
 
 
 def _writes(request: Operate) -> bool:
-    return request.action not in {"get", "scan", "lookup"}
+    return request.action not in {*READS, "lookup"}

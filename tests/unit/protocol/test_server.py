@@ -5,6 +5,7 @@ from typing import Any
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.protocol import barriers, messages, replica_messages
+from ddlsim.protocol.index_build import index_states
 from ddlsim.protocol.messages import Answer, ClientOperation, Mismatch
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.raft import RAFT_MESSAGES, Member
@@ -94,6 +95,8 @@ def test_every_message_has_a_handler_on_every_node() -> None:
         replica_messages.PartitionSubmit,
         barriers.Prepare,
         barriers.Switch,
+        index_states.AreOlderOpen,
+        index_states.IsFilled,
         *RAFT_MESSAGES,
     }
     three = Three()

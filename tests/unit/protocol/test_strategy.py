@@ -145,4 +145,5 @@ def test_strategy_has_defaults_only_for_what_the_documents_lack() -> None:
     with pytest.raises(TypeError, match="activation_ts"):
         Strategy(header=IEP.header)  # type: ignore[call-arg]  # that is the point
     nothing = [field.name for field in fields(Strategy) if getattr(IEP, field.name) is None]
-    assert nothing == ["excuses_tuple", "validate_at_finish"]
+    of_indexes = ["index_entries", "drain", "fills_index", "erases_index"]
+    assert nothing == ["excuses_tuple", *of_indexes, "validate_at_finish"]
