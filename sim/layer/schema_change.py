@@ -178,7 +178,8 @@ class SchemaChange:
             try:
                 done = await attempt.run()
             except FdbError as error:
-                attempt.failed()
+                if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT:
+                    attempt.failed()
                 if error.code is ErrorCode.TRANSACTION_TOO_LARGE:
                     return TOO_LARGE
                 lost += error.code in LOST
@@ -210,7 +211,8 @@ class SchemaChange:
                 tx.mark_outcome()
                 tx.committed(await writing.commit())
             except FdbError as error:
-                tx.aborted(Reason.TX_CONFLICT)
+                if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT:
+                    tx.aborted(Reason.TX_CONFLICT)
                 await writing.on_error(error)
                 continue
             job = after

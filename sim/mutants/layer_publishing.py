@@ -38,12 +38,28 @@ mutant(
     publish=publishing.head_and_version_keys_but_one,
 )
 mutant(
+    "tells_no_storage_server",
+    "Do commits that push to this space on every storage server",
+    "index_contents",
+    summary="an update is not written where every storage server holds the schema's version",
+    under="c7_ss_local",
+    publish=publishing.head,
+)
+mutant(
     "reserves_no_future_version",
     "a write-conflict-key in the future",
     "index_contents",
     summary="an update has no write conflict at the version at which it comes into force",
     under="c11_future_conflict",
     publish=publishing.head,
+)
+mutant(
+    "acknowledges_before_the_version",
+    "using the commit version of the schema-updating transaction",
+    "own_ddl",
+    summary="a statement is acknowledged before its update is in force",
+    under="c9_future_cv",
+    settle=waiting.at_once,
 )
 mutant(
     "anchors_at_the_read_version",

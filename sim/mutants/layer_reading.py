@@ -1,6 +1,6 @@
 """Designs of a layer that read the schema in a way that their post warns of."""
 
-from ddlsim.layer.rules import fences, plans, reading
+from ddlsim.layer.rules import fences, options, plans, reading
 from ddlsim.mutants.base import mutant
 
 mutant(
@@ -44,6 +44,22 @@ mutant(
     read_schema=reading.metadata_version_wrong_tag,
 )
 mutant(
+    "reads_at_a_cached_version",
+    "a piece of meta-data that is returned with a get-read-version call",
+    "own_ddl",
+    summary="transactions share a read version that is up to grv_cache_ms old",
+    under="c16_safe",
+    options=options.CACHED_READ_VERSION,
+)
+mutant(
+    "never_waits_for_a_token",
+    "If the server doesn't have that version yet, it waits until it does",
+    "own_ddl",
+    summary="a client that has seen a newer schema is served with an older one",
+    under="c4_session",
+    admit=fences.always,
+)
+mutant(
     "commits_without_a_lease",
     "refuse to answer queries if you haven't read the schema within the past minute",
     "two_versions",
@@ -74,6 +90,22 @@ mutant(
     summary="a transaction does not let the proxy compare the schema's version",
     under="c7_ss_local",
     fence=fences.unfenced,
+)
+mutant(
+    "looks_back_to_the_read_version",
+    "a read-conflict-key for a key in the past",
+    "index_contents",
+    summary="the schema's key conflicts since the read version, not since it was read",
+    under="c13_past",
+    fence=fences.schema_key,
+)
+mutant(
+    "decodes_newer_rows",
+    "a read-conflict-key for a key in the past",
+    "data_matches_schema",
+    summary="a row of a newer schema is decoded with the schema that the process has",
+    under="c13_past",
+    newer_row=fences.decode_as_used,
 )
 mutant(
     "writes_entries_apart",

@@ -172,6 +172,10 @@ ONLY: Final[dict[str, tuple[str, ...]]] = {
     "fdb/transaction.py:Transaction.*local": LOCAL,
     "fdb/local_state.py:LocalState.holds": LOCAL,
     "fdb/proxy.py:_writes_local": LOCAL,
+    "fdb/proxy.py:Proxy._change": (*LOCAL, "c11_future_conflict"),
+    "fdb/proxy.py:*": (SAFE, *LOCAL),
+    "fdb/local_state.py:*": (SAFE, *LOCAL),
+    "fdb/resolver.py:*": (SAFE, *LOCAL),
     "fdb/conflicts.py:ConflictWindow._let_come": ("c11_future_conflict",),
     "fdb/transaction.py:Transaction.add_*_conflict_key": (
         SAFE,
@@ -181,6 +185,8 @@ ONLY: Final[dict[str, tuple[str, ...]]] = {
     "fdb/conflicts.py:ConflictWindow._judge": (SAFE, LEASED, "c13_past"),
     "layer/backfill.py:*": (SAFE, LEASED, "c16_states"),
     "layer/schema_change.py:*": (SAFE, LEASED, "c16_states"),
+    "layer/schema.py:Schema.newest": ("c11_future_conflict", "c10_two_cutoffs"),
+    "layer/schema.py:Schema.at": ("c11_future_conflict", "c9_future_cv"),
 }
 """Functions outside of the rules that some baselines alone use, by their patterns."""
 

@@ -109,10 +109,10 @@ def claims(*invariants: str) -> tuple[Claim, ...]:
     return tuple(Claim(invariant) for invariant in invariants)
 
 
-EXACT: Final = claims("I1", "I2", "I3", "I4", "I5", "I7", "I8", "I9", "I10")
+EXACT: Final = claims("I1", "I2", "I3", "I4", "I5", "I7", "I8", "I9", "I10", "I11", "I12")
 """The schema is read and written like any row: a DDL statement is a transaction like all others."""
-EVENTUAL: Final = claims("I5", "I9")
-"""A transaction uses one schema, and everything ends: no more."""
+EVENTUAL: Final = claims("I5", "I9", "I12")
+"""A transaction uses one schema and has one outcome, and everything ends: no more."""
 
 
 def layer_header(

@@ -19,7 +19,7 @@ C13_PAST = layer_design(
             "c13_past",
             "a cached schema, and a conflict since it was read",
             "a read-conflict-key for a key in the past",
-            claims("I5", "I7", "I8", "I9"),
+            claims("I5", "I7", "I8", "I9", "I12"),
         ),
         read_schema=reading.kept,
         fence=fences.schema_key_in_the_past,
