@@ -116,6 +116,7 @@ class ReplicaManager:
         self._order = 0
         self._submissions: int = leases.born_ts  # an earlier life had other numbers
         self._in_flight: dict[tuple[str, int], Pending] = {}
+        self._refused: dict[tuple[str, int], tuple[object, Timestamp]] = {}
         self._stamp = strategy.partition_stamp
         node.on(PartitionRaft, self._on_raft)
         node.on(PartitionSubmit, self._on_submit)
@@ -232,8 +233,7 @@ class ReplicaManager:
         node, (local, command, attempt) = self.node, submission
         group, asked, began_us = local.group, 0, self.node.watch.now_us
         doubtful = refused = False
-        self._submissions += 1
-        number = self._submissions
+        number = self._next_number()
         while True:
             if isinstance(attempt, Pending):
                 result = await attempt.future
@@ -266,6 +266,11 @@ class ReplicaManager:
                 continue
             doubtful = doubtful or reply.result is NOT_LEADER  # appended, and perhaps replaced
             attempt = await self._result(local, reply)
+            number = self._next_number()  # copies of what was busy are refused for good
+
+    def _next_number(self) -> int:
+        self._submissions += 1
+        return self._submissions
 
     def _takes_long(self, began_us: int) -> bool:
         """Whether an operation's time limit has passed since an instant."""
@@ -357,21 +362,40 @@ class ReplicaManager:
         if not self._knows_version(needed):
             node.probe("catalog-version-awaited")
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
-        before = local.group.last_stamp
-        copy = self._in_flight.get((sender, request.number))
+        before, number = local.group.last_stamp, (sender, request.number)
+        if number in self._refused:
+            result, _ = self._refused[number]
+            return PartitionSubmitted(node.clock.now(), done=result is not BUSY, result=result)
+        copy = self._in_flight.get(number)
         attempt = copy or self._propose(local, request.command)
         stamp = local.group.last_stamp
         if isinstance(attempt, Pending):
-            self._in_flight[sender, request.number] = attempt
+            self._in_flight[number] = attempt
             result = await attempt.future
-            self._in_flight.pop((sender, request.number), None)
+            self._in_flight.pop(number, None)
         else:
             result = attempt.result
+            if type(command) is FullWrite and stamp == before:
+                self._keep_refusal(number, result, command, before)
         if result is NOT_LEADER or result is BUSY:
             return PartitionSubmitted(node.clock.now(), done=False, result=result)
         if copy is None and stamp == before:  # refused before it was appended
             stamp = MIN_TIMESTAMP
         return PartitionSubmitted(node.clock.now(), done=True, result=result, stamp=stamp)
+
+    def _keep_refusal(
+        self, number: tuple[str, int], result: object, command: FullWrite, stamp: Timestamp
+    ) -> None:
+        """Refuse copies of a one-phase write that was refused before the log, as it was.
+
+        Its submitter may have made it an intent, or aborted it, and a copy must not commit it. The
+        log refuses it once its lease is over: then nothing needs to be kept.
+        """
+        for known, (_, expires_ts) in tuple(self._refused.items()):
+            if expires_ts > stamp:
+                break
+            del self._refused[known]
+        self._refused[number] = (result, command.expires_ts)
 
     # --- primaries --------------------------------------------------------------------------------
 

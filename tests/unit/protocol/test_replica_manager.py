@@ -475,3 +475,29 @@ def test_a_new_leader_ticks_and_the_old_one_no_more() -> None:
     trio.later(350)
     assert trio["n1"].node.probes["partition-tick"] == before
     assert trio["n2"].node.probes["partition-tick"] == 3
+
+
+@pytest.mark.parametrize("answer", [None, (Reason.SCHEMA_INCOMPATIBLE, ())])
+def test_a_copy_of_a_refused_one_phase_write_is_refused_alike(answer: Any) -> None:
+    """Its submitter has made it an intent, or has aborted it: a copy must not commit it."""
+    answers = [answer, (None, ((1, 1, 1),)), (None, ((1, 1, 1),))]
+    trio = Trio(strategy=replace(IEP, validate_one_phase=lambda *_: answers.pop(0)))
+    request = PartitionSubmit(Timestamp(0), PLACE, at_once(expires_ts=NEVER), 7)
+    first, copy = trio.asked(request), trio.asked(request)
+    assert (copy.done, copy.result) == (first.done, first.result)
+    assert trio.rows("n1") == {}
+    again = trio.asked(PartitionSubmit(Timestamp(0), PLACE, request.command, 8))
+    assert again.done
+    assert trio.rows("n1") != {}
+
+
+def test_refusals_are_kept_until_the_lease_of_the_write_is_over() -> None:
+    """Then the log refuses it."""
+    trio = Trio(strategy=replace(IEP, validate_one_phase=lambda *_: None))
+    for number, expires_ms in ((1, 20), (2, 500)):
+        write = at_once(expires_ts=timestamp(expires_ms))
+        trio.asked(PartitionSubmit(Timestamp(0), PLACE, write, number))
+    trio.later(100)
+    trio.ran("n1", SafeTimeSync())
+    trio.asked(PartitionSubmit(Timestamp(0), PLACE, at_once(expires_ts=NEVER), 3))
+    assert [number for _, number in trio["n1"].replicas._refused] == [2, 3]
