@@ -17,6 +17,7 @@ from ddlsim.mutation.source import NONE, ROOT, Change, Function, Module
 
 SEED: Final = "2026"
 """Part of what orders the mutants of a sample; another one gives another sample."""
+DIGITS: Final = 8
 
 
 class Mutant(Record, frozen=True):
@@ -35,6 +36,16 @@ class Mutant(Record, frozen=True):
     sentence: str
     source: str
     change: Change = NONE
+
+    @property
+    def digest(self) -> str:
+        """Some digits that stand for its change, and for the line in which that begins.
+
+        The number in an id may come to mean another change by an edit of the function; this not.
+        """
+        line = self.source.split("\n")[self.line - 1].strip()
+        what = self.sentence.partition(" ")[2]
+        return hashlib.sha256(f"{line}\n{what}".encode()).hexdigest()[:DIGITS]
 
 
 @cache

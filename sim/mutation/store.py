@@ -12,11 +12,14 @@ import msgspec
 from ddlsim.files import make_folder, write_text
 from ddlsim.model.records import Record
 from ddlsim.mutation.course import Surveyed
+from ddlsim.mutation.mutants import mutants
 from ddlsim.mutation.records import Result
 from ddlsim.mutation.source import ROOT
 from ddlsim.problems import BadInputError
 
 EQUIVALENT: Final = ROOT / "mutation" / "equivalent.toml"
+AT: Final = " @ "
+"""Between the id of a mutant in that list and its digest."""
 
 
 class Header(Record, frozen=True):
@@ -99,7 +102,21 @@ def _lines(path: Path) -> list[bytes]:
     return whole.splitlines()
 
 
-def equivalent() -> dict[str, str]:
-    """The reason why by the id of each equivalent mutant."""
+def listed() -> dict[tuple[str, str], str]:
+    """The reasons why in the list of equivalent mutants, by id and digest."""
     found = tomllib.loads(EQUIVALENT.read_text("utf-8"))
-    return {str(name): str(reason) for name, reason in found.items()}
+    named = {str(name).partition(AT): str(reason) for name, reason in found.items()}
+    return {(name, digest): reason for (name, _, digest), reason in named.items()}
+
+
+def equivalent() -> dict[str, str]:
+    """The reason why by the id of each equivalent mutant.
+
+    None by an id that means another change by now.
+    """
+    known = mutants()
+    return {
+        name: reason
+        for (name, digest), reason in listed().items()
+        if name in known and known[name].digest == digest
+    }

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from ddlsim.mutation import store
 from ddlsim.mutation.areas import AREAS, BASELINES, FILES, area_of, designs_for, is_out
 from ddlsim.mutation.mutants import Mutant, mutants, mutants_of, sample
 from ddlsim.mutation.operators.table import OPERATORS
 from ddlsim.mutation.source import ROOT, Module
-from ddlsim.mutation.store import equivalent
+from ddlsim.mutation.store import equivalent, listed
 
 WITHOUT_MUTANTS = {
     "commands.py", "ids.py", "messages.py", "meta_commands.py", "replica_messages.py",
@@ -108,9 +110,37 @@ def test_a_sample_has_many_operators_of_each_area() -> None:
 
 
 def test_the_list_of_equivalent_mutants_names_mutants_that_exist_with_a_reason() -> None:
-    unknown = [name for name in equivalent() if name not in mutants()]
-    assert unknown == [], "these mutants are no more; take them out of equivalent.toml"
-    assert all(len(reason) > 20 for reason in equivalent().values())
+    """By ids that mean what they meant: else the list says which mutants have the digits now."""
+    known = mutants()
+    now: dict[tuple[str, str], list[str]] = {}
+    for one in known.values():
+        now.setdefault((one.place, one.digest), []).append(one.id)
+    stale = {
+        name: now.get((":".join(name.split(":")[1:3]), digest), "none has this line any more")
+        for name, digest in listed()
+        if name not in known or known[name].digest != digest
+    }
+    assert stale == {}, "ids in equivalent.toml that are other mutants now"
+    assert len(equivalent()) == len(listed())
+    assert all(len(reason) > 20 for reason in listed().values())
+
+
+def test_the_digits_of_a_mutant_are_those_of_its_line_and_change() -> None:
+    """They stay where its number changes; an edit of its line changes them."""
+    before = of(BEFORE)["locks:protocol/transaction/locks.py:Locks.wait:comparison:1"]
+    line = "        return self.ts < tx.ts\n"
+    name = "locks:protocol/transaction/locks.py:Locks.wait:comparison"
+    after = of(BEFORE.replace(line, f"        if self.old < tx:\n            return None\n{line}"))
+    assert after[f"{name}:1"].digest != before.digest
+    assert after[f"{name}:2"].digest == before.digest
+    edited = of(BEFORE.replace(line, "        return bool(self.ts < tx.ts)\n"))
+    assert edited[f"{name}:1"].digest != before.digest
+
+
+def test_an_id_that_means_another_mutant_is_not_equivalent(monkeypatch: Any) -> None:
+    name = next(iter(equivalent()))
+    monkeypatch.setattr(store, "listed", lambda: {(name, "00000000"): "for another line"})
+    assert equivalent() == {}
 
 
 RULE = "protocol/design/closing.py:schema_at_commit_ts_at_one_instant"
