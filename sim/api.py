@@ -39,12 +39,13 @@ from ddlsim.history import codec
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.figures import Figures
 from ddlsim.history.history import History
+from ddlsim.layer.design import LayerDesign
 from ddlsim.lint import compat as linter
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.tomltext import toml_value
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Runner, swarm_source
 
 __all__ = ["Checked", "Migration", "Runs", "check", "compat", "run", "strategy"]
@@ -274,14 +275,13 @@ def compat(schema: str | Path, *migration: str | Path, **flags: Any) -> Migratio
         return Migration(verb_compat.report_of(options))
 
 
-def strategy(name: str) -> Strategy:
+def strategy(name: str) -> Strategy | LayerDesign:
     """A design by its name: its header with summary, source and claims, and a rule for each field.
 
     >>> strategy("iep").header.source
     'IEP-98, IEP-110'
     """
-    found: Strategy = STRATEGIES.get(str(name))
-    return found
+    return DESIGNS.get(str(name))
 
 
 def _plain(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -72,6 +72,8 @@ def spans(history: History) -> tuple[list[int], list[int]]:
         elif type(event) is TxCommitted:
             for object_id, _, _ in event.tables if event.tx in explicit else ():
                 of = (event.tx, object_id)
+                if of not in enlisted:  # a statement's own transaction, which fills an index
+                    continue
                 until = max(last.get(of, 0), enlisted[of])
                 using.append(_us(enlisted[of], until))
                 tail.append(_us(until, event.commit_ts))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ddlsim.analysis.sweep.rows import Cell
 from ddlsim.analysis.sweep.sweep_file import Sample, Sweep
-from ddlsim.cluster.designs import BadDesignError, design
+from ddlsim.cluster.designs import BadDesignError, check_design
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import bounds
 from ddlsim.scenario.problems import ScenarioError
@@ -100,7 +100,7 @@ def _checked(sweep: Sweep, scenario: Scenario, changes: dict[str, Any]) -> Scena
     try:
         made = override(scenario, changes) if changes else scenario
         bounds.check_run(made.name, made.estimate, sweep.table.budget.memory_mib)
-        design(plan(made, sweep.seeds[0]))
+        check_design(plan(made, sweep.seeds[0]))
     except (ScenarioError, BadDesignError) as error:
         shown = ", ".join(f"{path} = {toml_value(value)}" for path, value in changes.items())
         raise ScenarioError(f"{sweep.name}: the cell {shown}: {error}") from None

@@ -23,7 +23,7 @@ from ddlsim.scenario.positions import show_path
 from ddlsim.scenario.problems import Origin, ScenarioError, convert, near
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario, parse_toml
 from ddlsim.scenario.shipped import roots
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 
 HISTORIES: Final = ("none", "failures")
 DESIGN: Final = ("scenario", "strategy", "mutant")
@@ -167,8 +167,8 @@ def _strategies(table: SweepTable, origin: Origin) -> tuple[str | None, ...]:
     if table.strategies is None:
         return (None,)
     for index, name in enumerate(table.strategies):
-        if name not in STRATEGIES:
-            what = f"no strategy is called {name!r}; {near(name, STRATEGIES)}"
+        if name not in DESIGNS:
+            what = f"no strategy is called {name!r}; {near(name, DESIGNS)}"
             raise origin.error(("strategies", index), what)
     return tuple(dict.fromkeys(table.strategies))
 

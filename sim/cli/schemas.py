@@ -41,7 +41,7 @@ from ddlsim.scenario.scenario import NO_MUTANT
 from ddlsim.scenario.script import EVENT
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import all_kinds
-from ddlsim.strategies.base import DESIGNS
+from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS
 from ddlsim.workload.base import WORKLOADS
 
 Schema = dict[str, Any]
@@ -167,7 +167,9 @@ def _scenario() -> Schema:
     _narrow(top, "faults", _any_of("fault", FAULTS))
     plane = {"properties": {"plane": {"const": "fdb"}}, "required": ["plane"]}
     layered = {"properties": {"cluster": plane}, "required": ["cluster"]}
-    defs["ScenarioTable"]["anyOf"] = [{"required": ["protocol"]}, layered]
+    of_layers = {"properties": {"name": _known(LAYER_DESIGNS)}, "required": ["name"]}
+    designed = {"properties": {"strategy": of_layers}, "required": ["strategy"]}
+    defs["ScenarioTable"]["anyOf"] = [{"required": ["protocol"]}, layered, designed]
     top["clauses"]["items"] = _known(clause.id for clause in CLAUSES)
     for key in ("reaches", "never_reaches"):
         top[key]["items"] = _known(probe.name for probe in probes.known())

@@ -12,6 +12,7 @@ from ddlsim.plan.records import Plan
 from ddlsim.problems import BadInputError
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
+from ddlsim.registry import Registry
 from ddlsim.scenario.rules import BadRuleError, fields_of_designs, name_of, value_of
 from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
 
@@ -29,7 +30,7 @@ class BadDesignError(BadInputError):
 
 def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
     """The strategy with the plan's fields and mutant, the classes of its parts, and the mutant."""
-    chosen = with_fields(STRATEGIES.get(plan.strategy), plan.strategy_fields)
+    chosen = with_fields(_of(STRATEGIES, plan.strategy), plan.strategy_fields)
     mutant = _mutant(plan, IGNITE)
     if mutant is None:
         return chosen, Parts(), None
@@ -46,11 +47,18 @@ def check_design(plan: Plan) -> None:
 
 def layer_design(plan: Plan) -> tuple[LayerDesign, LayerClasses]:
     """The design of a layer with the plan's fields and mutant, and the classes of its parts."""
-    chosen = with_fields(LAYER_DESIGNS.get(plan.strategy), plan.strategy_fields)
+    chosen = with_fields(_of(LAYER_DESIGNS, plan.strategy), plan.strategy_fields)
     mutant = _mutant(plan, FDB)
     if mutant is None:
         return chosen, LAYER_CLASSES
     return mutant.applied_to(chosen), mutant.parts_of(LAYER_CLASSES)
+
+
+def _of(designs: Registry[D], name: str) -> D:
+    """A design of one plane; of a name that none has, the nearest of all planes are named."""
+    if name not in DESIGNS:
+        DESIGNS.get(name)
+    return designs.get(name)
 
 
 def _mutant(plan: Plan, plane: str) -> Mutant | None:

@@ -3,6 +3,8 @@
 Times are in milliseconds (`_ms`) or microseconds (`_us`), sizes in bytes.
 """
 
+from typing import Final
+
 from ddlsim.fdb.versions import versions_in
 from ddlsim.model.records import Record
 
@@ -62,3 +64,20 @@ class FdbSettings(Record, frozen=True):
     def window(self) -> int:
         """The window in versions."""
         return versions_in(self.window_ms, self.versions_per_second)
+
+
+MAY_BE_0: Final = (
+    "recovery_jump",
+    "grv_batch_us",
+    "commit_batch_us",
+    "grv_cache_ms",
+    "confirm_ms",
+    "watches_most",
+    "storage_read_us",
+    "log_sync_us",
+    "avoid_ms",
+    "backoff_ms",
+)
+"""The numbers that may be 0; all others are 1 at least."""
+MOST: Final = {"versions_per_second": 1_000_000}
+"""The most of numbers that are bounded: a version is a microsecond or more of a timestamp."""

@@ -29,10 +29,23 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import ClientOperation
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
-from ddlsim.units import Micros, Timestamp
+from ddlsim.units import FOREVER_MS, Micros, Timestamp
 
 T = TypeVar("T")
 DEFAULTS: Final = TxOptions()
+BOUNDS: Final[dict[str, tuple[int, int]]] = {
+    "copies": (1, 10_000),
+    "schema_replicas": (0, 5),
+    "lease_ms": (1, FOREVER_MS),
+    "renew_percent": (1, 100),
+    "drift_percent": (0, 99),
+    "poll_ms": (1, FOREVER_MS),
+    "push_ms": (0, FOREVER_MS),
+    "distance_ms": (0, FOREVER_MS),
+    "cutoff_percent": (0, 1_000),
+    "chunk_rows": (1, FOREVER_MS),
+}
+"""The least and the most of each number of a design."""
 Wait = Coroutine[None, None, T]
 """The result of a coroutine function: awaited, a `T`."""
 Building = Callable[[Snapshot], Built | NoOp | Refused]
@@ -147,8 +160,6 @@ class Publication(NamedTuple):
 class LayerDesign:
     """A design on the FoundationDB plane.
 
-    `switches` are those of the store's settings that must be on.
-
     Numbers: `copies` of the schema or its version; `schema_replicas` of the schema's shard (0: as
     all shards); `lease_ms`, after `renew_percent` of which a lease in the store is renewed, and
     `drift_percent` that it allows for; `poll_ms` between explicit reads of the schema or the mode;
@@ -176,7 +187,6 @@ class LayerDesign:
     writes_entries: WritesEntries
     before_statement: Flow
     after_statement: Flow
-    switches: tuple[str, ...] = ()
     # processes
     background: tuple[Flow, ...] = ()
     # numbers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, field
 
-from ddlsim.fdb.settings import FdbSettings
+from ddlsim.fdb.settings import MAY_BE_0, MOST, FdbSettings
 from ddlsim.kernel.rng import Constant, Spread, Uniform
 from ddlsim.model.settings import SETTINGS, Setting
 from ddlsim.units import FOREVER_MS, Ms, SignedMs
@@ -76,10 +76,11 @@ def given(table: NodeProtocol) -> dict[str, int]:
 class Cluster(TableRecord, frozen=True):
     """`[cluster]`: number of nodes, or their names, and how many of them vote.
 
-    `partitions` and `replicas` are those of tables outside any zone.
+    `partitions` and `replicas` are those of tables outside any zone. Without `plane` it is the
+    plane of the design.
     """
 
-    plane: Literal["ignite", "fdb"] = "ignite"
+    plane: Literal["ignite", "fdb"] | None = None
     nodes: Positive | list[Text] = 3
     voters: Positive | None = None
     partitions: Positive = 1
@@ -98,6 +99,11 @@ class StoreProcesses(TableRecord, frozen=True):
     replicas: Few = 1
 
 
+def _bounded(name: str) -> Any:
+    """The type of a number among the settings of the store."""
+    return Annotated[int, Meta(ge=int(name not in MAY_BE_0), le=MOST.get(name, FOREVER_MS))]
+
+
 STORE_SETTINGS: Final = FdbSettings.__struct_fields__
 """The settings of the store by name."""
 
@@ -107,7 +113,7 @@ else:
     Fdb = msgspec.defstruct(
         "Fdb",
         [
-            (name, (bool if type(default) is bool else WholeMs) | None, None)
+            (name, (bool if type(default) is bool else _bounded(name)) | None, None)
             for name, default in zip(STORE_SETTINGS, FdbSettings.__struct_defaults__, strict=True)
         ],
         bases=(StoreProcesses,),

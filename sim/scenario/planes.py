@@ -1,17 +1,20 @@
 """What the data planes can carry: a design runs on its own plane, a fault or a step on some."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from ddlsim.fdb import config
+from ddlsim.layer.switches import switches_of
 from ddlsim.model.ops import Find
 from ddlsim.model.programs import Step
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.problems import Origin
-from ddlsim.scenario.rules import FDB, IGNITE
+from ddlsim.scenario.rules import FDB, IGNITE, value_of
 from ddlsim.scenario.tables import ScenarioTable
-from ddlsim.strategies.base import DESIGNS, STRATEGIES
+from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
 
 OF_THE_PROTOCOL: Final = ("tick", "apply", "leader", "pause")
 """Tables of the timeline that act on parts which the other plane lacks."""
@@ -49,14 +52,45 @@ def _keeps_entries(strategy: str) -> bool:
     return strategy in STRATEGIES and STRATEGIES.get(strategy).index_entries is not None
 
 
-def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], origin: Origin) -> None:
-    """Check that the plane of a scenario has its design, and what its faults and steps act on."""
-    plane = table.cluster.plane
-    own = DESIGNS.get(strategy).header.plane if strategy in DESIGNS else plane
+def on_a_plane(table: ScenarioTable) -> ScenarioTable:
+    """The tables of a scenario; where they name no plane, with that of the design."""
+    if table.cluster.plane is not None:
+        return table
+    name = table.strategy.get("name")
+    plane = IGNITE
+    if isinstance(name, str) and name in DESIGNS:
+        plane = DESIGNS.get(name).header.plane
+    return replace(table, cluster=replace(table.cluster, plane=plane))
+
+
+def check_design(table: ScenarioTable, origin: Origin) -> None:
+    """Check that the plane of a scenario has its design."""
+    plane, strategy = table.cluster.plane, table.strategy.get("name")
+    if not isinstance(strategy, str) or strategy not in DESIGNS:
+        return
+    own = DESIGNS.get(strategy).header.plane
     if own != plane:
         known = ", ".join(name for name, one in DESIGNS.items() if one.header.plane == plane)
         what = f"{strategy} runs on plane {own}; designs of plane {plane}: {known or 'none'}"
         raise origin.error(("cluster", "plane"), what)
+
+
+def check_switches(
+    table: ScenarioTable, strategy: str, fields: dict[str, Any], origin: Origin
+) -> None:
+    """Check that the store has what the rules of a design need."""
+    if table.cluster.plane != FDB or strategy not in LAYER_DESIGNS:
+        return
+    rules = {name: value_of(name, value, FDB) for name, value in fields.items()}
+    for switch in switches_of(LAYER_DESIGNS.get(strategy).with_rules(rules)):
+        if not getattr(table.fdb, switch):
+            what = f"{strategy} needs what FoundationDB lacked in 2018; set fdb.{switch} = true"
+            raise origin.error(("fdb", switch), what)
+
+
+def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], origin: Origin) -> None:
+    """Check that the plane of a scenario has what its faults and steps act on."""
+    plane = table.cluster.plane or IGNITE
     _check_moments(table, plane, origin)
     if plane == IGNITE:
         if not _keeps_entries(strategy):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
+from ddlsim.layer.design import BOUNDS
 from ddlsim.layer.rules import fences, options, plans, publishing, reading, waiting
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
@@ -32,6 +33,7 @@ from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.transaction import commit_check
 from ddlsim.scenario.problems import near
 from ddlsim.strategies.base import DESIGNS
+from ddlsim.units import FOREVER_MS
 
 MODULES: Final = (
     schema_rules,
@@ -175,8 +177,10 @@ def value_of(field: str, name: Any, plane: str = IGNITE) -> Any:
     if field not in known:
         raise BadRuleError(f"no such field; {near(field, known)}")
     if is_number(field, plane):
-        if type(name) is not int or name < 0:
-            raise BadRuleError(f"expected a whole number, 0 or more, not {name!r}")
+        least, most = BOUNDS.get(field, (0, FOREVER_MS)) if plane == FDB else (0, FOREVER_MS)
+        if type(name) is not int or not least <= name <= most:
+            wanted = f"{least} or more" if most == FOREVER_MS else f"{least} to {most}"
+            raise BadRuleError(f"expected a whole number, {wanted}, not {name!r}")
         return name
     rules = rules_of(field, plane)
     if not isinstance(name, str) or name not in rules:
@@ -221,6 +225,7 @@ def _values(field: str, plane: str) -> Iterator[Any]:
         if one.header.plane == plane:
             yield getattr(one, field)
     for name in MUTANTS:
-        value = MUTANTS.get(name).fields.get(field)
+        mutant = MUTANTS.get(name)
+        value = mutant.fields.get(field) if mutant.plane == plane else None
         if not inspect.isfunction(value) or value.__module__ in _OF_THE_PROTOCOL:
             yield from () if value is None else (value,)

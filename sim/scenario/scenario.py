@@ -23,10 +23,17 @@ from ddlsim.scenario.files import Files, reason
 from ddlsim.scenario.first_schema import tables_at_start, views_at_start
 from ddlsim.scenario.migrations import MigrationEntry, paced, read_migrations, read_schema
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
-from ddlsim.scenario.planes import check_plane, machines_of, processes_of
+from ddlsim.scenario.planes import (
+    check_design,
+    check_plane,
+    check_switches,
+    machines_of,
+    on_a_plane,
+    processes_of,
+)
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, ScenarioError, convert
-from ddlsim.scenario.rules import FIRST, BadRuleError, value_of
+from ddlsim.scenario.rules import FIRST, IGNITE, BadRuleError, value_of
 from ddlsim.scenario.samples import SamplesByFile, read_samples
 from ddlsim.scenario.script_checks import check_script
 from ddlsim.scenario.sqltext import SqlLine
@@ -181,7 +188,7 @@ def read(
     label = name if name.endswith(".toml") else f"{name}.toml"
     data = apply_overrides(parse_toml(text, label), changes)
     origin = Origin(label, text, overridden)
-    table: ScenarioTable = convert(data, ScenarioTable, origin)
+    table: ScenarioTable = on_a_plane(convert(data, ScenarioTable, origin))
     bounds.check_cluster(table.cluster, origin)
     folders = [None if folder is None else FilePath(folder) for folder in (directory, within)]
     files = Files(folders[0], folders[1], changes)
@@ -237,7 +244,7 @@ def _checked(
     table: ScenarioTable, origin: Origin, files: Files, source: ScenarioSource
 ) -> Scenario:
     """Every check that looks at more than one key, in the order of the file."""
-    strategy, fields, mutant = _strategy(table.strategy, table.cluster.plane, origin)
+    strategy, fields, mutant = _strategy(table, origin)
     design = label_of(strategy, mutant)
     expect = _head(table, design, origin)
     numbers = checks.protocol_numbers(table, origin)
@@ -325,13 +332,13 @@ def _check_work(scenario: Scenario, origin: Origin) -> None:
     check_times(scenario.faults, scenario.nodes, load_ms, origin)
 
 
-def _strategy(
-    table: dict[str, Any], plane: str, origin: Origin
-) -> tuple[str, dict[str, Any], str | None]:
+def _strategy(tables: ScenarioTable, origin: Origin) -> tuple[str, dict[str, Any], str | None]:
     """The design's name, the fields set by name, and the mutant of it, if any.
 
     Without a name it is the first design of the plane.
     """
+    table, plane = tables.strategy, tables.cluster.plane or IGNITE
+    check_design(tables, origin)
     for key in ("name", "mutant"):
         if not isinstance(table.get(key, ""), str):
             raise origin.error(("strategy", key), f"expected a string, not {table[key]}")
@@ -341,5 +348,6 @@ def _strategy(
             value_of(key, value, plane)
         except BadRuleError as error:
             raise origin.error(("strategy", key), str(error)) from None
-    mutant = table.get("mutant", NO_MUTANT)
-    return table.get("name", FIRST[plane]), fields, None if mutant == NO_MUTANT else mutant
+    name, mutant = table.get("name", FIRST[plane]), table.get("mutant", NO_MUTANT)
+    check_switches(tables, name, fields, origin)
+    return name, fields, None if mutant == NO_MUTANT else mutant

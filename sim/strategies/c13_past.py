@@ -26,6 +26,5 @@ C13_PAST = layer_design(
         after_failure=fences.read_again_after_conflicts,
         background=(waiting.poll_the_head,),
         poll_ms=2000,
-        switches=("past_read_conflicts",),
     )
 )

@@ -22,6 +22,5 @@ C7_SS_LOCAL = layer_design(
         read_schema=reading.local_to_storage,
         fence=fences.local_head,
         publish=publishing.head_and_local,
-        switches=("local_keys",),
     )
 )

@@ -75,6 +75,5 @@ C11_FUTURE_CONFLICT = layer_design(
         fence=fences.cutover_key,
         publish=publishing.head_in_the_future,
         distance_ms=10_000,
-        switches=("future_write_conflicts",),
     )
 )

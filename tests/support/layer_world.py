@@ -16,6 +16,7 @@ from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import INDEXES, OUTCOMES, ROWS, SCHEMA
 from ddlsim.layer.part import LayerBoot
 from ddlsim.layer.process import LayerProcess
+from ddlsim.layer.switches import switches_of
 from ddlsim.model.hlc import HybridClock
 from ddlsim.protocol.messages import Answer, ClientCommit, ClientDdl, ClientOperation, Refusal
 from tests.support.fdb import FdbWorld
@@ -29,7 +30,7 @@ SHARDS = ((), (INDEXES,), (SCHEMA,), (OUTCOMES,))
 
 def config(design: LayerDesign, **changes: Any) -> FdbConfig:
     """Two proxies, two resolvers, three storage servers, and the switches of a design."""
-    switched = FdbSettings(**dict.fromkeys(design.switches, True), **changes)
+    switched = FdbSettings(**dict.fromkeys(switches_of(design), True), **changes)
     return plain_config(
         switched,
         grvs=1,

@@ -57,6 +57,13 @@ def test_cells_names_a_cell_that_cannot_be_run() -> None:
         cells(GOOD.replace("protocol.safe_time_interval_ms", "protocol.safe_time_ms"))
 
 
+def test_designs_of_both_planes_are_cells_of_one_scenario() -> None:
+    found = cells(GOOD.replace("a5_safetime", "c16_safe"))
+    made = [plan(read(each.text, each.name, overrides=each.overrides), 0) for each in found]
+    assert [each.strategy for each in made if each.store is None] == ["iep"] * 4
+    assert [each.strategy for each in made if each.store is not None] == ["c16_safe"] * 4
+
+
 def test_the_mutant_none_removes_the_scenarios_mutant() -> None:
     text = GOOD.replace('["smoke"]', '["negative/no_completeness_wait"]')
     text = text.replace('strategies = ["iep", "a5_safetime"]', 'mutants = ["none", "NAME"]')

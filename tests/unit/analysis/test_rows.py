@@ -7,7 +7,11 @@ import pyarrow as pa
 
 from ddlsim.analysis.stats import histogram, measures
 from ddlsim.analysis.sweep.rows import SCHEMA, Job, history_file, is_sampled, run_job, table
+from ddlsim.cluster.run import run
 from ddlsim.history import codec
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.load import load
+from ddlsim.scenario.scenario import override
 from ddlsim.verify import campaign
 from tests.support.cells import cell, guilty, history_of
 from tests.support.layered import Layered
@@ -90,3 +94,13 @@ def test_reads_of_the_schema_are_counted_where_a_sweep_asks_for_prices() -> None
     asked, plain = run_job(Job(one, 1, prices=True)), run_job(Job(one, 1))
     assert plain["schema_reads"] is None
     assert asked["schema_reads"] > asked["committed"] > 0
+
+
+def test_a_statement_that_fills_an_index_uses_no_table_for_a_client() -> None:
+    """Its transactions enlist nothing; clients' ones beside them are measured as ever."""
+    scenario = override(load("strategies/C16-C0"), {"strategy.name": "c16_states"})
+    history = run(plan(scenario, 0))
+    filled = [event.tx for event in history.of(measures.TxCommitted) if "/" in event.tx]
+    using, tail = measures.spans(history)
+    assert filled
+    assert len(using) == len(tail) > 10

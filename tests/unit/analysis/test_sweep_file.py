@@ -56,6 +56,10 @@ SLIPS = {
         {"strategies": 'strategies = ["iep", "a5"]'},
         r"s\.toml:3: strategies\[1\]: no strategy is called 'a5'",
     ),
+    "strategy of plane fdb": (
+        {"strategies": 'strategies = ["iep", "c16_saef"]'},
+        r"strategies\[1\]: no strategy is called 'c16_saef'; did you mean c16_safe",
+    ),
     "mutant": (
         {"more": 'mutants = ["no_comit_check"]'},
         r"s\.toml:6: mutants\[0\]: no mutant .* did you mean no_commit_check",

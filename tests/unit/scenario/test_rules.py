@@ -17,6 +17,7 @@ from ddlsim.scenario.rules import (
     fields_of_designs,
     is_number,
     name_of,
+    planes,
     rules_of,
     value_of,
 )
@@ -109,18 +110,22 @@ def shape(rule: object) -> tuple[object, ...]:
     return len(taken), by_name, inspect.iscoroutinefunction(rule)
 
 
-def misfits(field: str, rule: object) -> bool:
+def misfits(field: str, rule: object, plane: str = "ignite") -> bool:
     """Whether a rule is called in another way than the first one of its field."""
-    known = [one.value for one in rules_of(field).values() if one.value is not None]
+    known = [one.value for one in rules_of(field, plane).values() if one.value is not None]
     return rule is not None and bool(known) and shape(rule) != shape(known[0])
 
 
 def test_rules_of_a_field_are_all_called_alike() -> None:
     """Those of mutants too, which are put into the record by the name of the field."""
     held = [
-        (field, rule.value) for field in fields_of_designs() for rule in rules_of(field).values()
+        (field, rule.value, plane)
+        for plane in planes()
+        for field in fields_of_designs(plane)
+        for rule in rules_of(field, plane).values()
     ]
-    held += [each for name in MUTANTS for each in MUTANTS.get(name).fields.items()]
+    mutants = [MUTANTS.get(name) for name in MUTANTS]
+    held += [(field, rule, one.plane) for one in mutants for field, rule in one.fields.items()]
     assert [each for each in held if misfits(*each)] == []
 
 

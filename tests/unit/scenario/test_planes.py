@@ -1,0 +1,95 @@
+"""A scenario and its design on one of the data planes: which mistakes are told, and how."""
+
+from typing import Any
+
+import pytest
+
+from ddlsim.api import strategy
+from ddlsim.cluster.designs import check_design
+from ddlsim.layer.design import BOUNDS, LayerDesign
+from ddlsim.layer.switches import NEEDS, switches_of
+from ddlsim.plan.plan import plan
+from ddlsim.problems import BadInputError
+from ddlsim.scenario.load import load
+from ddlsim.scenario.rules import FDB, IGNITE, fields_of_designs, is_number
+from ddlsim.scenario.scenario import override
+from ddlsim.strategies.base import LAYER_DESIGNS
+
+BASE = load("strategies/C16-C0")
+MISTAKES: list[tuple[dict[str, Any], str]] = [
+    ({"strategy.name": "c16_saef"}, "no strategy is called 'c16_saef'; did you mean c16_safe"),
+    ({"strategy.name": "iep_closd"}, "no strategy is called 'iep_closd'; did you mean iep_closed"),
+    ({"strategy.name": "iep"}, "cluster.plane: iep runs on plane ignite; designs of plane fdb: c"),
+    ({"cluster.plane": "ignite"}, "c16_safe runs on plane fdb; designs of plane ignite: a0_on"),
+    ({"cluster.plane": "fbd"}, "cluster.plane: unknown value 'fbd'; known: fdb, ignite"),
+    ({"strategy.mutant": "no_commit_check"}, "breaks a rule of plane 'ignite', not of 'fdb'"),
+    ({"strategy.mutant": "no_commit"}, "no mutant is called 'no_commit'"),
+    ({"strategy.leese_ms": 5}, "strategy.leese_ms: no such field; did you mean lease_ms?"),
+    (
+        {"strategy.fence": "schema_kee"},
+        "strategy.fence: no rule of it is called 'schema_kee'; rules",
+    ),
+    ({"strategy.background": "watch"}, "no rule of it is called 'watch'; rules: none, "),
+    ({"strategy.lease_ms": 0}, "strategy.lease_ms: expected a whole number, 1 or more, not 0"),
+    ({"strategy.lease_ms": "1s"}, "expected a whole number, 1 or more, not '1s'"),
+    ({"strategy.poll_ms": -1}, "strategy.poll_ms: expected a whole number, 1 or more, not -1"),
+    ({"strategy.copies": 0}, "strategy.copies: expected a whole number, 1 to 10000, not 0"),
+    ({"strategy.chunk_rows": 0}, "strategy.chunk_rows: expected a whole number, 1 or more, not 0"),
+    ({"strategy.drift_percent": 100}, "expected a whole number, 0 to 99, not 100"),
+    ({"strategy.renew_percent": 101}, "expected a whole number, 1 to 100, not 101"),
+    ({"strategy.schema_replicas": 6}, "expected a whole number, 0 to 5, not 6"),
+    ({"strategy.cutoff_percent": 1001}, "expected a whole number, 0 to 1000, not 1001"),
+    ({"fdb.windo_ms": 5}, "fdb.windo_ms: unknown key; did you mean window_ms"),
+    ({"fdb.window_ms": 0}, "fdb.window_ms: must be at least 1, not 0"),
+    ({"fdb.versions_per_second": 0}, "fdb.versions_per_second: must be at least 1, not 0"),
+    ({"fdb.versions_per_second": 2_000_000}, "must be at most 1000000, not 2000000"),
+    ({"fdb.pings_missed": 0}, "fdb.pings_missed: must be at least 1, not 0"),
+    ({"fdb.proxies": 0}, "fdb.proxies: must be at least 1, not 0"),
+    ({"fdb.storages": 9}, "fdb.storages: must be at most 5, not 9"),
+    ({"fdb.replicas": 4}, "4 replicas, but only 3 storage servers; raise fdb.storages"),
+    ({"fdb.local_keys": "yes"}, "fdb.local_keys: expected true or false"),
+    ({"cluster.nodes": ["a", "proxy1"]}, "'proxy1' is a process of the key-value store"),
+    ({"strategy.name": "c7_ss_local"}, "c7_ss_local needs .*; set fdb.local_keys = true"),
+    ({"strategy.name": "c13_past"}, "set fdb.past_read_conflicts = true"),
+    ({"strategy.name": "c11_future_conflict"}, "set fdb.future_write_conflicts = true"),
+    ({"strategy.fence": "schema_key_in_the_past"}, "set fdb.past_read_conflicts = true"),
+    ({"faults": [{"name": "lease_loss"}]}, "plane fdb has no replication groups, leases"),
+]
+"""What a scenario of plane `fdb` may get wrong, and a part of the line that tells it."""
+
+
+@pytest.mark.parametrize(("changes", "told"), MISTAKES)
+def test_a_mistake_is_told_in_one_line(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInputError, match=told) as raised:
+        check_design(plan(override(BASE, changes), 0))
+    assert "\n" not in str(raised.value)
+
+
+def test_every_number_of_a_design_has_bounds_that_the_designs_keep() -> None:
+    assert {one for one in fields_of_designs(FDB) if is_number(one, FDB)} == set(BOUNDS)
+    for one in map(LAYER_DESIGNS.get, LAYER_DESIGNS):
+        for name, (least, most) in BOUNDS.items():
+            assert least <= getattr(one, name) <= most, (one.name, name)
+
+
+def test_the_switches_of_a_design_follow_from_its_rules() -> None:
+    found = {name: switches_of(one) for name, one in LAYER_DESIGNS.items() if switches_of(one)}
+    assert found == {
+        "c7_ss_local": ("local_keys",),
+        "c11_future_conflict": ("future_write_conflicts",),
+        "c13_past": ("past_read_conflicts",),
+    }
+    assert set(NEEDS.values()) == {one for switches in found.values() for one in switches}
+
+
+@pytest.mark.parametrize(("name", "plane"), [("iep", IGNITE), ("c16_safe", FDB), ("crdb", FDB)])
+def test_a_scenario_without_a_plane_runs_on_that_of_its_design(name: str, plane: str) -> None:
+    """The same file, clients, statements and faults."""
+    chosen = override(load("smoke"), {"strategy.name": name})
+    assert chosen.table.cluster.plane == plane
+    assert (plan(chosen, 0).store is not None) is (plane == FDB)
+
+
+def test_the_api_knows_designs_of_every_plane() -> None:
+    assert isinstance(strategy("c16_safe"), LayerDesign)
+    assert strategy("iep").header.plane == IGNITE
