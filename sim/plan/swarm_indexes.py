@@ -6,6 +6,7 @@ Worlds of other designs are drawn without a die of this module, and stay what th
 from typing import Final
 
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.plan.swarm_work import LATE
 
 ROWS: Final = (1, 2, 8, 50)
 """Rows of one step of a backfill."""
@@ -46,7 +47,9 @@ def add(knobs: Knobs, data: Table) -> None:
         "retries": die.pick((0, 2)),
     }
     if knobs.on("few beside index builds", FEW):
-        data.pop("migration", None)
+        late = [one for one in data.pop("migration", ()) if f"TABLE {LATE} " in one["sql"]]
+        if late:  # faults may name it
+            data["migration"] = late
         data["run"]["load_ms"] = 2 * load_ms
         mixed = {**data["workload"][0], "clients": die.between(1, 4), "find": 15}
         data["workload"] = [mixed, work]

@@ -16,6 +16,7 @@ from ddlsim.cluster.models.rule_forms import (
     EDGED,
     FORMS,
     Rule,
+    crosses_no_build,
     judgement,
     later,
     may_cross_as_shipped,
@@ -176,10 +177,20 @@ class ModelledRules:
                 reason = next((one for one in judged if one is not None), None)
                 if (verdict, tables) != (reason, due):
                     self._wrong(rule, f"judged {request.tx.label}: {verdict}, by {tables}")
+                if verdict is None:
+                    self._compare_builds(rule, sync, request.tx, due, commit_ts)
             return result
 
         compared.__name__ = rule.__name__
         return compared
+
+    def _compare_builds(
+        self, rule: Rule, sync: SchemaSyncPart, tx: TxId, due: Tables, ts: Timestamp
+    ) -> None:
+        """No transaction may commit behind the build of an index that its I has not."""
+        ways = [sync.catalog.steps(one, first, ts) for one, first, now in due if now != first]
+        if sync.strategy.fills_index and not all(map(crosses_no_build, ways)):
+            self._wrong(rule, f"lets {tx.label} commit behind the build of an index")
 
     def _tables(
         self, sync: SchemaSyncPart, enlisted: Iterable[tuple[int, int]], ts: Timestamp
@@ -232,9 +243,8 @@ class ModelledRules:
                 self._wrong(rule, f"{is_judged} at safe time {sync.safe_time}, for {wait[0]}")
             if result is None:
                 return None
-            verdict, tables = result
+            (verdict, tables), reason = result, None
             due = self._tables(sync, [(one, first) for one, first, _ in command.tables], stamp)
-            reason = None
             for object_id, initial, current in due:
                 if current != initial:
                     steps = sync.catalog.steps(object_id, initial, stamp)
@@ -243,6 +253,8 @@ class ModelledRules:
                     reason = reason or (Reason.SCHEMA_INCOMPATIBLE if exact else None)
             if (verdict, tables) != (reason, due):
                 self._wrong(rule, f"judged {command.tx.label}: {verdict}, and should be {reason}")
+            if verdict is None:
+                self._compare_builds(rule, sync, command.tx, due, stamp)
             return result
 
         compared.__name__ = rule.__name__
