@@ -220,6 +220,10 @@ class NodePort:
         """Run a task of this incarnation beside the present one."""
         self._host.spawn(task)
 
+    def start(self, task: Coroutine[Any, Any, Any]) -> None:
+        """The same, its first step now: for what a timer calls."""
+        self._host.start(task)
+
     def _count(self, name: str) -> None:
         """Count that a rare branch was reached."""
         self._probes[name] += 1

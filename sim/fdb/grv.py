@@ -68,7 +68,7 @@ class Grv(Process):
     def _begin_batch(self, number: int, risky: bool) -> None:  # noqa: FBT001 - a timer's argument
         if self.generation is not None and self.serves(number):
             batch = self._gathering.pop(risky)
-            self.node.spawn(self._serve(self.generation, batch, risky=risky))
+            self.node.start(self._serve(self.generation, batch, risky=risky))
 
     async def _serve(
         self, generation: Generation, batch: list[Future[Answer]], *, risky: bool

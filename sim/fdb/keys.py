@@ -6,6 +6,7 @@ this order, which is all that the processes compare. Every integer is allowed; N
 """
 
 import struct
+from functools import lru_cache
 from math import isnan
 from typing import Final
 
@@ -39,22 +40,29 @@ _BELOW, _ABOVE = 0x0B, 0x1D  # integers longer than that, by their sign
 _ZERO: Final = bytes((_INT,))
 _SIGN: Final = 1 << 63
 _ALL: Final = (1 << 64) - 1
+KEPT: Final = 10_000
+"""So many strings and so many integers are packed once."""
 
 
 def pack(key: Key) -> bytes:
     """Bytes that compare as keys do."""
-    return b"".join([_packed(atom) for atom in key])
+    return b"".join(
+        [
+            _packed_str(atom)
+            if type(atom) is str
+            else _packed_int(atom)
+            if type(atom) is int
+            else _packed(atom)
+            for atom in key
+        ]
+    )
 
 
 def _packed(atom: Atom) -> bytes:
-    if isinstance(atom, str):
-        return b"\x02" + atom.encode("utf-8").replace(b"\x00", b"\x00\xff") + b"\x00"
     if atom is None:
         return b"\x00"
     if isinstance(atom, bool):
         return b"\x27" if atom else b"\x26"
-    if isinstance(atom, int):
-        return _packed_int(atom)
     if isinstance(atom, bytes):
         return b"\x01" + atom.replace(b"\x00", b"\x00\xff") + b"\x00"
     if isinstance(atom, float):
@@ -63,6 +71,12 @@ def _packed(atom: Atom) -> bytes:
     return b"\xff"
 
 
+@lru_cache(maxsize=KEPT)
+def _packed_str(text: str) -> bytes:
+    return b"\x02" + text.encode("utf-8").replace(b"\x00", b"\x00\xff") + b"\x00"
+
+
+@lru_cache(maxsize=KEPT)
 def _packed_int(number: int) -> bytes:
     if number == 0:
         return _ZERO

@@ -123,16 +123,18 @@ class Proxy(Process):
 
     def _look_if_idle(self, batches: int) -> None:
         """Begin an empty batch, to move versions on, if there was none since the last look."""
-        if self._batches == batches and not self._gathering:
+        is_idle = self._batches == batches and not self._gathering
+        seen = self._batches + is_idle
+        self._idle_timer = self.node.call_later(self._idle_us, self._look_if_idle, seen)
+        if is_idle:
             self._begin_batch()
-        self._idle_timer = self.node.call_later(self._idle_us, self._look_if_idle, self._batches)
 
     def _begin_batch(self) -> None:
         """Send what was gathered on its way."""
         assert self.generation is not None, "a proxy without a generation has no timer"
         batch, self._gathering = self._gathering, []
         self._batches += 1
-        self.node.spawn(self._commit_batch(self.generation, self._batches, batch))
+        self.node.start(self._commit_batch(self.generation, self._batches, batch))
 
     # --- a batch ----------------------------------------------------------------------------------
 

@@ -1,9 +1,14 @@
 """How many bytes a value takes, for limits and loads: an estimate that is the same everywhere."""
 
 from collections.abc import Mapping
+from typing import Final
 
 WORD = 8
 """Bytes of a number and of every other value without a length."""
+
+
+FIXED: Final[dict[type, int]] = {int: WORD, float: WORD, bool: 1, type(None): 1}
+"""Bytes of values whose type tells it."""
 
 
 def size_of(value: object) -> int:
@@ -11,13 +16,14 @@ def size_of(value: object) -> int:
 
     Of a record, the sum over its fields.
     """
-    if isinstance(value, bytes):
-        return len(value)
+    kind = type(value)
+    if kind in FIXED:
+        return FIXED[kind]
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode("utf-8"))
-    if value is None or isinstance(value, bool):
-        return 1
-    if isinstance(value, tuple | list | frozenset):
+    if isinstance(value, bytes):
+        return len(value)
+    if isinstance(value, (tuple, list, frozenset)):
         return WORD + sum(map(size_of, value))
     if isinstance(value, Mapping):
         return WORD + sum(size_of(key) + size_of(one) for key, one in value.items())

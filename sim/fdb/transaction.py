@@ -378,8 +378,7 @@ class Transaction:
 
 def _bytes(request: Commit) -> int:
     """Bytes of a commit's conflict ranges."""
-    return sum(
-        len(one) if isinstance(one, bytes) else len(one[0]) + len(one[1])
-        for ranges in (request.reads, request.writes)
-        for one in ranges
-    )
+    total = 0
+    for one in request.reads + request.writes:
+        total += len(one) if isinstance(one, bytes) else len(one[0]) + len(one[1])
+    return total

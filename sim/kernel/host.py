@@ -58,6 +58,15 @@ def _name_kind(payload_type: type) -> str:
     ).lower()
 
 
+_PLAIN: Final[dict[type, None]] = {}  # types of results that were looked at once
+
+
+def _look_at(name: str, result: Any) -> None:
+    """A handler gives its result, never one that is to come."""
+    assert not isinstance(result, (Future, Coroutine)), f"{name}: a handler returned {result!r}"
+    _PLAIN[type(result)] = None
+
+
 def _reply_kind(payload_type: type, request_kind: str) -> str:
     """A reply's kind is its own, except that a bare `True` says nothing by itself."""
     own = payload_type.__module__ != "builtins"
@@ -161,20 +170,20 @@ class Host:
 
     def receive(self, envelope: Envelope) -> None:
         """The network's side: deliver, now or after a pause; the dead refuse requests."""
-        incarnation = self.incarnation
-        if not incarnation.running:
-            if incarnation.alive:
-                incarnation.defer(_Delivery(self, envelope))
-            else:
-                self._refuse(envelope)
+        if not self.incarnation.running:
+            self._keep_or_refuse(envelope)
             return
         payload = envelope.payload
         answers = envelope.answers
         if answers is not None:
+            watcher = self.watcher
+            if watcher is None:
+                answers.answer(payload)
+                return
             waited = not answers.done
             answers.answer(payload)
-            if waited and answers.done and self.watcher is not None:
-                self.watcher.answered(answers, payload)
+            if waited and answers.done:
+                watcher.answered(answers, payload)
             return
         if self.watcher is not None:
             self.watcher.arrives(payload)
@@ -186,9 +195,16 @@ class Host:
         if self.watcher is not None:
             self.watcher.taken(payload)
         if result is not None:
-            promised = isinstance(result, Future | Coroutine)
-            assert not promised, f"{self.name}: a handler returned {result!r}"
+            if type(result) not in _PLAIN:
+                _look_at(self.name, result)
             self.reply(envelope, result)
+
+    def _keep_or_refuse(self, envelope: Envelope) -> None:
+        incarnation = self.incarnation
+        if incarnation.alive:
+            incarnation.defer(_Delivery(self, envelope))
+        else:
+            self._refuse(envelope)
 
     def _serve(self, request: Envelope) -> None:
         """Run a handler to its first wait; most never wait, and those need no task."""
@@ -238,6 +254,9 @@ class Host:
 
     def spawn(self, coro: Coroutine[Any, None, T]) -> Task[T]:
         return self.loop.spawn(coro, self.incarnation)
+
+    def start(self, coro: Coroutine[Any, None, T]) -> Task[T]:
+        return self.loop.start(coro, self.incarnation)
 
     def sleep(self, us: int) -> Future[None]:
         return self.loop.sleep(us)

@@ -3,7 +3,7 @@
 import zlib
 
 from ddlsim.history.event import Cells
-from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Put, Read, Replace, Update
+from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Read, Update
 from ddlsim.model.ports import NoReplyType
 from ddlsim.model.schema import Value
 from ddlsim.protocol.messages import Answer, ClientOperation, Refusal
@@ -43,7 +43,7 @@ class LayerClient(Client):
             strict=type(do) is Insert and do.strict,
             read_ts=self.chosen_ts(op, begin),
             values=_values(do),
-            spread=do.spread if isinstance(do, Put | Insert | Replace) else 0,
+            spread=getattr(do, "spread", 0),
             index=do.index if type(do) is Find else "",
         )
         reply = await self.ask(node, request, request.label)

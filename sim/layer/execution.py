@@ -43,10 +43,14 @@ READS = ("get", "scan", "find")
 
 
 class Done(NamedTuple):
-    """What came of an operation; `done` is false where a conditional write did not write."""
+    """What came of an operation; `done` is false where a conditional write did not write.
+
+    `columns` are the names of what each of the rows has, in order; None where none was read.
+    """
 
     rows: tuple[tuple[Key, Cells], ...] = ()
     done: bool = True
+    columns: tuple[str, ...] | None = None
 
 
 Found = tuple[Key, RowRead]
@@ -107,7 +111,7 @@ class Executor:
             for key, cells in done.rows
             if all(meant(dict(cells).get(one), types[one]) == values[one] for one in values)
         ]
-        return Done(tuple(rows))
+        return Done(tuple(rows), columns=done.columns)
 
     async def _looked_up(
         self,
@@ -190,7 +194,8 @@ class Executor:
                 tuple(reads),
             )
         )
-        return Done(tuple((read.key, read.row) for read in reads if read.row is not None))
+        rows = [(read.key, read.row) for read in reads if read.row is not None]
+        return Done(tuple(rows), columns=tuple([column.name for column in table.columns]))
 
     def _show_columns(self, tx: LayerTx, request: ClientOperation, table: Table) -> None:
         name, label = self.node.name, tx.label

@@ -21,8 +21,8 @@ from ddlsim.layer.keyspace import is_of_schema, outcome_key
 from ddlsim.layer.part import LayerBoot, Part
 from ddlsim.layer.schema_change import SchemaChange
 from ddlsim.layer.store import Store
-from ddlsim.layer.transaction import LayerTx, State
-from ddlsim.model.ports import Future, Node
+from ddlsim.layer.transaction import LayerTx, State, Turn
+from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.messages import (
@@ -105,13 +105,12 @@ class LayerProcess:
             if isinstance(active, Reason):
                 return self._refusal(active)
             tx = active
-        turn = tx.last
-        mine: Future[None] = self.node.future()
-        tx.last = mine
-        if turn is not None:
-            await turn
+        before = tx.last
+        mine = tx.last = Turn()
+        if before is not None and not before.over:
+            await before.awaited(self.node)
         done = await self._operate(tx, request)
-        mine.set(None)
+        mine.end()
         return self._answer(tx, request, done)
 
     async def commit(self, _sender: str, request: ClientCommit) -> Reply:
@@ -119,8 +118,8 @@ class LayerProcess:
         tx = self._active(request.tx)
         if isinstance(tx, Reason):
             return self._refusal(tx)
-        if tx.last is not None:
-            await tx.last
+        if tx.last is not None and not tx.last.over:
+            await tx.last.awaited(self.node)
         if tx.state is not State.ACTIVE:
             return self._refusal(tx.reason or Reason.TX_FINISHED)
         reason = await self._commit(tx)
@@ -236,12 +235,7 @@ class LayerProcess:
         if isinstance(done, Reason):
             return self._refusal(done)
         token = self.design.token(self.part, tx, request.session_ts)
-        columns = None
-        if tx.used is not None:
-            table = tx.used.snapshot.meant(request.table)
-            assert isinstance(table, Table), f"{request.table} is no table"
-            columns = tuple(column.name for column in table.columns)
-        return Answer(token, done.rows, columns, tx.label, done.done)
+        return Answer(token, done.rows, done.columns, tx.label, done.done)
 
     async def _operate_implicitly(self, request: ClientOperation) -> Reply:
         """Begin, operate, commit; retriable failures are retried here and not by the client."""

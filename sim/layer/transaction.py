@@ -18,7 +18,7 @@ from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.ports import Future, Node, Timer
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
-from ddlsim.units import Micros, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp
 
 COMMITTED = "committed"
 """With the name of a transaction: what says that its commit is recorded."""
@@ -35,14 +35,36 @@ class State(Enum):
     ABORTED = "aborted"
 
 
+class Turn:
+    """The turn of an operation; `over` once it has ended. Seldom does anything wait for that."""
+
+    __slots__ = ("_ended", "over")
+
+    def __init__(self) -> None:
+        self.over = False
+        self._ended: Future[None] | None = None
+
+    def awaited(self, node: Node) -> Future[None]:
+        """What comes when it ends; it has not yet."""
+        if self._ended is None:
+            self._ended = node.future()
+        return self._ended
+
+    def end(self) -> None:
+        """Let what waits for it go on."""
+        self.over = True
+        if self._ended is not None:
+            self._ended.set(None)
+
+
 class LayerTx:
     """One transaction: on the store, and with the schema that it uses from its first use on.
 
     `version` is its read version, known since `version_at_us`; `schema_version` is the read version
     at which the process had read its schema. `tables` are those that it has used, by id; `wrote` is
     whether it has written any row or entry, `outdated` whether the schema is among what its commit
-    conflicted with. `last` comes once its last operation so far has ended. `lease` is the number
-    of the schema on whose lease it commits, where its design has leases in the store.
+    conflicted with. `last` is the turn of its last operation so far. `lease` is the number of the
+    schema on whose lease it commits, where its design has leases in the store.
     """
 
     def __init__(
@@ -68,11 +90,12 @@ class LayerTx:
         self.tables: dict[int, Table] = {}
         self.wrote = False
         self.outdated = False
-        self.last: Future[None] | None = None
+        self.last: Turn | None = None
         self.lease: int | None = None
         self.limit: Timer | None = None
         self.unrecorded: list[Made] = []
         self._per_second = per_second
+        self._read_ts = MIN_TIMESTAMP  # the stamp of the read version, once that is known
         self.record(
             lambda now, ts: TxBegan(now, label, node.name, ts, implicit, ts if read_only else None)
         )
@@ -80,9 +103,12 @@ class LayerTx:
     async def read_version(self) -> int:
         """The version that it reads at; asks the store at the first call."""
         if self.version is None:
-            self.version = await self.store.read_version()
-            self.version_at_us = self.node.watch.now_us
-            self._flush()
+            version = self.version = await self.store.read_version()
+            now, ts = self.node.watch.now_us, stamp(version, self._per_second)
+            self.version_at_us, self._read_ts = now, ts
+            made, self.unrecorded = self.unrecorded, []
+            for one in made:
+                self.node.record(one(now, ts))
         return self.version
 
     def without_read_version_us(self, since_us: Micros) -> Micros:
@@ -93,17 +119,12 @@ class LayerTx:
 
     def record(self, made: Made) -> None:
         """Record an event, now or once the read version is known."""
-        if self.node.recording and self.state is not State.ABORTED:
-            self.unrecorded.append(made)
-            if self.version is not None:
-                self._flush()
-
-    def _flush(self) -> None:
-        assert self.version is not None, f"{self.label} has no read version"
-        now, ts = self.node.watch.now_us, stamp(self.version, self._per_second)
-        made, self.unrecorded = self.unrecorded, []
-        for one in made:
-            self.node.record(one(now, ts))
+        node = self.node
+        if node.recording and self.state is not State.ABORTED:
+            if self.version is None:
+                self.unrecorded.append(made)
+            else:
+                node.record(made(node.watch.now_us, self._read_ts))
 
     def mark_outcome(self) -> None:
         """Write, in the transaction itself, at which version it commits and under which schemas."""

@@ -99,6 +99,9 @@ class Node(Protocol):
     def spawn(self, task: Coroutine[object, None, object]) -> None:
         """Run a task of this incarnation beside the present one."""
 
+    def start(self, task: Coroutine[object, None, object]) -> None:
+        """The same, its first step now: for what a timer calls, never within a task."""
+
     def sleep(self, duration_us: Micros) -> Awaitable[None]:
         """Wait for a span of simulated time."""
 

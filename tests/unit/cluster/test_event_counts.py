@@ -10,15 +10,19 @@ from typing import Any
 import pytest
 
 from ddlsim.cluster.run import run
-from ddlsim.history.events import TxCommitted
+from ddlsim.history.history import History
 from ddlsim.kernel.channel import Channel
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.network import Network
+from ddlsim.plan.records import Plan
 from tests.bench import test_cluster_bench as idle
+from tests.bench import test_plane_bench as planes
 from tests.bench import test_transaction_bench as transactions
 
 SHORT_S, LONG_S = 5, 17
 """Two runs of an idle cluster: their difference is twelve seconds, four prolongings of leases."""
+STORE_EVENTS = 24.5
+"""Events of a transaction of the store, its share of batches included."""
 FEW, MANY = 10, 60
 """Transactions of each of four clients in two runs: their difference is 200."""
 
@@ -50,6 +54,13 @@ def test_idle_cluster_takes_no_more_events(replicas: int, most: int) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch, number: int) -> tuple[int, int, Counter[str]]:
     """So many transactions by each client: events executed, events recorded, messages by kind."""
     monkeypatch.setattr(transactions, "TRANSACTIONS", number)
+    history, found = _with_messages(monkeypatch, transactions.world(recording=True))
+    assert planes.committed(history) == 4 * number
+    return history.executed_events, len(history.events), found
+
+
+def _with_messages(monkeypatch: pytest.MonkeyPatch, planned: Plan) -> tuple[History, Counter[str]]:
+    """The history of a plan, and how many messages of each kind were sent."""
     found: Counter[str] = Counter()
     transmit = Network.transmit
 
@@ -59,10 +70,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, number: int) -> tuple[int, int, Cou
 
     with monkeypatch.context() as patched:
         patched.setattr(Network, "transmit", counting)
-        history = run(transactions.world(recording=True))
-    committed = sum(type(event) is TxCommitted for event in history.events)
-    assert committed == 4 * number
-    return history.executed_events, len(history.events), found
+        return run(planned), found
 
 
 def test_committed_transaction_takes_no_more_events(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +81,39 @@ def test_committed_transaction_takes_no_more_events(monkeypatch: pytest.MonkeyPa
     assert many[1] - few[1] <= 5_120  # in every fifth transaction a get finds nothing
     messages = many[2] - few[2]
     assert {kind: count / 200 for kind, count in messages.items()} == LEAST
+
+
+STORE_LEAST = {
+    "client-operation": 3,
+    "client-commit": 1,
+    "answer": 4,
+    "get-read-version": 1,
+    "get": 1,
+    "got": 1,
+    "commit": 1,
+    "committed": 1,
+}
+"""Messages of a transaction of the store that no batch shares: its three operations and its commit
+asked for and answered, a read version, one read, one commit."""
+BATCHES = 10
+"""So many batches of each kind 200 transactions share: 20 clients go in step."""
+
+
+def test_transaction_of_the_store_takes_no_more_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three operations by each of 20 clients without pauses: 200 transactions."""
+    few, many = (_of_store(monkeypatch, number) for number in (5, 5 + BATCHES))
+    assert many[0] - few[0] <= 200 * STORE_EVENTS
+    messages = many[1] - few[1]
+    assert {kind: messages.pop(kind) / 200 for kind in STORE_LEAST} == STORE_LEAST
+    assert messages.pop("read-version") == 200 + BATCHES  # one for each, and the sequencer's
+    assert max(messages.values()) <= 3 * BATCHES, messages  # three storage servers follow the log
+
+
+def _of_store(monkeypatch: pytest.MonkeyPatch, number: int) -> tuple[int, Counter[str]]:
+    """So many transactions by each client: events executed, messages by kind."""
+    history, found = _with_messages(monkeypatch, planes.world(planes.STORE, number=number))
+    assert planes.committed(history) == planes.CLIENTS * number
+    return history.executed_events, found
 
 
 def test_one_more_timer_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
