@@ -26,8 +26,7 @@ from ddlsim.record.dialects.base import Problem
 from ddlsim.record.programs import Operation
 
 CLOCK: Final = "CLOCK_MONOTONIC of the recorder's machine (time.monotonic_ns)"
-Value = int | list[int] | None
-Shown = tuple[str, int, Value]
+Shown = tuple[str, int, int | list[int] | None]
 """An operation with what was found."""
 
 
@@ -40,6 +39,7 @@ class Journal:
     def __init__(self, folder: Path, head: Recording) -> None:
         self._lock = threading.Lock()
         self._index = 0
+        self._waiting = b""
         self._places = [folder / name for name in (STATEMENTS, HISTORY)]
         try:
             self._lines, self._history = (place.open("xb", buffering=0) for place in self._places)
@@ -49,11 +49,12 @@ class Journal:
 
     def begin(self, process: int, operations: Sequence[Operation]) -> int:
         """A transaction that is about to be sent; its number."""
+        value = _value(operations)
         with self._lock:
             tx, at = self._index, now()
             self._index += 1
-            self._put(self._history, _edn("invoke", operations, process, at, tx))
-            self._put(self._lines, line_of(Begun(tx, at, process)))
+            self._put(self._history, _edn("invoke", value, process, at, tx))
+            self._waiting += line_of(Begun(tx, at, process))
             return tx
 
     def statement(
@@ -84,11 +85,12 @@ class Journal:
         self, tx: int, process: int, outcome: str, operations: Sequence[Shown], why: str = ""
     ) -> None:
         """The end of a transaction: `ok` with what it found, `fail` or `info`."""
+        value = _value(operations)
         with self._lock:
             at, index = now(), self._index
             self._index += 1
-            self._put(self._lines, line_of(Ended(tx, at, outcome, why, index)))
-            self._put(self._history, _edn(outcome, operations, process, at, index))
+            self._put(self._history, _edn(outcome, value, process, at, index))
+            self._lined(line_of(Ended(tx, at, outcome, why, index)))
 
     def disturbed(self, what: str) -> None:
         """Something that was done to clients or to the server."""
@@ -103,7 +105,12 @@ class Journal:
 
     def _write(self, line: bytes) -> None:
         with self._lock:
-            self._put(self._lines, line)
+            self._lined(line)
+
+    def _lined(self, line: bytes) -> None:
+        """Write a line, behind those that wait: of what they say the history has a line already."""
+        line, self._waiting = self._waiting + line, b""
+        self._put(self._lines, line)
 
     def _put(self, file: Any, line: bytes) -> None:
         try:
@@ -119,17 +126,15 @@ def now() -> int:
     return time.monotonic_ns()
 
 
-def _edn(
-    type_: str, operations: Sequence[Operation | Shown], process: int, at: int, index: int
-) -> bytes:
-    value = " ".join([f"[:{name} {key} {_value(found)}]" for name, key, found in operations])
+def _value(operations: Sequence[Operation | Shown]) -> str:
+    """Operations as EDN; a list is written as Python has it, where to EDN a comma is a space."""
+    return " ".join(
+        [f"[:{name} {key} {'nil' if found is None else found}]" for name, key, found in operations]
+    )
+
+
+def _edn(type_: str, value: str, process: int, at: int, index: int) -> bytes:
     return (
         f"{{:type :{type_}, :f :txn, :value [{value}], :process {process}, :time {at}, "
         f":index {index}}}\n"
     ).encode()
-
-
-def _value(found: Value) -> str:
-    if found is None:
-        return "nil"
-    return f"[{' '.join(map(str, found))}]" if isinstance(found, list) else str(found)
