@@ -1,9 +1,10 @@
-"""A process beside the recorder that ends a database server, whatever ends the recorder.
+"""A process beside the recorder that takes away what it has made, whatever ends the recorder.
 
-It reads one line of JSON from its standard input, starts a PostgreSQL server in a new temporary
-folder, and writes one line of JSON with the server's socket. Each further line that it reads is a
-command, answered with a line. At the end of its input, which comes when the recorder ends in
-whatever way, it ends the server and removes the folder.
+It reads one line of JSON from its standard input: where the programs of a PostgreSQL server are,
+which it then starts in a new temporary folder, or the name of a schema and the URL of its database.
+It answers with a line. Each further line that it reads is a command, answered with a line. At the
+end of its input, which comes when the recorder ends in whatever way, it ends the server and removes
+the folder, or drops the schema.
 """
 
 import json
@@ -21,6 +22,9 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from ddlsim.execute.workers import ENDING, kernel_sees_to_it
+from ddlsim.problems import BadInputError
+from ddlsim.record.dialects.base import DATABASES
+from ddlsim.record.url import url_of
 
 UNPRIVILEGED: Final = "nobody"
 """The account of the server where the recorder's own is root's, which PostgreSQL refuses."""
@@ -162,11 +166,20 @@ def main(lines: TextIO, answers: TextIO) -> None:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     asked = json.loads(lines.readline())
     try:
+        if "schema" in asked:
+            _answer(answers, {"done": True})
+            lines.read()
+            url = url_of(asked["url"])
+            DATABASES.get(url.scheme)(url, prepared=False).drop(asked["schema"])
+            return
         with server(Path(asked["programs"])) as made:
             _answer(answers, {"socket": str(made.folder)})
             for line in lines:
                 COMMANDS[json.loads(line)["do"]](made)
                 _answer(answers, {"done": True})
+    except BadInputError as error:
+        with suppress(OSError):
+            _answer(answers, {"error": str(error)})
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         with suppress(OSError):
             _answer(answers, {"error": " ".join(str(error).split())})

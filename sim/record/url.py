@@ -14,8 +14,9 @@ class UrlError(BadInputError):
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """The parts of a URL; `path` is a file or the name of a database."""
+    """The parts of a URL, and the whole of it; `path` is a file or the name of a database."""
 
+    text: str
     scheme: str
     path: str
     host: str | None
@@ -38,7 +39,7 @@ def url_of(text: str) -> Url:
     if not colon:
         raise UrlError(f"{scheme!r} is no URL of a database; say sqlite:///FILE, for example")
     if not rest.startswith("//"):
-        return Url(text, "", None, None, None, None, ())
+        return Url(text, text, "", None, None, None, None, ())
     try:
         parts = urlsplit(f"any:{rest}")
         port = parts.port
@@ -47,4 +48,6 @@ def url_of(text: str) -> Url:
     password = None if parts.password is None else unquote(parts.password)
     user = None if parts.username is None else unquote(parts.username)
     path = unquote(parts.path.removeprefix("/"))
-    return Url(scheme, path, parts.hostname, port, user, password, tuple(parse_qsl(parts.query)))
+    return Url(
+        text, scheme, path, parts.hostname, port, user, password, tuple(parse_qsl(parts.query))
+    )

@@ -121,6 +121,10 @@ class Database(ABC):
         """
         return nullcontext()
 
+    def drop(self, schema: str) -> None:
+        """Take away a schema of this name, with all that is in it."""
+        raise NotImplementedError
+
     @abstractmethod
     def connect(self, isolation: str) -> Connection:
         """A connection whose transactions have a level of isolation, statements without BEGIN

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any, ClassVar, Final, cast
 
+from ddlsim.record import kept
 from ddlsim.record.dialects.base import (
     DATABASES,
     LOCK_MS,
@@ -63,12 +64,13 @@ class Mariadb(Database):
 
     @contextmanager
     def ground(self) -> Iterator[None]:
-        """A database with a new name."""
-        self._own(f"CREATE DATABASE {self._database}")
-        try:
+        """A database with a new name, dropped in the end."""
+        with kept.dropped(self.url, self._database):
+            self._own(f"CREATE DATABASE {self._database}")
             yield
-        finally:
-            self._own(f"DROP DATABASE {self._database}")
+
+    def drop(self, schema: str) -> None:
+        self._own(f"DROP DATABASE IF EXISTS {schema}")
 
     def _own(self, sql: str) -> None:
         try:

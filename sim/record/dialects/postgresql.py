@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, cast
 
-from ddlsim.record import embedded
+from ddlsim.record import kept
 from ddlsim.record.dialects.base import (
     DATABASES,
     LOCK_MS,
@@ -56,12 +56,13 @@ class Postgresql(Database):
 
     @contextmanager
     def ground(self) -> Iterator[None]:
-        """A schema with a new name."""
-        self._own(f"CREATE SCHEMA {self._schema}")
-        try:
+        """A schema with a new name, dropped in the end."""
+        with kept.dropped(self.url, self._schema):
+            self._own(f"CREATE SCHEMA {self._schema}")
             yield
-        finally:
-            self._own(f"DROP SCHEMA {self._schema} CASCADE")
+
+    def drop(self, schema: str) -> None:
+        self._own(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
     def _own(self, sql: str) -> None:
         try:
@@ -144,10 +145,10 @@ class Embedded(Postgresql):
     @contextmanager
     def ground(self) -> Iterator[None]:
         """A server, and a schema in it."""
-        with embedded.kept() as server:
+        with kept.server() as server:
             self.server = server
-            with super().ground():
-                yield
+            self._own(f"CREATE SCHEMA {self._schema}")
+            yield
 
     def restart(self) -> None:
         self.server.restart()

