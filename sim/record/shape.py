@@ -11,8 +11,8 @@ from typing import Final
 from ddlsim.record.programs import ANCHORS
 
 TABLES: Final = 3
-MOST_COLUMNS: Final = 200
-"""Columns that are added to one table: databases have a limit, and each read shows all of them."""
+MOST_COLUMNS: Final = 60
+"""Columns that are added to one table: each read shows all of them, and databases have a limit."""
 ROWS: Final = 3
 """Rows of a window."""
 TURN: Final = 50

@@ -1,11 +1,14 @@
 """Where a database is: the URL of `ddlsim record`, with its password kept out of every text."""
 
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Final
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from ddlsim.problems import BadInputError
 
-HIDDEN = "***"
+HIDDEN: Final = "***"
+SECRET: Final = "pass"
+"""In the name of a parameter of a URL that is secret: password, sslpassword, passwd, passfile."""
 
 
 class UrlError(BadInputError):
@@ -25,9 +28,18 @@ class Url:
     password: str | None
     more: tuple[tuple[str, str], ...]
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no text may show: passwords, as they are and as the URL has them, longest first."""
+        given = [self.password or "", *(value for key, value in self.more if SECRET in key.lower())]
+        found = {form for one in given for form in (one, quote(one, safe=""), quote_plus(one))}
+        return tuple(sorted(found - {""}, key=len, reverse=True))
+
     def without_secrets(self, text: str) -> str:
-        """A text without the password, however it got there."""
-        return text.replace(self.password, HIDDEN) if self.password else text
+        """A text without them, however they got there."""
+        for secret in self.secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
 
 
 def url_of(text: str) -> Url:
