@@ -67,7 +67,7 @@ DRIFTS_PPM: Final = (0, 0, 1_000, 100_000)
 READERS: Final = 0.1
 """The share of worlds with clients whose long transactions only read."""
 BEYOND: Final = 0.03
-SLOW, SLOW_PPM = "n1", -600_000
+SLOW, SLOW_PPM = "n1", -800_000
 """The share of worlds in which the clock of one process is slower than that, and by how much; that
 process is cut off from the schema, too, so that it lives by its lease."""
 LEASED: Final = 4
@@ -108,7 +108,8 @@ def whole(knobs: Knobs) -> Table:
     workloads = swarm_work.workloads(knobs, names, load_ms, scale_ms, planned=bool(migrations))
     clocks = _clocks(knobs)
     if _is_slow(knobs):
-        workloads.append(_columns(scale_ms))
+        workloads = [one for one in workloads if not one["name"].startswith("ddl")]
+        workloads.append(_indexes(scale_ms))
     if knobs.on("long readers", READERS):
         workloads.append(_long_readers(scale_ms))
     timeout_ms = knobs.pick("tx_timeout_ms", (100, 400, 2_000))
@@ -158,10 +159,10 @@ def _long_readers(scale_ms: int) -> Table:
     return readers | {**swarm_work.NEITHER, "get": 6, "scan": 2, "select": 2}
 
 
-def _columns(scale_ms: int) -> Table:
-    """Clients that change the columns of tables, one statement after the other."""
-    columns: Table = {**dict.fromkeys(ddl_mix.KINDS, 0), "add": 6, "relax": 2, "default": 2}
-    statements: Table = {"name": "ddl_mix", "clients": 2, "operations": 12, **columns}
+def _indexes(scale_ms: int) -> Table:
+    """Clients that create and drop indexes, one after the other: no row shows that to a reader."""
+    indexes: Table = {**dict.fromkeys(ddl_mix.KINDS, 0), "index": 6, "drop_index": 4}
+    statements: Table = {"name": "ddl_mix", "clients": 2, "operations": 12, **indexes}
     return {**statements, "pause_ms": [0, scale_ms]}
 
 
@@ -198,6 +199,9 @@ def _store(knobs: Knobs) -> Table:
     """The table `[fdb]`, with every feature that FoundationDB lacked in 2018 for those in need."""
     table: Table = {key: knobs.pick(key, choices) for key, choices in COUNTS.items()}
     table["replicas"] = min(knobs.pick("replicas of keys", (1, 1, 2, 3)), table["storages"])
+    if _is_slow(knobs):
+        table["storages"], table["replicas"] = max(table["storages"], 2), 1
+        knobs.tell("storages", table["storages"])
     table |= {key: knobs.pick(key, choices) for key, choices in SETTINGS.items()}
     table["recovery_jump"] = knobs.pick("recovery jump", JUMPS)
     switches = ("local_keys", "past_read_conflicts", "future_write_conflicts")
@@ -280,8 +284,8 @@ def _cut_off(
     if not knobs.on("schema cut off", CUT_OFF) and not slow:
         return []
     die = knobs.die("when it is cut off")
-    from_ms = die.between(1, max(load_ms // 2, 2))
-    for_ms = min(die.pick((4 * LEASED,) if slow else (2, 4, 8)) * scale_ms, load_ms - from_ms)
+    from_ms = die.between(1, max(load_ms // (4 if slow else 2), 2))
+    for_ms = min(die.pick((6 * LEASED,) if slow else (2, 4, 8)) * scale_ms, load_ms - from_ms)
     node = SLOW if slow else die.pick(nodes)
     cut: Table = {"name": "partition", "shape": "link", "node": node, "side": [schema]}
     return [{**cut, "from_ms": from_ms, "for_ms": for_ms}]
