@@ -40,7 +40,8 @@ class DataMatchesSchema:
     A read, but one of the past, must not miss a write whose commit was stored before it and whose
     commit_ts is not above its op_ts; when all has come to rest, storage must hold the last
     committed write of each key by commit_ts, on the node that is primary then, and no replica that
-    is as far may hold anything else (`final_state`).
+    is as far may hold anything else (`final_state`). The rows of a table that is dropped may be
+    gone for a transaction that a store refuses to commit.
     """
 
     name = "data_matches_schema"
@@ -54,8 +55,8 @@ class DataMatchesSchema:
         writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
-            past = tx.read_ts is not None
             for position, read in tx.reads:
+                past = tx.read_ts is not None or _is_void(case, tx, read)
                 for row in read.rows:
                     if row.row is not None and row.decoded_version != row.row_version:
                         yield _misdecoded(case, read, row)
@@ -67,7 +68,7 @@ class DataMatchesSchema:
                             yield _lost(case, read, row.writer, due)
                         elif case.is_layered:
                             yield from _too_new(case, writes, read, row)
-                if read.predicate and tx.read_ts is None:
+                if read.predicate and not past:
                     yield from _rows_missed(case, writes, position, read)
             yield from _acknowledged(case, tx)
         yield from rows_without_values(case, writes)
@@ -146,6 +147,17 @@ def _wrote(case: Case, event: WriteExecuted) -> str:
 
 
 # --- reads ---------------------------------------------------------------------------------------
+
+
+def _is_void(case: Case, tx: Transaction, read: ReadExecuted) -> bool:
+    """Whether a read of a store's rows is of a table dropped by then, and of what never commits.
+
+    Its process was late: I1 and I10 tell of that. Rows go with the table once no transaction that
+    may commit uses it.
+    """
+    if not case.is_layered or tx.committed is not None:
+        return False
+    return case.schemas.existing(read.object_id, read.op_ts) is None
 
 
 def _is_as_written(writes: Writes, position: int, read: ReadExecuted, row: RowRead) -> bool:

@@ -76,6 +76,20 @@ def test_a_read_may_not_miss_a_commit_that_came_to_be_known_later() -> None:
     assert kinds_in(missed, "data_matches_schema") == ["write-missed"]
 
 
+@pytest.mark.parametrize(("reader", "found"), [("B", ["write-missed"]), ("C", [])])
+def test_rows_of_a_dropped_table_are_gone_for_what_never_commits(
+    reader: str, found: list[str]
+) -> None:
+    """B commits though its process is late, C is refused."""
+    story = Layered()
+    story.run("A", 10, 20, ("put", "r", 1))
+    story.ddl("D", story.t, ddl.ObjectDropped(), tu=25)
+    story.run("B", 12, 40, ("get", "r"), ("put", "s", 2))
+    story.run("C", 12, 41, ("get", "r"), ("put", "s", 3), aborts="METADATA_LATE")
+    late = changed(story, ReadExecuted, reader, op_ts=ts(30))
+    assert kinds_in(late, "data_matches_schema") == found
+
+
 def test_a_read_finds_nothing_from_behind_its_version() -> None:
     story = plain()
     early = changed(story, ReadExecuted, "B", op_ts=ts(15))
