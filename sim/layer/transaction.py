@@ -136,6 +136,7 @@ class LayerTx:
     def aborted(self, reason: Reason) -> None:
         """Record that it is aborted; one without a read version has done nothing that is seen."""
         node = self.node
+        self.unrecorded = []  # of one whose read version comes too late
         if node.recording and self.version is not None:
             node.record(TxAborted(node.watch.now_us, node.name, self.label, reason.name))
         node.probe(f"abort-{reason.name.lower().replace('_', '-')}")

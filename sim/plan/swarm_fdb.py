@@ -66,6 +66,8 @@ DRIFTS_PPM: Final = (0, 0, 1_000, 100_000)
 """The largest drift of clocks: leases allow for a tenth."""
 READERS: Final = 0.1
 """The share of worlds with clients whose long transactions only read."""
+WRITERS: Final = 0.12
+"""The share of worlds with clients whose long transactions only write, and with index changes."""
 BEYOND: Final = 0.03
 SLOW, SLOW_PPM = "n1", -800_000
 """The share of worlds in which the clock of one process is slower than that, and by how much; that
@@ -110,6 +112,8 @@ def whole(knobs: Knobs) -> Table:
     if _is_slow(knobs):
         workloads = [one for one in workloads if not one["name"].startswith("ddl")]
         workloads.append(_indexes(scale_ms))
+    if knobs.on("long writers", WRITERS):
+        workloads += [_long_writers(scale_ms), _indexes(scale_ms)]
     if knobs.on("long readers", READERS):
         workloads.append(_long_readers(scale_ms))
     timeout_ms = knobs.pick("tx_timeout_ms", (100, 400, 2_000))
@@ -157,6 +161,14 @@ def _long_readers(scale_ms: int) -> Table:
     readers |= {"implicit": 0.0, "long": 1.0, "long_operations": [3, 5], "read_only": 1.0}
     readers |= {"long_gap_ms": [scale_ms / 4, 2 * scale_ms], "pause_ms": [0, scale_ms]}
     return readers | {**swarm_work.NEITHER, "get": 6, "scan": 2, "select": 2}
+
+
+def _long_writers(scale_ms: int) -> Table:
+    """Clients that write without reading, in transactions that last over several schema changes."""
+    writers: Table = {"name": "mixed", "clients": 6, "operations": 18, "keys": 12, "retries": 0}
+    writers |= {"implicit": 0.0, "long": 1.0, "long_operations": [2, 3], "values": 3}
+    writers |= {"long_gap_ms": [scale_ms, 4 * scale_ms], "pause_ms": [0, scale_ms]}
+    return writers | {**swarm_work.NEITHER, "put": 8, "delete": 4}
 
 
 def _indexes(scale_ms: int) -> Table:

@@ -1,5 +1,7 @@
 """Operations of a process of the layer, and the constraints that they keep."""
 
+from typing import Any
+
 import pytest
 
 from ddlsim.history.events import (
@@ -13,6 +15,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.index_events import IndexRead, IndexWritten
+from ddlsim.layer.transaction import LayerTx, State
 from ddlsim.model.ops import ANY_INDEX
 from ddlsim.model.reasons import Reason
 from tests.support.layer import DROP, INDEX, UNIQUE, T, World, answer_or, shown
@@ -316,3 +319,25 @@ def test_entries_go_with_what_they_belong_to(asked: str) -> None:
     w.put("a", None, 1, v=5)
     assert answer_or(w.ddl("a", asked)) is None
     assert w.entries() == []
+
+
+def test_a_transaction_whose_read_version_comes_after_its_end_is_not_in_the_history() -> None:
+    w = world()
+    node = w.nodes["a"]
+    version = node.future()
+
+    class Late:
+        async def read_version(self) -> int:
+            await version
+            return 7
+
+    late: Any = Late()
+    tx = LayerTx(node, "T", late, 1000)
+    read = tx.read_version()
+    read.send(None)
+    tx.state = State.ABORTED
+    tx.aborted(Reason.TX_TIMED_OUT)
+    version.set(None)
+    with pytest.raises(StopIteration):
+        read.send(None)
+    assert w.events(TxBegan) == w.events(TxAborted) == []
