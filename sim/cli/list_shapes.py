@@ -28,6 +28,12 @@ class ListedStrategy(Listed):
     claims: dict[str, list[str]]
 
 
+class ListedWorkload(Listed):
+    """A kind of workload: by data plane, the keys that mean nothing there, with the reason."""
+
+    cannot: dict[str, dict[str, str]]
+
+
 class ListedMutant(Listed):
     """A broken rule: its clause, what else does not hold, and the checker that convicts it.
 
@@ -103,7 +109,7 @@ LISTED: Final[dict[str, type]] = {
     "strategies": ListedStrategy,
     "mutants": ListedMutant,
     "faults": Listed,
-    "workloads": Listed,
+    "workloads": ListedWorkload,
     "checkers": ListedChecker,
     "clauses": ListedClause,
     "reasons": ListedReason,

@@ -169,14 +169,15 @@ def _scenario() -> Schema:
     layered = {"properties": {"cluster": plane}, "required": ["cluster"]}
     of_layers = {"properties": {"name": _known(LAYER_DESIGNS)}, "required": ["name"]}
     designed = {"properties": {"strategy": of_layers}, "required": ["strategy"]}
-    defs["ScenarioTable"]["anyOf"] = [{"required": ["protocol"]}, layered, designed]
+    numbers = {"anyOf": [{"required": ["preset"]}, {"required": list(REQUIRED)}]}
+    protocol = {"properties": {"protocol": numbers}, "required": ["protocol"]}
+    defs["ScenarioTable"]["anyOf"] = [protocol, layered, designed]
     top["clauses"]["items"] = _known(clause.id for clause in CLAUSES)
     for key in ("reaches", "never_reaches"):
         top[key]["items"] = _known(probe.name for probe in probes.known())
     _narrow(defs["Protocol"]["properties"], "preset", _known(PRESETS))
     _narrow(defs["Protocol"]["properties"], "nodes", _each("NodeProtocol"))
     _narrow(defs["Clocks"]["properties"], "nodes", _each("NodeClock"))
-    defs["Protocol"]["anyOf"] = [{"required": ["preset"]}, {"required": list(REQUIRED)}]
     defs["Cluster"]["properties"]["nodes"]["anyOf"][1]["uniqueItems"] = True
     defs["Clocks"] |= _never("offset_ms", "max_skew_ms")
     defs["Schema"] |= _never("sql", "file")

@@ -109,7 +109,7 @@ def strategies() -> Iterator[Entry]:
     for name, item in DESIGNS.items():
         one = item.header
         claims = {claim.invariant: list(claim.assumes) for claim in one.claims}
-        yield _entry(name, one.summary, one.source, plane=one.plane, claims=claims)
+        yield _entry(name, one.summary, one.source, one.source, plane=one.plane, claims=claims)
 
 
 def mutants() -> Iterator[Entry]:
@@ -139,7 +139,11 @@ def workloads() -> Iterator[Entry]:
     """Every kind of workload."""
     from ddlsim.workload.base import WORKLOADS
 
-    return (_entry(name, one.summary, one.source or OURS) for name, one in WORKLOADS.items())
+    for name, one in WORKLOADS.items():
+        lacks = [
+            f"on plane {plane} without {', '.join(keys)}" for plane, keys in one.cannot.items()
+        ]
+        yield _entry(name, one.summary, one.source or OURS, "; ".join(lacks), cannot=one.cannot)
 
 
 def checkers() -> Iterator[Entry]:

@@ -15,10 +15,12 @@ from ddlsim.kernel.rng import Spread, quantiles
 from ddlsim.plan import swarm_delays, swarm_knobs, swarm_store_moments, swarm_work
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.scenario.rules import FDB
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import US_PER_MS
 from ddlsim.workload import ddl_mix
 from ddlsim.workload.base import Die
+from ddlsim.workload.mixed import Mixed
 
 SCALES_MS: Final = (10, 20, 40)
 """What durations of a world are multiples of."""
@@ -76,11 +78,8 @@ LEASED: Final = 4
 """How long a lease is in these worlds, as a multiple of the scale of time."""
 JUMPS: Final = (2, 20)
 """By how many windows a recovery raises the version."""
-NOT_HERE: Final = {"views": 0.0, "as_of": 0.0, "partition_aware": 0.0}
-"""Shares of a mixed workload that the layer has no answer to: it resolves names of tables alone,
-not of views; it reads at versions that the store gives, and no clock of a client tells one; and
-clients have no way to a partition but through a process.
-"""
+NOT_HERE: Final = dict.fromkeys(Mixed.cannot[FDB], 0.0)
+"""Shares of a mixed workload that mean nothing on this plane."""
 INDEXED: Final = 0.4
 INDEXES: Final = {"a": "v", "b": "v", "c": "v", "d": "e"}
 """The share of worlds whose tables have an index each at the start, and on which column."""

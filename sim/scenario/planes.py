@@ -15,6 +15,7 @@ from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE, value_of
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
+from ddlsim.workload.base import WORKLOADS
 
 OF_THE_PROTOCOL: Final = ("tick", "apply", "leader", "pause")
 """Tables of the timeline that act on parts which the other plane lacks."""
@@ -91,6 +92,7 @@ def check_switches(
 def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], origin: Origin) -> None:
     """Check that the plane of a scenario has what its faults and steps act on."""
     plane = table.cluster.plane or IGNITE
+    _check_workloads(table, plane, origin)
     _check_moments(table, plane, origin)
     if plane == IGNITE:
         if not _keeps_entries(strategy):
@@ -105,6 +107,17 @@ def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], orig
         if getattr(table, key):
             what = f"plane {plane} has no such part of the Ignite protocol; leave it out"
             raise origin.error((key, 0), what)
+
+
+def _check_workloads(table: ScenarioTable, plane: str, origin: Origin) -> None:
+    """Check that no workload asks for what means nothing on the plane."""
+    for index, given in enumerate(table.workload):
+        name = given.get("name")
+        known = isinstance(name, str) and name in WORKLOADS
+        cannot = WORKLOADS.get(str(name)).cannot.get(plane, {}) if known else {}
+        for key, why in cannot.items():
+            if given.get(key):
+                raise origin.error(("workload", index, key), f"not on plane {plane}: {why}")
 
 
 def _check_moments(table: ScenarioTable, plane: str, origin: Origin) -> None:

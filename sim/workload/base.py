@@ -135,12 +135,14 @@ class WorkloadWorld:
 class Workload:
     """A generator of client operations; a subclass is one kind, its fields are scenario keys.
 
-    `tables` names those of the schema to work on; without it, all of them.
+    `tables` names those of the schema to work on; without it, all of them. `cannot` names, by data
+    plane, the keys that mean nothing there, with the reason; they must be 0.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str] = ""
+    cannot: ClassVar[dict[str, dict[str, str]]] = {}
 
     clients: int = 1
     tables: tuple[str, ...] = ()

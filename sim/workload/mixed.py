@@ -48,6 +48,13 @@ class Mixed(Workload):
 
     name: ClassVar[str] = "mixed"
     summary: ClassVar[str] = "transactions of every shape over one table or several"
+    cannot: ClassVar[dict[str, dict[str, str]]] = {
+        "fdb": {
+            "views": "the layer resolves names of tables alone",
+            "as_of": "the store gives the versions that are read, no clock tells one",
+            "partition_aware": "clients have no way to a row but through a process of the layer",
+        }
+    }
 
     operations: int
     transaction_operations: Span = (1, 4)

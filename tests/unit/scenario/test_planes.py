@@ -14,6 +14,7 @@ from ddlsim.scenario.load import load
 from ddlsim.scenario.rules import FDB, IGNITE, fields_of_designs, is_number
 from ddlsim.scenario.scenario import override
 from ddlsim.strategies.base import LAYER_DESIGNS
+from ddlsim.workload.base import WORKLOADS
 
 BASE = load("strategies/C16-C0")
 MISTAKES: list[tuple[dict[str, Any], str]] = [
@@ -53,6 +54,9 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"strategy.name": "c13_past"}, "set fdb.past_read_conflicts = true"),
     ({"strategy.name": "c11_future_conflict"}, "set fdb.future_write_conflicts = true"),
     ({"strategy.fence": "schema_key_in_the_past"}, "set fdb.past_read_conflicts = true"),
+    ({"workload[0].as_of": 0.5}, r"workload\[0\].as_of: not on plane fdb: the store gives"),
+    ({"workload[0].views": 0.5}, "views: not on plane fdb: the layer resolves names of tables"),
+    ({"workload[0].partition_aware": 1}, "not on plane fdb: clients have no way to a row but"),
     ({"faults": [{"name": "lease_loss"}]}, "plane fdb has no replication groups, leases"),
 ]
 """What a scenario of plane `fdb` may get wrong, and a part of the line that tells it."""
@@ -88,6 +92,26 @@ def test_a_scenario_without_a_plane_runs_on_that_of_its_design(name: str, plane:
     chosen = override(load("smoke"), {"strategy.name": name})
     assert chosen.table.cluster.plane == plane
     assert (plan(chosen, 0).store is not None) is (plane == FDB)
+
+
+@pytest.mark.parametrize("name", list(WORKLOADS))
+def test_every_workload_runs_on_both_planes(name: str) -> None:
+    """The same table of the same file; what a plane cannot carry is a key that may be left out."""
+    workload = {"name": name, "clients": 1} | ({"operations": 2} if name == "mixed" else {})
+    column = "CREATE TABLE {} (id INT PRIMARY KEY, v INT)"
+    changes: dict[str, Any] = {
+        "workload": [workload],
+        "schema.sql": f"{column.format('a')}; {column.format('b')}",
+        "migration": [{"at_ms": 50, "sql": "ALTER TABLE a ADD COLUMN w INT"}],
+        "faults": [],
+        "reaches": [],
+    }
+    for design in ("iep", "c16_safe"):
+        planned = plan(override(load("smoke"), changes | {"strategy.name": design}), 0)
+        assert len(planned.programs) + len(planned.steps) > 1
+    for plane, keys in WORKLOADS.get(name).cannot.items():
+        assert plane in (IGNITE, FDB)
+        assert all(hasattr(WORKLOADS.get(name), key) for key in keys)
 
 
 def test_the_api_knows_designs_of_every_plane() -> None:

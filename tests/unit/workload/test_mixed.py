@@ -91,7 +91,7 @@ def test_a_transaction_uses_as_many_tables_as_asked() -> None:
         ({"operations": 5, "session": 1.5}, "session: must lie between 0 and 1"),
         ({"operations": 5, "gap_ms": (-1, 5)}, "gap_ms: must be a number"),
         ({"operations": 5, "transaction_operations": 0}, "from 1 up"),
-        ({"operations": 5, "get": -1}, "replace, update: must not be negative"),
+        ({"operations": 5, "get": -1}, "replace, update, find: must not be negative"),
         ({"operations": 5, "long": 2.0}, "long: must lie between 0 and 1"),
         ({"operations": 5, "as_of_ms": (5, -5)}, "as_of_ms: must be a number"),
         ({"operations": 5, "get": 0, "put": 0, "delete": 0, "scan": 0, "select": 0}, "all be 0"),
