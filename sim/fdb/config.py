@@ -1,10 +1,14 @@
 """Which processes there are, and which storage servers hold which keys."""
 
 from bisect import bisect_left, bisect_right
+from typing import Final
 
 from ddlsim.fdb.keys import EMPTY, END, Key, pack
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.model.records import Record
+
+CONTROLLER: Final = "controller"
+"""The name of the process that does not fail."""
 
 
 class Shard(Record, frozen=True):
@@ -22,7 +26,7 @@ class FdbConfig(Record, frozen=True):
     """
 
     settings: FdbSettings = FdbSettings()
-    controller: str = "controller"
+    controller: str = CONTROLLER
     sequencers: tuple[str, ...] = ("sequencer",)
     grvs: tuple[str, ...] = ("grv1",)
     proxies: tuple[str, ...] = ("proxy1",)

@@ -103,6 +103,9 @@ def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], orig
         if isinstance(name, str) and name in FAULTS and plane not in FAULTS.get(name).planes:
             what = f"plane {plane} has no replication groups, leases or meta storage to act on"
             raise origin.error(("faults", index, "name"), what)
+        if name == "crash" and fault.get("node") == config.CONTROLLER:
+            what = "the controller of the store does not fail; name another process"
+            raise origin.error(("faults", index, "node"), what)
     for key in OF_THE_PROTOCOL:
         if getattr(table, key):
             what = f"plane {plane} has no such part of the Ignite protocol; leave it out"

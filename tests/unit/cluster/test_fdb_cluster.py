@@ -216,3 +216,9 @@ def test_a_design_with_more_replicas_of_its_schema_has_no_server_of_the_schema_a
     assert schema_servers(alone) == ("storage3",)
     wide = {"fdb.storages": 3, "strategy.schema_replicas": 3}
     assert schema_servers(plan(read(KNOWN_BUG, "text", overrides=wide))) == ()
+
+
+def test_a_crash_of_the_controller_is_refused() -> None:
+    crash = '[[faults]]\nname = "crash"\nnode = "controller"\nfrom_ms = 60\nfor_ms = 50\n'
+    with pytest.raises(ScenarioError, match="the controller of the store does not fail"):
+        read(KNOWN_BUG + crash, "text")
