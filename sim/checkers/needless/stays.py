@@ -7,9 +7,11 @@ message there, which the header has.
   outcome takes some messages to arrive, and a younger transaction that was refused rests before it
   retries.
 * A read at a timestamp is executed at once when its node knows the schema and its replica's safe
-  time has reached read_ts, but for the intents that it has to resolve. And safe time gets there
-  an idle interval after every clock has shown read_ts, but for some messages; or after the group
-  has begun, which it has with its first safe time or with the first operation at a primary.
+  time has reached read_ts, but for the intents that it has to resolve: where the outcome of one is
+  being decided, for a commit_ts within read_ts, it waits for that, and for a `retry_ms`. And safe
+  time gets there an idle interval after every clock has shown read_ts, but for some messages; or
+  after the group has begun, which it has with its first safe time or with the first operation at a
+  primary.
 """
 
 from bisect import bisect_left
@@ -17,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ddlsim.checkers.base import Anomaly
-from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.needless.grounds import Grounds
 from ddlsim.history.events import LockWaited, ReadExecuted, SchemaResolved, WriteExecuted
 from ddlsim.history.world_events import (
@@ -40,11 +42,7 @@ TO_CLEAN: Final = 6
 The participant's primary, the leader of its group, its members and back, the primary, the answer.
 """
 TO_RESOLVE: Final = 6
-"""The same from an intent to its coordinator, from there to the commit partition, and back.
-
-Where the coordinator has fixed commit_ts and the outcome is on its way, the reader rests, and asks
-again.
-"""
+"""The same from an intent to its coordinator, from there to the commit partition, and back."""
 TO_KNOW: Final = 8
 """The same from the stamp of an idle command to the replica that waits for it."""
 
@@ -149,6 +147,7 @@ class _Readers:
         self._slowest_us = slowest_us
         nodes = sum(bool(node) for node in self._case.header.settings)
         self._cleaned_us = (TO_HEAR + TO_CLEAN * nodes) * slowest_us
+        self._rest_us = largest_us(grounds.case, "retry_ms")
         self._arrived: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
         for at, resolved in self._case.of(SchemaResolved):
             if resolved.purpose == "read-only" and resolved.op is not None:
@@ -185,9 +184,7 @@ class _Readers:
 
     def _one(self, read: ReadExecuted, read_ts: int, arrived_us: int) -> Iterator[Anomaly]:
         ready_us = max(arrived_us, self._ready_us(read, read_ts, arrived_us))
-        intent_us = TO_RESOLVE * self._slowest_us + largest_us(self._case, "retry_ms")
-        intents_us = intent_us * self._intents(read, arrived_us)
-        if read.at_us > ready_us + intents_us:
+        if read.at_us > self._resolved_us(read, read_ts, arrived_us, ready_us):
             yield _late(
                 read,
                 f"its replica knew everything up to {show(read_ts)} at {_ms(ready_us)} ms",
@@ -204,9 +201,9 @@ class _Readers:
             shown_us
             + largest_us(self._case, "partition_idle_ms")
             + TO_KNOW * self._slowest_us
-            + 2 * largest_us(self._case, "retry_ms")
+            + 2 * self._rest_us
         )
-        if read.at_us > bound_us + intents_us:
+        if read.at_us > self._resolved_us(read, read_ts, arrived_us, bound_us):
             yield _late(
                 read,
                 f"every clock had shown {show(read_ts)} at {_ms(shown_us)} ms, and safe "
@@ -220,19 +217,41 @@ class _Readers:
         place = bisect_left(stamps, read_ts)
         return instants[place] if place < len(stamps) else arrived_us
 
-    def _intents(self, read: ReadExecuted, arrived_us: int) -> int:
-        """How many writes may have left intents in the way: of what had not ended long before."""
-        count, since_us = 0, arrived_us - self._cleaned_us
+    def _resolved_us(self, read: ReadExecuted, read_ts: int, arrived_us: int, from_us: int) -> int:
+        """When a reader has resolved the intents in its way, if it looks at them from `from_us` on.
+
+        These are writes of what had not ended long before it arrived. While the outcome of one is
+        being decided, its coordinator is asked again after a rest.
+        """
+        since_us = arrived_us - self._cleaned_us
+        decided_us, count, rests = from_us, 0, 0
         for tx in self._case.transactions.values():
             if min(tx.ended_us, default=since_us) < since_us:
                 continue
-            count += sum(
+            here = sum(
                 write.object_id == read.object_id
                 and write.partition == read.partition
                 and write.at_us <= read.at_us
                 for _, write in tx.writes
             )
-        return count
+            heard_us = self._heard_us(tx, read, read_ts) if here else 0
+            count += here
+            if heard_us > from_us:
+                decided_us, rests = max(decided_us, heard_us), rests + here
+        return decided_us + TO_RESOLVE * self._slowest_us * count + self._rest_us * rests
+
+    def _heard_us(self, tx: Transaction, read: ReadExecuted, read_ts: int) -> int:
+        """Until when a coordinator may answer that it decides about a commit_ts within read_ts.
+
+        Of a transaction that was aborted before a look-up at its commit_ts, that is not known: it
+        may have been within.
+        """
+        stamps = [event.ts for _, event in tx.resolved if event.purpose == "commit"]
+        stamps += [] if tx.committed is None else [tx.committed.commit_ts]
+        if min(stamps, default=read_ts) > read_ts:
+            return 0
+        ends = [end_us for end_us in tx.ended_us if end_us <= read.at_us]
+        return max(ends, default=0) + TO_HEAR * self._slowest_us
 
 
 def _late(read: ReadExecuted, why: str) -> Anomaly:

@@ -3,7 +3,12 @@
 import pytest
 
 from ddlsim.history.events import Invoked, LockWaited, ReadExecuted, SchemaResolved
-from ddlsim.history.world_events import FaultBegan, LeaderSteppedDown, LeaseBegan, PartitionSafeTime
+from ddlsim.history.world_events import (
+    FaultBegan,
+    LeaderSteppedDown,
+    LeaseBegan,
+    PartitionSafeTime,
+)
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
 
@@ -112,13 +117,26 @@ def test_a_read_only_transaction_is_asked_to_insert() -> None:
 # --- reads at a timestamp ------------------------------------------------------------------------
 
 
-def read(at: float, *known: tuple[float, int], open_writes: int = 0) -> list[str]:
-    """R reads at 150 what n1 has; it asks at 200, and n1's clock is right."""
+def read(
+    at: float,
+    *known: tuple[float, int],
+    open_writes: int = 0,
+    ends: tuple[float, float | None] | None = None,
+) -> list[str]:
+    """R reads at 150 what n1 has; it asks at 200, and n1's clock is right.
+
+    W, the writer of `open_writes`, ends at the first of `ends`: with the second as its commit_ts,
+    or aborted before any look-up at one.
+    """
     story = world()
     t = story.table()
     story.begin("R", 199, read_at=150)
     for number in range(open_writes):
         story.write("W", t, number, 120)
+    if ends is not None and ends[1] is None:
+        story.abort("W", ends[0])
+    elif ends is not None:
+        story.commit("W", ends[0], commit_ts=ends[1])
     for known_at, known_ts in known:
         story.add(known_at, PartitionSafeTime, "n1", f"{t}/0", ts(known_ts))
     story.add(199, Invoked, "client of R", "R.g", "R", "n1", "get", table="t", key="x")
@@ -126,7 +144,7 @@ def read(at: float, *known: tuple[float, int], open_writes: int = 0) -> list[str
     story.add(200, SchemaResolved, *fields)
     row = story.found(t, "x", None, 1)
     story.add(at, ReadExecuted, "n1", "R", "R.g", t, 0, ts(150), 1, False, (row,))
-    return kinds(story)
+    return [one for one in kinds(story) if one == "read-late"]
 
 
 def test_a_read_waits_for_its_replica_and_no_longer() -> None:
@@ -157,9 +175,26 @@ def test_a_group_begins_with_the_first_operation_at_a_primary() -> None:
 
 
 def test_a_read_may_wait_to_resolve_intents() -> None:
-    """Of each 6 messages, and a rest: its outcome may be on its way."""
-    assert read(214, (150, 150), open_writes=2) == []
-    assert read(214.1, (150, 150), open_writes=2) == ["read-late"]
+    """Of each 6 messages."""
+    assert read(212, (150, 150), open_writes=2) == []
+    assert read(212.1, (150, 150), open_writes=2) == ["read-late"]
+
+
+@pytest.mark.parametrize("commit_ts", [149, None])
+def test_a_read_may_wait_for_what_is_being_decided_and_rest_once(commit_ts: float | None) -> None:
+    """W's outcome is at its coordinator at 207 or 222; 6 messages and 1 ms of rest follow."""
+    for decided, until in ((205, 214), (220, 229)):
+        ends = (decided, commit_ts)
+        assert read(until, (150, 150), open_writes=1, ends=ends) == []
+        assert read(until + 0.1, (150, 150), open_writes=1, ends=ends) == ["read-late"]
+
+
+@pytest.mark.parametrize("ends", [(205, 151), (197, 149)])
+def test_a_read_does_not_wait_for_what_commits_behind_it_or_was_decided_before(
+    ends: tuple[float, float],
+) -> None:
+    assert read(206, (150, 150), open_writes=1, ends=ends) == []
+    assert read(206.1, (150, 150), open_writes=1, ends=ends) == ["read-late"]
 
 
 def test_safe_time_gets_there_an_idle_interval_after_the_clocks() -> None:
