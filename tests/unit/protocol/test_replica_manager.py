@@ -451,12 +451,9 @@ def test_an_idle_command_comes_one_period_after_the_last_command() -> None:
     trio = Trio(partition_idle_ms=100)
     trio.later(30)
     trio.ran("n1", intent(OLD), within_ms=5)
-    trio.later(94)
-    assert trio["n1"].node.probes["partition-tick"] == 0
-    trio.later(1)
-    assert trio["n1"].node.probes["partition-tick"] == 1
-    trio.later(100)
-    assert trio["n1"].node.probes["partition-tick"] == 2
+    for later_ms, ticks in ((94, 0), (1, 1), (100, 2)):
+        trio.later(later_ms)
+        assert trio["n1"].node.probes["partition-tick"] == ticks
 
 
 def test_a_primary_that_does_not_lead_submits_at_once() -> None:
