@@ -22,8 +22,7 @@ class TwoVersions:
     beginning of a use of version v + 2 or a later one, whether or not the two overlap: a version
     that is left behind by two is not used again. It is what an index that is built in states rests
     on: any two adjacent states go together. No other checker sees that a process has stayed behind
-    further while no row and no entry has come to harm. It convicts a mutant never alone: all
-    mutants are of the Ignite plane, whose designs do not claim it.
+    further while no row and no entry has come to harm. No design of the Ignite plane claims it.
     """
 
     name = "two_versions"
