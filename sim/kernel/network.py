@@ -199,6 +199,10 @@ class Override:
         self.profile = profile
         self.hits = self.strikes = 0
 
+    def is_of_sender(self, sender: str) -> bool:
+        """Whether it says something about messages of some kind from this host."""
+        return self._from in (None, sender)
+
     def is_of_link(self, sender: str, to: str) -> bool:
         """Whether it says something about messages of some kind on this link."""
         return self._to in (None, to) and self._from in (None, sender)
@@ -234,6 +238,7 @@ class Network:
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
         self._profiles: list[Override] = []
+        self._of_senders: dict[str, list[Override]] = {}
         self._of_links: dict[tuple[str, str], list[Override]] = {}
         self._watches: dict[str, tuple[Watch | None, Watch | None]] = {}
         self.schedule: Schedule | None = None
@@ -409,17 +414,17 @@ class Network:
         """A profile for these messages; None is a wildcard, and of two entries the later counts."""
         override = Override(self, profile, from_, to, kind)
         self._profiles.append(override)
-        self._of_links.clear()
         self._settle_all(override)
         return override
 
     def forget(self, override: Override) -> None:
         """The profiles as if this entry had never been made."""
         self._profiles.remove(override)
-        self._of_links.clear()
         self._settle_all(override)
 
     def _settle_all(self, override: Override) -> None:
+        self._of_senders.clear()
+        self._of_links.clear()
         for channel in self._channels.values():
             if override.applies_to(channel):
                 self._settle(channel)
@@ -440,7 +445,11 @@ class Network:
         """The entries that concern a link, in order: of many links each has few."""
         found = self._of_links.get((sender, to))
         if found is None:
-            found = [one for one in self._profiles if one.is_of_link(sender, to)]
+            own = self._of_senders.get(sender)
+            if own is None:
+                own = [one for one in self._profiles if one.is_of_sender(sender)]
+                self._of_senders[sender] = own
+            found = [one for one in own if one.is_of_link(sender, to)]
             self._of_links[sender, to] = found
         return found
 
