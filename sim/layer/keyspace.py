@@ -9,6 +9,7 @@ Every key is a tuple that begins with the name of a space:
     ("s", "table", object)                  the newest update of one object
     ("s", "copy", place)                    a copy of the log; ("s", "version", place) of the head
     ("s", "step", number)                   written by the update of this number
+    ("s", "flag")                           there after every other update
     ("s", "cutover")                        counts as written when an update comes into force
     ("s", "lease", process, number)         the version at which a process's lease on a schema ends
     ("s", "taken", process, number)         written by what takes such a lease away
@@ -44,6 +45,7 @@ JOBS: Final = "j"
 MODES: Final = "m"
 OUTCOMES: Final = "x"
 HEAD: Final[Key] = (SCHEMA, "head")
+FLAG: Final[Key] = (SCHEMA, "flag")
 CUTOVER: Final[Key] = (SCHEMA, "cutover")
 RECORD: Final[Key] = (SCHEMA, "record")
 LOCAL_HEAD: Final[Key] = (LOCAL, "head")

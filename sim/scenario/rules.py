@@ -101,6 +101,7 @@ ALSO_OF_LAYERS: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "writes_entries": (plans.another,),
     "publish": (
+        publishing.head_and_flag,
         publishing.head_and_half_of_the_copies,
         publishing.head_and_version_keys_but_one,
         publishing.head_and_record,
@@ -108,7 +109,11 @@ ALSO_OF_LAYERS: Final[dict[str, tuple[Any, ...]]] = {
     "own_change": (publishing.keep_at_once,),
     "settle": (waiting.leases_end_without_drift, waiting.other_half),
     "before_statement": (waiting.all_pessimistic_undrained, waiting.switch_registered_ahead),
-    "background": ((waiting.watch_armed_later,), (waiting.follow_the_mode_stale,)),
+    "background": (
+        (waiting.watch_the_flag,),
+        (waiting.watch_armed_later,),
+        (waiting.follow_the_mode_stale,),
+    ),
 }
 """The same of layers: what a scenario shows to be wrong."""
 

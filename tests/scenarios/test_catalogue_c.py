@@ -15,6 +15,7 @@ MUST_FIND = {
     "C1-T1": CROSSING,
     "C1-T2": {"I1", "I7"},
     "C2-T1": STALE,
+    "C2-T2": {"I1", "I3", "I4"},
     "C2-T3": STALE,
     "C3-T1": {"I1", "I2", "I7", "I8"},
     "C3-T2": STALE,
@@ -64,7 +65,7 @@ CONTROLLED_BY = {
     "C15-T5": (STALE, "C16-C0"),
 }
 """The same, where the control is a schedule of the catalogue itself."""
-ALONE = ("C2-T2", "C6-C1", "C9-T3", "C15-T2")
+ALONE = ("C6-C1", "C9-T3", "C15-T2")
 """What is right."""
 ASIDE = ("I6", "I11")
 """Found beside what a schedule is about, where every invariant counts."""

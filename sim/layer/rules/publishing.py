@@ -11,6 +11,7 @@ from typing import Final
 from ddlsim.layer.design import LayerPart, Publication
 from ddlsim.layer.keyspace import (
     CUTOVER,
+    FLAG,
     HEAD,
     LOCAL_HEAD,
     RECORD,
@@ -26,6 +27,8 @@ from ddlsim.units import US_PER_MS, Micros
 WHOLE: Final = 100
 """Percent."""
 US_PER_S: Final = 1_000_000
+FLAGS: Final = (True, False)
+"""What a flag can say."""
 
 # --- what is written  [publish] -------------------------------------------------------------------
 
@@ -35,6 +38,15 @@ def head(_layer: LayerPart, transaction: StoreTransaction, new: Publication) -> 
     transaction.set(HEAD, new.number)
     for object_id in new.objects:
         transaction.set(object_key(object_id), new.number)
+
+
+def head_and_flag(layer: LayerPart, transaction: StoreTransaction, new: Publication) -> None:
+    """The head, and a key whose value comes back with every other update (C2-T2)."""
+    head(layer, transaction, new)
+    if (new.number - layer.first) % len(FLAGS):
+        transaction.set(FLAG, new.number)
+    else:
+        transaction.clear(FLAG)
 
 
 def head_and_metadata_version(

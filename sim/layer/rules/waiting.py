@@ -4,9 +4,11 @@
 """
 
 from ddlsim.fdb.errors import FdbError
+from ddlsim.fdb.keys import Key
 from ddlsim.layer.design import LayerPart, Step
 from ddlsim.layer.keyspace import (
     CUTOVER,
+    FLAG,
     HEAD,
     LOG_END,
     MODE,
@@ -182,10 +184,19 @@ async def _have_switched(layer: LayerPart) -> bool:
 
 async def watch_the_head(layer: LayerPart) -> None:
     """Read the schema and arm a watch in one transaction, again whenever it fires (C2)."""
+    await _watch(layer, HEAD)
+
+
+async def watch_the_flag(layer: LayerPart) -> None:
+    """The same with a watch on a key whose value comes back (C2-T2)."""
+    await _watch(layer, FLAG)
+
+
+async def _watch(layer: LayerPart, key: Key) -> None:
     while True:
         transaction = layer.store.transaction()
         try:
-            watch = transaction.watch(HEAD)
+            watch = transaction.watch(key)
             await refreshed(layer, transaction)
             await transaction.commit()
         except FdbError:
