@@ -21,8 +21,6 @@ from tests.bench import test_transaction_bench as transactions
 
 SHORT_S, LONG_S = 5, 17
 """Two runs of an idle cluster: their difference is twelve seconds, four prolongings of leases."""
-STORE_EVENTS = 24.5
-"""Events of a transaction of the store, its share of batches included."""
 FEW, MANY = 10, 60
 """Transactions of each of four clients in two runs: their difference is 200."""
 
@@ -102,7 +100,7 @@ BATCHES = 10
 def test_transaction_of_the_store_takes_no_more_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three operations by each of 20 clients without pauses: 200 transactions."""
     few, many = (_of_store(monkeypatch, number) for number in (5, 5 + BATCHES))
-    assert many[0] - few[0] <= 200 * STORE_EVENTS
+    assert many[0] - few[0] <= 4_890  # 24.45 each: one more step in a batch is seen
     messages = many[1] - few[1]
     assert {kind: messages.pop(kind) / 200 for kind in STORE_LEAST} == STORE_LEAST
     assert messages.pop("read-version") == 200 + BATCHES  # one for each, and the sequencer's
