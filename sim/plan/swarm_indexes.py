@@ -10,6 +10,9 @@ from ddlsim.plan.swarm_work import LATE
 
 ROWS: Final = (1, 2, 8, 50)
 """Rows of one step of a backfill."""
+UNANSWERED: Final = 0.4
+"""The share of worlds in which questions about older transactions are lost, and a coordinator is
+soon taken for one that left: its transactions, many of them long, cross the build."""
 FEW: Final = 0.6
 """The share of worlds with few other clients, and no other DDL: tables stay, and locks are free."""
 
@@ -46,7 +49,17 @@ def add(knobs: Knobs, data: Table) -> None:
         "values": die.pick((2, 5)),
         "retries": die.pick((0, 2)),
     }
-    if knobs.on("few beside index builds", FEW):
+    unanswered = knobs.on("drain unanswered", UNANSWERED)
+    if unanswered:
+        lost: Table = {"name": "lost_message", "kind": "are-older-open"}
+        lost |= {"count": die.pick((5, 100, 100)), "from_ms": die.between(0, load_ms // 4)}
+        data["faults"] = [*data.get("faults", []), lost]
+        protocol["election_timeout_ms"] = max(delay_ms // 4, 5)
+        work |= {"long": 0.6, "long_gap_ms": [delay_ms, 4 * delay_ms], "implicit": 0.1}
+        work |= {"finds": 0.15, "read_only": 0.1, "keys": 40, "transaction_operations": [2, 4]}
+        work |= {"builds": 1, "stay_ms": 2 * load_ms}
+        protocol |= {"backfill_rows": max(ROWS), "backfill_pause_ms": 0}
+    if knobs.on("few beside index builds", FEW) or unanswered:
         late = [one for one in data.pop("migration", ()) if f"TABLE {LATE} " in one["sql"]]
         if late:  # faults may name it
             data["migration"] = late

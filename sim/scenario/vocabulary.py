@@ -9,6 +9,7 @@ from ddlsim.kernel.host import kind_of
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
 from ddlsim.model.records import Record
 from ddlsim.protocol import barriers, ids, messages, replica_messages
+from ddlsim.protocol.index_build import index_states
 from ddlsim.protocol.raft import messages as raft
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near
@@ -38,6 +39,14 @@ def store_message_types() -> dict[str, type]:
     return _types_of(store_messages)
 
 
+def build_message_types() -> dict[str, type]:
+    """The messages by which indexes are built on the Ignite plane, by kind.
+
+    They are apart from the others, since worlds of all designs are drawn from those.
+    """
+    return _types_of(index_states)
+
+
 def _types_of(*modules: ModuleType) -> dict[str, type]:
     found: dict[str, type] = {}
     for module in modules:
@@ -55,7 +64,7 @@ def message_kinds() -> list[str]:
 
 def all_kinds() -> list[str]:
     """Every kind of message that can be on its way on any plane, in alphabetical order."""
-    return sorted({*message_types(), *store_message_types()})
+    return sorted({*message_types(), *build_message_types(), *store_message_types()})
 
 
 def check_kind(kind: str | None, origin: Origin, path: Path) -> None:
