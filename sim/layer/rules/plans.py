@@ -17,6 +17,7 @@ from ddlsim.model.ddl import (
     ObjectChange,
     Statement,
 )
+from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import PUBLIC
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
@@ -55,6 +56,21 @@ def setting(name: str, state: str) -> Building:
         if index.state == state:
             return NoOp(f"index {name!r} is so already")
         return Built((set_to(table, index, state),))
+
+    return building
+
+
+def lowered(statement: DropIndex) -> Building:
+    """The first step of a drop, refused as the statement is, or while another one is under way."""
+
+    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
+        if snapshot.index_owner(statement.name) is None:
+            return build(statement, snapshot, snapshot.next_object_id)
+        built = setting(statement.name, WRITE_ONLY)(snapshot)
+        if isinstance(built, NoOp):
+            what = f"another statement is changing index {statement.name!r}; try again"
+            return Refused(Reason.DDL_CONFLICT, what)
+        return built
 
     return building
 
@@ -159,7 +175,7 @@ def _states(statement: Statement, states: tuple[str, ...]) -> Steps:
             for place, state in enumerate(states[1:], 1)
         )
     if isinstance(statement, DropIndex):
-        down = tuple(Step(setting(statement.name, one)) for one in (WRITE_ONLY, DELETE_ONLY))
+        down = (Step(lowered(statement)), Step(setting(statement.name, DELETE_ONLY)))
         return (*down, Step(of_statement(statement), after=True))
     return _without_rows(statement, checks=False)
 

@@ -261,3 +261,10 @@ def test_statements_of_two_processes_keep_two_versions_in_use() -> None:
 def test_what_has_no_states_is_refused(asked: str) -> None:
     w = world(INDEX)
     assert answer_or(w.ddl("a", asked)) is Reason.DDL_REFUSED
+
+
+def test_a_drop_of_an_index_that_is_gone_is_refused_unless_it_says_if_exists() -> None:
+    w = World("c6_f1", schema=(T, INDEX))
+    assert answer_or(w.ddl("a", "DROP INDEX i")) is None
+    assert answer_or(w.ddl("b", "DROP INDEX i")) is Reason.OBJECT_NOT_FOUND
+    assert answer_or(w.ddl("b", "DROP INDEX IF EXISTS i")) is None
