@@ -19,6 +19,7 @@ from ddlsim.model.design import (
     DELAY_BOUNDED,
     ELECTIONS_SLOW,
     LEASES_HOLD,
+    RATES_BOUNDED,
     SKEW_BOUNDED,
     DesignHeader,
 )
@@ -37,6 +38,7 @@ RESTS_ON: Final = {
     LEASES_HOLD: "clocks",
     ELECTIONS_SLOW: "clocks",
     DELAY_BOUNDED: "delays",
+    RATES_BOUNDED: "rates",
 }
 """The fact that an assumption rests on."""
 FITTING: Final = ("safe", "holes")
@@ -46,13 +48,15 @@ Above = Annotated[float, Meta(gt=0)]
 
 
 class SystemTable(TableRecord, frozen=True):
-    """`[system]`: how transactions are kept apart (both ways, where it is left out), whether clocks
-    and delays have a bound, whether every node can always be reached, whether clients must see
+    """`[system]`: how transactions are kept apart (both ways, where it is left out), whether the
+    difference of clocks, delays, and the rates of clocks (which are good where they are not) have a
+    bound, whether every node can always be reached, whether clients must see
     their own DDL at once, and the invariants that are needed."""
 
     concurrency: Literal["locking", "optimistic"] | None = None
     clocks: Bound = "bounded"
     delays: Bound = "unbounded"
+    rates: Bound = "bounded"
     all_reachable: bool = False
     own_ddl: bool = True
     invariants: tuple[str, ...] = SAFETY
@@ -149,7 +153,9 @@ def unfit(header: DesignHeader, system: SystemTable) -> list[str]:
             if fact is None or getattr(system, fact) == "unbounded":
                 why = f"{fact} have no bound" if fact else "no fact here ensures it"
                 resting.setdefault(f"{assumption}, and {why}", []).append(invariant)
-    return found + [f"for {', '.join(of)} it assumes {why}" for why, of in resting.items()]
+    return found + [
+        f"for {', '.join(dict.fromkeys(of))} it assumes {why}" for why, of in resting.items()
+    ]
 
 
 def missed(line: Line, goals: GoalTable) -> list[str]:

@@ -19,6 +19,7 @@ from ddlsim.analysis.compare.lines import Runs, number, relaxed
 from ddlsim.analysis.compare.records import SAFETY, Breach, Line, ordered
 from ddlsim.checkers.judge import Violation
 from ddlsim.cluster.designs import declared
+from ddlsim.fdb.settings import MISTAKES
 from ddlsim.model.design import DesignHeader
 from ddlsim.model.records import Record
 from ddlsim.plan.plan import plan
@@ -236,12 +237,13 @@ class Shipped:
 def _convicting() -> dict[str, list[tuple[int, Scenario]]]:
     """The scripted scenarios by the designs that they expect to break something, with their size.
 
-    Those of single fields, of mutants, and those that claim more than their design are left out.
+    Those of single fields, of mutants, of a store that does not do what is asked of it, and those
+    that claim more than their design are left out.
     """
     found: dict[str, list[tuple[int, Scenario]]] = {}
     for name in shipped():
         base = load(name)
-        if not base.scripted or base.strategy_fields:
+        if not base.scripted or base.strategy_fields or _is_mistaken(base):
             continue
         own = [(base.strategy, base.mutant)]
         for strategy, mutant in [*own, *designs_named(base)]:
@@ -250,6 +252,11 @@ def _convicting() -> dict[str, list[tuple[int, Scenario]]]:
                 size = len(one.steps) + len(one.faults)
                 found.setdefault(strategy, []).append((size, one))
     return found
+
+
+def _is_mistaken(scenario: Scenario) -> bool:
+    """Whether the store of a scenario has a mistake, for which no design can be blamed."""
+    return any(getattr(scenario.table.fdb, name) for name in MISTAKES)
 
 
 def _shown(design: str, steps: int, scenario: Scenario) -> Iterator[Breach]:

@@ -5,8 +5,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ddlsim.analysis.sweep.need import Need
 
-Kind = Literal["sweep", "history", "tune"]
-"""What a figure is drawn of: the cells of a sweep, a history, or what `ddlsim tune` found."""
+Kind = Literal["sweep", "history", "tune", "compare"]
+"""What a figure is drawn of: the cells of a sweep, a history, what `ddlsim tune` found, or the JSON
+of `ddlsim compare`."""
 
 
 class Plot(NamedTuple):
@@ -18,7 +19,7 @@ class Plot(NamedTuple):
     of: Kind = "sweep"
 
     def draw(self, found: Any) -> Any:
-        """The matplotlib figure of cells, a history, or advice: `draw` of analysis/plot_NAME.py."""
+        """The matplotlib figure of what it is drawn of: `draw` of analysis/plot_NAME.py."""
         return import_module(f"ddlsim.analysis.plot_{self.name}").draw(found)
 
 
@@ -29,6 +30,11 @@ _PLOTS: Final = (
         (Need("gap_ms", "workload[*].gap_ms"),),
     ),
     Plot("atomicity", "violations of the Atomicity Property over two parameters"),
+    Plot(
+        "cutover",
+        "rows without their entries against the distance of two cutoffs",
+        (Need("cutoff_percent", "strategy.cutoff_percent"),),
+    ),
     Plot(
         "ddl_storm",
         "goodput and attempts against the rate of schema changes",
@@ -53,9 +59,30 @@ _PLOTS: Final = (
         (Need("skew_ms", "clocks.nodes.*.offset_ms"),),
     ),
     Plot("pareto", "designs by DML latency, DDL latency, aborts and safety"),
+    Plot("price_safety", "all designs by what they add to DML, by DDL and safety", of="compare"),
     Plot("run_clocks", "offsets of the clocks of a run, with the CSmax envelope", of="history"),
     Plot("run_lag", "now less schema safe time, on every node of a run", of="history"),
     Plot("run_latency", "latency of every operation of a run, with its faults", of="history"),
+    Plot(
+        "schema_load",
+        "reads of the schema against clients, and the queue of its server",
+        (Need("clients", "workload[*].clients"),),
+    ),
+    Plot(
+        "stale_gap",
+        "commits under a stale schema against its age",
+        (Need("poll_ms", "strategy.poll_ms"), Need("read_only", "workload[*].read_only")),
+    ),
+    Plot(
+        "staleness",
+        "how stale a schema gets that is read again every so often",
+        (Need("poll_ms", "strategy.poll_ms"),),
+    ),
+    Plot(
+        "store_aborts",
+        "schema aborts on a key-value store against the rate of schema changes",
+        (Need("ddl_clients", "workload[*].clients"),),
+    ),
     Plot("tune", "the wait against DD and the Pareto front, as tune found them", of="tune"),
 )
 PLOTS: Final = {plot.name: plot for plot in _PLOTS}

@@ -1,15 +1,18 @@
 """Draws a figure into a file.
 
 A figure is one module `analysis/plot_NAME.py` with a function `draw`, and its entry in `catalog`.
-`draw` takes the cells of a sweep, a history, or what `ddlsim tune` found, and returns a matplotlib
-figure; a sweep without the axes that it needs is refused. `ddlsim plot NAME DIR`, `python -m
-ddlsim.analysis.plot_NAME DIR` and, from any folder, `python analysis/plot_NAME.py DIR` do the same.
+`draw` takes the cells of a sweep, a history, what `ddlsim tune` found, or the JSON of `ddlsim
+compare`, and returns a matplotlib figure; a sweep without the axes that it needs is refused.
+`ddlsim plot NAME DIR`, `python -m ddlsim.analysis.plot_NAME DIR` and, from any folder, `python
+analysis/plot_NAME.py DIR` do the same.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from ddlsim import files
 from ddlsim.analysis.figures.catalog import PLOTS
 from ddlsim.analysis.sweep.cells import CellsError, read
 from ddlsim.analysis.sweep.chunks import DamagedPartError
@@ -19,7 +22,7 @@ from ddlsim.history.history import History
 
 
 def draw(name: str, source: Path) -> Any:
-    """Draw a figure from the directory of a sweep or of `tune`, or from a history's file.
+    """Draw a figure from the directory of a sweep or of `tune`, or from a history or a table.
 
     Raises `CellsError` with what is missing.
     """
@@ -34,8 +37,22 @@ def draw(name: str, source: Path) -> Any:
             return plot.draw(_history(source))
         if plot.of == "tune":
             return plot.draw(tuned.read(source))
+        if plot.of == "compare":
+            return plot.draw(_table(source))
         cells = read(source)
         return plot.draw(cells.need(*plot.needs, figure=name))
+
+
+def _table(source: Path) -> Any:
+    if (why := files.unfit(source, files.TEXT_MOST)) is not None:
+        raise CellsError(f"{source}: {why}")
+    try:
+        found = json.loads(source.read_text(files.TEXT))
+    except (OSError, ValueError) as error:
+        raise CellsError(f"{source}: no table can be read there ({error})") from None
+    if not isinstance(found, dict) or not found.get("designs") or "seeds" not in found:
+        raise CellsError(f"{source}: it is no table; write one with ddlsim compare --output json")
+    return found
 
 
 def _history(source: Path) -> History:

@@ -25,8 +25,9 @@ from ddlsim.analysis.formula.wait_model import COARSE, Commands, Wait
 from ddlsim.analysis.sweep import grid
 from ddlsim.analysis.sweep.cells import Cell, Cells
 from ddlsim.analysis.sweep.sweep_file import read_sweep
-from ddlsim.cluster.designs import design
+from ddlsim.cluster.designs import declared, design
 from ddlsim.kernel.rng import quantiles
+from ddlsim.model.design import DesignHeader
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.problems import ScenarioError
@@ -43,11 +44,20 @@ class Forms:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.strategy: Strategy = design(plan(scenario, 0))[0]
         self.dd, self.cs_max, self.h = (
             scenario.numbers[f"{name}_ms"]
             for name in ("delay_duration", "max_clock_skew", "safe_time_interval")
         )
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """The design, of the Ignite plane."""
+        return design(plan(self.scenario, 0))[0]
+
+    @cached_property
+    def design(self) -> DesignHeader:
+        """What is declared of the design, with the names of its rules."""
+        return declared(plan(self.scenario, 0))
 
     @property
     def simple(self) -> bool:

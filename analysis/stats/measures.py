@@ -8,7 +8,7 @@ another wait, so it comes at any time, as the closed forms assume.
 its last operation there, and from that to the commit: section 6.3 multiplies them with the rate of
 DDL.
 *staleness*: of each committed transaction, how long before its commit a schema that it used had
-been replaced by the next version; 0 where none had.
+been replaced by the next version, 1 us at least; 0 where none had.
 *metadata commands* are all entries of the meta storage's log, *metadata writes* those that are not
 idle safe-time commands: catalog updates, prolonged leases, and updates that lost a compare-and-set
 (every node sees those, so their number is divided by that of the nodes). The rate of the writes is
@@ -97,7 +97,7 @@ def staleness(history: History) -> Iterator[int]:
             since.setdefault(change.object_id, []).append((change.version, event.activation_ts))
     for event in history.of(TxCommitted):
         ages = [
-            _us(activation_ts, event.commit_ts)
+            max(_us(activation_ts, event.commit_ts), 1)
             for object_id, used, _ in event.tables
             for version, activation_ts in since.get(object_id, ())
             if version > used and activation_ts <= event.commit_ts

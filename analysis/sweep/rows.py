@@ -195,7 +195,9 @@ def prepare(job: Job) -> None:
     with contextlib.suppress(Exception):
         for file in job.loads:
             load_file(file)
-        Run(plan(_scenario(job.cell), job.seed))
+        planned = plan(_scenario(job.cell), job.seed)
+        if planned.store is None:  # a store's processes begin tasks, which nothing would run
+            Run(planned)
         in_order()
 
 

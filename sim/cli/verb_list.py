@@ -232,7 +232,12 @@ def figures() -> Iterator[Entry]:
     """Every figure, and what its sweep must vary."""
     from ddlsim.analysis.figures.catalog import PLOTS
 
-    sources = {"history": "a run", "sweep": "a sweep", "tune": "what tune found"}
+    sources = {
+        "history": "a run",
+        "sweep": "a sweep",
+        "tune": "what tune found",
+        "compare": "the JSON of compare",
+    }
     for name, plot in PLOTS.items():
         paths = [need.path for need in plot.needs]
         source = sources[plot.of]

@@ -8,6 +8,9 @@ from typing import Final
 from ddlsim.fdb.versions import versions_in
 from ddlsim.model.records import Record
 
+MISTAKES: Final = ("local_as_applied", "forgotten_is_clean")
+"""Settings with which the store does not do what a design asks of it."""
+
 
 class FdbSettings(Record, frozen=True):
     """Rates, windows, limits, waits and switches; FoundationDB's knobs in its own words are beside.

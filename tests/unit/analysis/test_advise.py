@@ -1,6 +1,7 @@
 """Which designs fit a system: by what their headers say, and by their lines of the table."""
 
 import pytest
+from msgspec import structs
 
 from ddlsim.analysis.compare.advise import (
     FITTING,
@@ -14,7 +15,7 @@ from ddlsim.analysis.compare.advise import (
     unfit,
 )
 from ddlsim.analysis.compare.records import WORDS, Value
-from ddlsim.model.design import DELAY_BOUNDED, SKEW_BOUNDED, Claim, DesignHeader
+from ddlsim.model.design import DELAY_BOUNDED, LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.strategies.base import DESIGNS
@@ -57,11 +58,22 @@ def test_what_a_claim_assumes_must_hold() -> None:
     told = [f"for I4 it assumes {SKEW_BOUNDED}, and clocks have no bound"]
     assert unfit(a_header(clocks), SystemTable(clocks="unbounded")) == told
     assert unfit(a_header(clocks), SystemTable(clocks="unbounded", own_ddl=False)) == []
+    twice = Claim("I4", (SKEW_BOUNDED, LEASES_HOLD, SKEW_BOUNDED))
+    lines = unfit(a_header(twice), SystemTable(clocks="unbounded"))
+    assert lines[0] == told[0], "an invariant is named once"
     told = [f"for I1 it assumes {DELAY_BOUNDED}, and delays have no bound"]
     assert unfit(a_header(delays), SystemTable()) == told
     assert unfit(a_header(delays), SystemTable(delays="bounded")) == []
     odd = unfit(a_header(Claim("I1", ("the moon is full",))), SystemTable())
     assert odd == ["for I1 it assumes the moon is full, and no fact here ensures it"]
+
+
+def test_leases_fit_where_clocks_differ_without_a_bound_but_run_at_a_known_rate() -> None:
+    leased = DESIGNS.get("c6_f1").header
+    wanted = SystemTable(clocks="unbounded", own_ddl=False, invariants=("I6", "I7"))
+    assert unfit(leased, wanted) == []
+    (why,) = unfit(leased, structs.replace(wanted, rates="unbounded"))
+    assert why == "for I6 it assumes drift<=margin, and rates have no bound"
 
 
 def test_the_known_designs_are_split_by_their_claims_alone() -> None:

@@ -81,6 +81,13 @@ def test_a_commit_that_conflicts_with_a_change_of_the_schema_is_a_schema_abort()
     assert checked.schema_aborts.value > 0.02 > unchecked.schema_aborts.value
 
 
+def test_a_scenario_with_a_mistake_of_the_store_tells_nothing_of_a_design() -> None:
+    """C7-T2 breaks I1 with a store that answers wrongly; c15_known_bug needs none for that."""
+    shown = comparing.Shipped()
+    assert shown.breaches("c7_ss_local") == []
+    assert {one.invariant for one in shown.breaches("c15_known_bug")} >= {"I1", "I7"}
+
+
 def _run(design: str, settings: dict[str, object] | None = None) -> tuple[World, list[RunRow]]:
     one = worlds([design], None, settings or {})[0][0]
     return one, [Runner(comparing.job_of(one, ())).row(1)]

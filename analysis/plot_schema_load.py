@@ -1,0 +1,159 @@
+"""Experiment 7: reads of the schema against the number of clients.
+
+Left, requests for the hottest key, with the capacity of its server as a line; right, what a read
+takes while its server gets busy. Closed forms 6.6: X, and X / N of each of N copies, up to the
+capacity; C / P of processes that read every P; Lambda C of those that read after a change; and the
+bracket of M/D/1 and M/M/1.
+"""
+
+import sys
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from ddlsim.analysis.figures.drawing import (
+    bracket,
+    canvas,
+    form,
+    legend_above,
+    line,
+    logarithmic,
+    note,
+)
+from ddlsim.analysis.figures.figure import main
+from ddlsim.analysis.formula import store_forms as forms
+from ddlsim.analysis.formula.store_rates import Rates
+from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, Estimate
+from ddlsim.units import US_PER_MS
+
+X: Final = "clients"
+MS_PER_S: Final = 1_000
+COPIED: Final = ("one_of_the_copies", "one_of_the_version_keys")
+"""Rules of `read_schema` that take any one of the copies."""
+WHOLE: Final = ("whole_schema", "whole_schema_at_snapshot")
+"""Rules that ask twice: for the head and for the log."""
+VERSION: Final = ("version_key_first",)
+OPEN: Final = 0.85
+"""The utilisation up to which clients that wait for their answers arrive as if they did not."""
+
+
+def draw(cells: Cells) -> Any:
+    """Requests per second left, the time that a read takes right."""
+    if any(row["schema_reads"] is None for cell in cells.cells for row in cell.rows):
+        raise CellsError("the figure needs counted reads; write `prices = true` into the sweep")
+    rates = Rates(cells)
+    service_ms = rates.setting(cells.cells[0], "storage_read_us") / US_PER_MS
+    drawn, axes = canvas(1, 2, height_in=3.8, width_ratios=(3, 2))
+    load, wait = axes[0]
+    x = [float(one) for one in cells.values(X)]
+    for number, (label, series) in enumerate(cells.series(X)):
+        copies = _copies(series.cells[0], rates)
+        own = [float(cell.value(X)) for cell in series.cells]
+        middle, *ends = series.each(partial(_requests, copies=copies))
+        line(load, own, middle, ends, f"{label}, each key" if copies > 1 else label, number)
+        form(load, own, _by_formula(series, rates, service_ms),
+             "formula 6.6" if not number else None)  # fmt: skip
+        if _rule(series.cells[0], rates) in VERSION:
+            _queue(wait, series, rates, service_ms, number)
+            full = float(forms.most_clients(_cycle(series.cells[0]), service_ms))
+            for panel in axes[0]:
+                panel.axvline(full, color="#777777", linewidth=0.9)
+    capacity = MS_PER_S / service_ms
+    load.axhline(capacity, color="#777777", linewidth=0.9)
+    load.annotate(f"capacity {capacity:g} per second", (x[0], capacity), xytext=(0, 3),
+                  textcoords="offset points", fontsize=8)  # fmt: skip
+    load.set(
+        xscale="log",
+        xlabel="clients",
+        ylabel="requests for the hottest key (/s)",
+    )
+    wait.set(xlabel="clients", ylabel="time to read the schema's version (ms)", xscale="log")
+    logarithmic(load.yaxis, subs=(1.0, 3.0))
+    for panel in axes[0]:
+        panel.set_xticks(x, [f"{one:g}" for one in x])
+        panel.minorticks_off()
+    legend_above(drawn, load, 3, "How much is the schema read, and when is its server busy?")
+    note(drawn, f"of copies: each one's share of what their server gets\n{cells.note}")
+    return drawn
+
+
+def _requests(cell: Cell, copies: int) -> Estimate:
+    found = cell.ratio(
+        lambda row: row["schema_reads"], lambda row: row["simulated_us"] / US_PER_MS / MS_PER_S
+    )
+    return Estimate(*(one / copies for one in found))
+
+
+def _rule(cell: Cell, rates: Rates) -> str:
+    return rates.world(cell).design.rules["read_schema"]
+
+
+def _copies(cell: Cell, rates: Rates) -> int:
+    rules = rates.world(cell).design.rules
+    return int(rules["copies"]) if rules["read_schema"] in COPIED else 1
+
+
+def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
+    """Requests per second of a design, by 6.6."""
+    first = series.cells[0]
+    rules = rates.world(first).design.rules
+    processes = len(rates.world(first).scenario.nodes)
+    changes = rates.changes(first)
+    in_each = 2 if rules["read_schema"] in WHOLE else 1
+    if rules["read_schema"] in (*WHOLE, *VERSION, *COPIED):
+        cycle = _cycle(first)
+        free = [float(cell.value(X)) / cycle for cell in series.cells]
+        busy = 1 / service_ms / in_each
+        copies = _copies(first, rates)
+        return [
+            MS_PER_S * in_each * float(forms.reads_in_each(min(one, busy), copies)) for one in free
+        ]
+    if rules["background"] == "poll_the_head":
+        each = float(forms.reads_every(processes, float(rules["poll_ms"])))
+    elif "distance_ms" in rules and rules["read_schema"].startswith("in_force"):
+        each = float(forms.reads_every(processes, float(rules["distance_ms"])))
+        each *= _loaded(first, rates)
+    else:
+        each = 2 * float(forms.reads_per_change(processes, changes))
+    return [MS_PER_S * each] * len(series.cells)
+
+
+def _loaded(cell: Cell, rates: Rates) -> float:
+    """The share of the time in which there is load: else nothing asks for a schema."""
+    load_ms = rates.world(cell).scenario.table.run.load_ms or np.inf
+    whole_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS / len(cell.rows)
+    return float(min(load_ms / whole_ms, 1))
+
+
+def _rate(cell: Cell) -> float:
+    """Transactions per ms."""
+    whole_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS
+    return float(sum(row["attempts"] for row in cell.rows) / whole_ms)
+
+
+def _cycle(cell: Cell) -> float:
+    """From one transaction of a client to its next, in ms; of few clients, which wait for none."""
+    return float(cell.value(X)) / _rate(cell)
+
+
+def _queue(panel: Any, series: Cells, rates: Rates, service_ms: float, number: int) -> None:
+    """What a read takes, by runs and by formula, as far as the server is not full."""
+    x = [float(cell.value(X)) for cell in series.cells]
+    middle, *ends = series.each(lambda cell: cell.mean_ms("first_wait_us"))
+    line(panel, x, middle, ends, series.cells[0].design, number)
+    way_ms = 2 * float(np.mean(rates.world(series.cells[0]).delays))
+    open_ones = [
+        (clients, forms.queued(rates.begun(cell), service_ms))
+        for clients, cell in zip(x, series.cells, strict=True)
+        if forms.busy(rates.begun(cell), service_ms) < OPEN
+    ]
+    least = [way_ms + float(ends[0]) for _, ends in open_ones]
+    most = [way_ms + float(ends[1]) for _, ends in open_ones]
+    bracket(panel, [clients for clients, _ in open_ones], least, most, "formula 6.6: M/D/1, M/M/1")
+    panel.set_ylim(0, 1.2 * float(np.nanmax(middle)))
+    panel.legend(loc="upper left")
+
+
+if __name__ == "__main__":
+    sys.exit(main("schema_load"))

@@ -1,0 +1,127 @@
+"""Figures of the key-value store, from short runs of the gallery's scenarios, and of a table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.text import Text
+
+from ddlsim.analysis.figures import figure
+from ddlsim.analysis.figures.catalog import PLOTS
+from ddlsim.analysis.formula.store_rates import Rates
+from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, read
+from tests.support.command import ROOT, ddlsim
+from tests.support.drawn import swept
+
+GALLERY = ROOT / "reports" / "designs"
+SWEEPS = {
+    "store_aborts": """
+scenarios = ["crossing.toml"]
+strategies = ["c16_safe", "c16_tables"]
+[parameters]
+ddl_clients = { path = "workload[1].clients", values = [6, 12] }
+""",
+    "stale_gap": """
+scenarios = ["crossing.toml"]
+strategies = ["c15_known_bug", "c16_safe"]
+[parameters]
+poll_ms = { path = "strategy.poll_ms", values = [50, 200] }
+read_only = { path = "workload[0].read_only", values = [0, 1] }
+""",
+    "staleness": """
+scenarios = ["crossing.toml"]
+strategies = ["c2b_poll"]
+[parameters]
+poll_ms = { path = "strategy.poll_ms", values = [50, 200] }
+""",
+    "schema_load": """
+scenarios = ["hot_key.toml"]
+strategies = ["c1b_version", "c3b_versions", "c5_lease", "c9_future_cv", "c12_grv"]
+prices = true
+[parameters]
+clients = { path = "workload[0].clients", values = [2, 4] }
+""",
+    "cutover": """
+scenarios = ["cutover.toml"]
+[parameters]
+cutoff_percent = { path = "strategy.cutoff_percent", values = [0, 150] }
+conflicts = { path = "strategy.options", values = ["DEFAULTS", "CAUSAL_WRITE_RISKY"] }
+""",
+}
+LONG = ("cutover",)
+SAYS = {
+    "store_aborts": ("c16_tables", "formula 6.3", "schema changes per second", "of its table"),
+    "stale_gap": ("only read", "λ times the mean age of the schema", "formula 6.5"),
+    "staleness": ("stalest commit of a run (ms)", "interval between reads P (ms)"),
+    "schema_load": ("capacity 500 per second", "c3b_versions, each key", "M/D/1"),
+    "cutover": ("the window W", "without read conflicts", "with a read conflict"),
+}
+
+
+def drawn(name: str, folder: Path) -> tuple[Path, Any]:
+    """A figure of a short sweep over scenarios of the gallery, and the directory of that."""
+    for file in GALLERY.glob("*.toml"):
+        (folder / file.name).write_text(file.read_text("utf-8"), "utf-8")
+    load = "" if name in LONG else '[set]\n"run.load_ms" = 500\n'
+    text = f'title = "short"\nseeds = "0..0"\nhistories = "none"\n{SWEEPS[name]}{load}'
+    source = swept(folder, text)
+    return source, figure.draw(name, source)
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_figure_of_the_store_has_its_labels_and_its_closed_form(name: str, tmp_path: Path) -> None:
+    source, made = drawn(name, tmp_path)
+    said = "\n".join(text.get_text() for text in made.findobj(Text))
+    for words in (*SAYS[name], "runs of "):
+        assert words in said
+    dashed = [line for axes in made.axes for line in axes.get_lines() if line.is_dashed()]
+    assert dashed
+    assert {line.get_color() for line in dashed} == {"#000000"}
+    figure.write(name, source, tmp_path / "one.svg")
+    figure.write(name, source, tmp_path / "two.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+def test_a_sweep_of_another_plane_or_without_counted_reads_is_refused(
+    everything: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(CellsError, match="the figure is of plane fdb"):
+        PLOTS["store_aborts"].draw(read(everything))
+    short = SWEEPS["schema_load"].replace("prices = true\n", "")
+    for file in GALLERY.glob("*.toml"):
+        (tmp_path / file.name).write_text(file.read_text("utf-8"), "utf-8")
+    short = short.replace(', "c3b_versions", "c5_lease", "c9_future_cv", "c12_grv"', "")
+    text = f'title = "short"\nseeds = 1\nhistories = "none"\n{short}[set]\n"run.load_ms" = 100\n'
+    with pytest.raises(CellsError, match="write `prices = true` into the sweep"):
+        figure.draw("schema_load", swept(tmp_path, text))
+
+
+def test_rates_need_the_scenario() -> None:
+    row = {"cell": 0, "scenario": "x", "strategy": "c16_safe", "mutant": None, "parameters": "{}"}
+    with pytest.raises(CellsError, match="needs the scenario of the sweep"):
+        Rates(Cells([Cell([{**row, "outcome": "ok"}])], {}))
+
+
+def test_the_table_of_compare_is_drawn_with_every_design_and_the_front(tmp_path: Path) -> None:
+    made = figure.draw("price_safety", GALLERY / "table.json")
+    found = json.loads((GALLERY / "table.json").read_text("utf-8"))
+    said = "\n".join(text.get_text() for text in made.findobj(Text))
+    for one in found["designs"]:
+        if one["plane"] == "fdb":
+            assert one["design"] in said
+    (ignite, fdb) = made.axes
+    front = next(line for line in fdb.get_lines() if line.get_drawstyle() == "steps-post")
+    heights = [float(each) for each in front.get_ydata()]
+    assert heights == sorted(heights, reverse=True), "further right, lower"
+    assert ignite.get_ylabel() == "DDL latency, median (ms)"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"designs": []}'])
+def test_what_is_no_table_is_refused_in_one_line(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    file.write_text(text, "utf-8")
+    done = ddlsim("plot", "price_safety", str(file))
+    assert done.code == 2
+    assert str(file) in done.err
+    assert done.err.count("\n") == 1
