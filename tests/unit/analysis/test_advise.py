@@ -73,7 +73,7 @@ def test_leases_fit_where_clocks_differ_without_a_bound_but_run_at_a_known_rate(
     wanted = SystemTable(clocks="unbounded", own_ddl=False, invariants=("I6", "I7"))
     assert unfit(leased, wanted) == []
     (why,) = unfit(leased, structs.replace(wanted, rates="unbounded"))
-    assert why == "for I6 it assumes drift<=margin, and rates have no bound"
+    assert why == "for I6, I7 it assumes drift<=margin, and rates have no bound"
 
 
 def test_the_known_designs_are_split_by_their_claims_alone() -> None:
