@@ -41,7 +41,7 @@ class DataMatchesSchema:
     commit_ts is not above its op_ts; when all has come to rest, storage must hold the last
     committed write of each key by commit_ts, on the node that is primary then, and no replica that
     is as far may hold anything else (`final_state`). The rows of a table that is dropped may be
-    gone for a transaction that a store refuses to commit.
+    gone for a transaction that only reads a store, or that it refuses to commit.
     """
 
     name = "data_matches_schema"
@@ -150,12 +150,12 @@ def _wrote(case: Case, event: WriteExecuted) -> str:
 
 
 def _is_void(case: Case, tx: Transaction, read: ReadExecuted) -> bool:
-    """Whether a read of a store's rows is of a table dropped by then, and of what never commits.
+    """Whether a read of a store's rows is of a table dropped by then, and of what commits nothing.
 
     Its process was late: I1 and I10 tell of that. Rows go with the table once no transaction that
-    may commit uses it.
+    may commit a write uses it; a store checks none that only reads (C13).
     """
-    if not case.is_layered or tx.committed is not None:
+    if not case.is_layered or (tx.committed is not None and tx.writes):
         return False
     return case.schemas.existing(read.object_id, read.op_ts) is None
 

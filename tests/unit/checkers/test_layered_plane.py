@@ -76,16 +76,17 @@ def test_a_read_may_not_miss_a_commit_that_came_to_be_known_later() -> None:
     assert kinds_in(missed, "data_matches_schema") == ["write-missed"]
 
 
-@pytest.mark.parametrize(("reader", "found"), [("B", ["write-missed"]), ("C", [])])
-def test_rows_of_a_dropped_table_are_gone_for_what_never_commits(
+@pytest.mark.parametrize(("reader", "found"), [("B", ["write-missed"]), ("C", []), ("E", [])])
+def test_rows_of_a_dropped_table_are_gone_for_what_commits_no_write(
     reader: str, found: list[str]
 ) -> None:
-    """B commits though its process is late, C is refused."""
+    """B commits though its process is late, C is refused, E only reads."""
     story = Layered()
     story.run("A", 10, 20, ("put", "r", 1))
     story.ddl("D", story.t, ddl.ObjectDropped(), tu=25)
     story.run("B", 12, 40, ("get", "r"), ("put", "s", 2))
     story.run("C", 12, 41, ("get", "r"), ("put", "s", 3), aborts="METADATA_LATE")
+    story.run("E", 12, 42, ("get", "r"))
     late = changed(story, ReadExecuted, reader, op_ts=ts(30))
     assert kinds_in(late, "data_matches_schema") == found
 
