@@ -51,6 +51,8 @@ POLLS_MS: Final = (50, 200, 800)
 UNFENCED: Final = ("c12_at_start", "c9_future_cv")
 DISTANCE_MS: Final = 200
 FOREVER: Final = 1e9
+UNAWARE: Final = 'settle = "at_once"'
+"""The closed forms of C15 have a process that learns nothing of its own statements either."""
 
 
 class Crossed(NamedTuple):
@@ -167,7 +169,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
 
 
 def _polled(name: str, every_ms: float, poll_ms: int, seed: int) -> Setup:
-    strategy = f'name = "{name}"\nbackground = "poll_the_head"\npoll_ms = {poll_ms}'
+    strategy = f'name = "{name}"\n{UNAWARE}\nbackground = "poll_the_head"\npoll_ms = {poll_ms}'
     return world(strategy, every_ms, seed)
 
 
@@ -236,7 +238,8 @@ def until_conflict(seed: int) -> Setup:
         f"{'DROP INDEX i' if number % 2 else 'CREATE INDEX i ON a (v)'}" for number in range(6)
     )
     migration = f'[[migration]]\nnode = "n1"\nat_ms = 400\nevery_ms = 600\nsql = """{statements}"""'
-    text = world('name = "c15_recheck"', FOREVER, seed, load='tables = ["a"]').text
+    strategy = f'name = "c15_recheck"\n{UNAWARE}'
+    text = world(strategy, FOREVER, seed, load='tables = ["a"]').text
     text = text.replace("keys = 20000", "keys = 40").replace("operations = 120", "operations = 400")
     return Setup(text + migration)
 

@@ -92,7 +92,7 @@ def test_a_sweep_of_another_plane_or_without_counted_reads_is_refused(
     for file in GALLERY.glob("*.toml"):
         (tmp_path / file.name).write_text(file.read_text("utf-8"), "utf-8")
     short = short.replace(', "c3b_versions", "c5_lease", "c9_future_cv", "c12_grv"', "")
-    text = f'title = "short"\nseeds = 1\nhistories = "none"\n{short}[set]\n"run.load_ms" = 100\n'
+    text = f'title = "short"\nseeds = 1\nhistories = "none"\n{short}[set]\n"run.load_ms" = 300\n'
     with pytest.raises(CellsError, match="write `prices = true` into the sweep"):
         figure.draw("schema_load", swept(tmp_path, text))
 

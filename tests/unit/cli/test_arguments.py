@@ -38,7 +38,7 @@ MISTYPED = [
     ("completion tcsh", "completion: SHELL: unknown 'tcsh'; did you mean zsh or fish or bash?"),
     (
         "check x --input elle",
-        "check: --input: unknown 'elle'; known: auto, native, witness, jepsen, columns",
+        "check: --input: unknown 'elle'; known: auto, native, recording, witness, jepsen, columns",
     ),
     ("explain", "explain: HISTORY is missing"),
     ("list", f"list: WHAT is missing; known: {', '.join(LISTS)}"),
