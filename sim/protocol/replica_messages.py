@@ -105,8 +105,8 @@ class PartitionRaft(Record, frozen=True):
 class PartitionSubmit(Request["PartitionSubmitted"], frozen=True):
     """Submit a command to the leader of a partition's group under the sender's `number`.
 
-    It is this attempt's alone, also across restarts of the sender: a copy has the same, and so has
-    what is sent again because no reply came.
+    It is this submission's alone, also across restarts of the sender: a copy has the same, and so has
+    what is sent again, but after the leader was busy.
     """
 
     sent_ts: Timestamp

@@ -266,7 +266,11 @@ class ReplicaManager:
                 continue
             doubtful = doubtful or reply.result is NOT_LEADER  # appended, and perhaps replaced
             attempt = await self._result(local, reply)
-            number = self._next_number()  # copies of what was busy are refused for good
+            number = self._number_after(reply, number)
+
+    def _number_after(self, reply: PartitionSubmitted, number: int) -> int:
+        """Another number once it was busy: copies of that message are refused for good."""
+        return self._next_number() if reply.result is BUSY else number
 
     def _next_number(self) -> int:
         self._submissions += 1
