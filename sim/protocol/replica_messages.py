@@ -105,8 +105,8 @@ class PartitionRaft(Record, frozen=True):
 class PartitionSubmit(Request["PartitionSubmitted"], frozen=True):
     """Submit a command to the leader of a partition's group under the sender's `number`.
 
-    It is this submission's alone, also across restarts of the sender: a copy has the same, and so has
-    what is sent again, but after the leader was busy.
+    It is the submission's alone, also across restarts of the sender: a copy has the same, and what
+    is sent again too, but for what the leader was too busy to take.
     """
 
     sent_ts: Timestamp
