@@ -43,7 +43,7 @@ class ModelledReplicas(ReplicaManager):
 
     def at(self, place: PartitionId) -> LocalReplica | None:
         found: LocalReplica | None = super().at(place)
-        if found is None and self.placement.knows(place[0]):
+        if found is None and self.placement.knows(place[0]) and not self.sync.is_restoring:
             if self.node.name in self.placement.replicas_of(place):
                 self._divergence.found(f"it has no replica of {place}")
         elif found is not None and found.place != place:
@@ -65,6 +65,8 @@ class ModelledReplicas(ReplicaManager):
         )
         if not holds or self.members.get(place) is not found:
             self._divergence.found(f"it has a replica of {place}, which is not its own")
+        if self.sync.is_restoring:
+            self._divergence.found(f"it has a replica of {place} before it has its metadata")
         group = found.group
         if (group.on_elected is None) is not group.is_alone:
             self._divergence.found(f"what follows an election in {place} is not known")

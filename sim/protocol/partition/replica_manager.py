@@ -2,7 +2,7 @@
 
 A group is born when it is first needed, with the partition's first replica as its leader; every
 node that holds a replica comes to the same group, since its members follow from the catalog. A
-node that does not know the table yet holds nothing of it and ignores messages of its group.
+node that does not know the table yet, or restores its metadata, holds nothing and ignores messages.
 
 A leader stamps every command: larger than every stamp in the log, its predecessors' included, so
 that *partition safe time* never goes back. Where nothing is written, it stamps an idle command now
@@ -135,7 +135,7 @@ class ReplicaManager:
 
     def _born(self, place: PartitionId) -> LocalReplica | None:
         node = self.node
-        if not self.placement.knows(place[0]):
+        if self.sync.is_restoring or not self.placement.knows(place[0]):
             return None
         voters = self.placement.replicas_of(place)
         if node.name not in voters:
