@@ -3,6 +3,7 @@
 [110.req.0] [110.quirk]
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -32,6 +33,8 @@ from ddlsim.units import Timestamp, physical_ms, show
 QUIRK: Final = "quirk"
 ATTEMPTS: Final = 10
 """How often an implicit transaction is tried."""
+AFTER_RESTART: Final = re.compile(r"(.+)~\d+")
+"""The name of an operation's implicit transaction that a restarted node has begun anew."""
 ALLOWED_BY: Final = {
     "by_change_type": harmless_to_older,
     "by_table_version": leaves_rows_alone,
@@ -132,14 +135,15 @@ def _attempts(grounds: Grounds) -> Iterator[Anomaly]:
     case, limit_us = grounds.case, grounds.limit_us("tx_timeout_ms")
     begun = {event.tx: event for _, event in case.of(TxBegan) if event.implicit}
     aborts = {event.tx: event for _, event in case.of(TxAborted)}
+    last_life = {met[1]: tx for tx in begun if (met := AFTER_RESTART.fullmatch(tx))}
     for _, failed in case.of(Failed):
-        first = begun.get(failed.op)
+        op = last_life.get(failed.op, failed.op)
+        first, number = begun.get(op), 1
         if first is None:
             continue
-        number = 1
-        while f"{failed.op}r{number}" in begun:
+        while f"{op}r{number}" in begun:
             number += 1
-        aborted = aborts.get(failed.op if number == 1 else f"{failed.op}r{number - 1}")
+        aborted = aborts.get(op if number == 1 else f"{op}r{number - 1}")
         if aborted is None or aborted.reason != failed.reason or number >= ATTEMPTS:
             continue
         reason = Reason[failed.reason]

@@ -6,7 +6,7 @@ from ddlsim.history.event import Cells
 from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Read, Update
 from ddlsim.model.ports import NoReplyType
 from ddlsim.model.schema import Value
-from ddlsim.protocol.messages import Answer, ClientOperation, Refusal
+from ddlsim.protocol.messages import ENCODINGS_BITS, Answer, ClientOperation, Refusal
 from ddlsim.protocol.transaction.client import Client
 
 
@@ -33,7 +33,7 @@ class LayerClient(Client):
             do.key,
             None,
             0,
-            label=zlib.crc32(op.encode()) << 8,
+            label=zlib.crc32(op.encode()) << ENCODINGS_BITS,
             begins=begin is not None and not implicit,
             implicit=implicit,
             metadata=do.metadata,

@@ -5,6 +5,8 @@ after a message is also later on the reference timeline. Clients send none unles
 session carries a causal token. Raft's appends carry none either.
 """
 
+from typing import Final
+
 from ddlsim.history.event import Cells
 from ddlsim.model.ddl import ObjectChange, Statement
 from ddlsim.model.ops import Key
@@ -14,6 +16,9 @@ from ddlsim.model.records import Record
 from ddlsim.model.schema import Table, Value
 from ddlsim.protocol.ids import IndexKey, PartitionId, Tuple, TxId
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+ENCODINGS_BITS: Final = 8
+"""Bits of a client's label that count encodings of its operation."""
 
 # --- client to coordinator ------------------------------------------------------------------------
 
@@ -35,10 +40,10 @@ class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     another table by now. Both are 0 where the client has cached no schema of the table.
     `begins` begins transaction `tx` with its first operation; `implicit` is a transaction of its
     own. `metadata` requests the columns too, as `SELECT *` does; `columns` are those that a SELECT
-    names. `label` tells the operation's messages apart from others of their kind, on every hop. An
-    update `sets` the columns at these positions of `row`; a `strict` insert fails where there is a
-    row. `read_ts` is the timestamp that the client chose for the read-only transaction that it
-    begins.
+    names. `label` tells the operation's messages apart from others of their kind, on every hop; its
+    lowest `ENCODINGS_BITS` count the encodings before this one. An update `sets` the columns at
+    these positions of `row`; a `strict` insert fails where there is a row. `read_ts` is the
+    timestamp that the client chose for the read-only transaction that it begins.
     Where processes encode rows, and not clients, there is no `row` but the `values` by column name;
     None and `spread` where they are filled in. `index` is the one that a find asks.
     """
@@ -64,6 +69,11 @@ class ClientOperation(Request["Answer | Mismatch | Refusal"], frozen=True):
     values: dict[str, Value] | None = None
     spread: int = 0
     index: str = ""
+
+    @property
+    def encoded_before(self) -> int:
+        """How many times the client has sent this operation in another encoding [110.flow.2]."""
+        return self.label & ((1 << ENCODINGS_BITS) - 1)
 
 
 class ClientCommit(Request["Answer | Refusal"], frozen=True):

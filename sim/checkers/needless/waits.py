@@ -33,8 +33,8 @@ from ddlsim.history.events import (
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, SettingChanged
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, plus_ms, round_up, show
 
-ATTEMPT: Final = re.compile(r"r\d+\Z")
-"""What follows on the name of an implicit transaction that is tried again."""
+ATTEMPT: Final = re.compile(r"(?:~\d+)?(?:r\d+)?\Z")
+"""What follows on the name of an implicit transaction at a restarted node, or tried again."""
 PAUSE: Final = "pause"
 """The fault that stops a node for a while."""
 TICK_US: Final = 2 * US_PER_MS
@@ -166,8 +166,8 @@ def _past(case: Case) -> Iterator[Anomaly]:
         idle_ms = _setting(case, began.node, "partition_idle_ms")
         if began.read_ts is None or skew_ms is None or idle_ms is None:
             continue
-        attempt_of = ATTEMPT.sub("", began.tx)  # an implicit one that did nothing has no other op
-        if case.transactions[began.tx].chosen or attempt_of in chosen:
+        ops = (began.tx, ATTEMPT.sub("", began.tx))  # an implicit one that did nothing has no other
+        if case.transactions[began.tx].chosen or any(op in chosen for op in ops):
             continue
         due_ts = plus_ms(Timestamp(began.begin_ts), -(idle_ms + skew_ms))
         if began.read_ts < due_ts:

@@ -26,6 +26,11 @@ class Disk:
         self.safe = Write(0, 0, None)
         self.writing: list[Write] = []
 
+    def promised(self) -> tuple[int, str | None]:
+        """The term and the vote that survive a crash; a snapshot has the term of its end."""
+        term = self.snapshot[1]
+        return (self.safe.term, self.safe.vote) if term <= self.safe.term else (term, None)
+
     def add(self, entry: Entry) -> None:
         """Append an entry."""
         self.entries.append(entry)

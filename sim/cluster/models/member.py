@@ -55,7 +55,7 @@ class ModelledMember(Member):
         last, at_least = log.last_index, max(disk.safe.index, disk.base)
         kept = disk.entries[: max(last - disk.base, 0)]
         whole = log.base_index == disk.base and at_least <= last <= disk.last
-        promises = ((disk.term, disk.vote), (disk.safe.term, disk.safe.vote))
+        promises = ((disk.term, disk.vote), disk.promised())
         in_order = log.last_term <= log.term
         if not (whole and in_order and log.entries == kept) or (
             (log.term, log.voted_for) not in promises

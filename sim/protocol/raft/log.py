@@ -126,12 +126,15 @@ class RaftLog:
     def lose_unsynced(self, torn: int) -> None:
         """The machine died: of what was not synced, only the first `torn` entries survive.
 
-        What a snapshot holds stays applied, also where the entries before its end are gone.
+        What a snapshot holds stays applied, also where the entries before its end are gone. It may
+        have been taken before the write of its last entry ended: the term is written with it.
         """
         kept = max(self.synced_index - self.base_index, 0) + torn
         del self.entries[kept:]
         if not torn:
             self.term, self.voted_for = self._synced_term, self._synced_vote
+            if self.term < self.snapshot_term:
+                self.term, self.voted_for = self.snapshot_term, None
         self.applied = max(min(self.applied, self.last_index), self.snapshot_index)
         self._marks = []
 

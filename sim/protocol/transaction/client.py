@@ -31,7 +31,14 @@ from ddlsim.model.ports import NoReplyType, Request
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, Table, Value
 from ddlsim.protocol.ids import Tuple
-from ddlsim.protocol.messages import Answer, ClientOperation, ClientRollback, Mismatch, Refusal
+from ddlsim.protocol.messages import (
+    ENCODINGS_BITS,
+    Answer,
+    ClientOperation,
+    ClientRollback,
+    Mismatch,
+    Refusal,
+)
 from ddlsim.protocol.schema.column_types import holds
 from ddlsim.protocol.schema.rows import BadRow, decode, encode
 from ddlsim.units import US_PER_MS, Micros, Timestamp, timestamp
@@ -106,7 +113,7 @@ class Client:
         read_ts = self.chosen_ts(op, begin)
         known_ts = Timestamp(0)
         until_us = self._connection.elapsed_us() + self._timeout_us
-        label = zlib.crc32(op.encode()) << 8
+        label = zlib.crc32(op.encode()) << ENCODINGS_BITS
         for refresh in range(REFRESHES):
             table = self.tables.get(do.table)
             row = self._encoded(op, do, table)

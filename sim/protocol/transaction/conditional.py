@@ -1,9 +1,10 @@
-"""Writes that look at the row first: insert, replace and update.
+"""Writes in two phases, and those among them that look at the row first.
 
-Each reads its key at the primary as a get does, under the lock of a write: so that a row of a newer
-schema ends its transaction [110.back], and the row that was found is in the history. Then it writes
-or does not, and says which. An update keeps what it does not set, as the row shows under the
-version that the operation runs under [110.fwd.2]. The row that it writes obeys the constraints.
+Insert, replace and update do. Each reads its key at the primary as a get does, under the lock of a
+write: so that a row of a newer schema ends its transaction [110.back], and the row that was found
+is in the history. Then it writes or does not, and says which. An update keeps what it does not set,
+as the row shows under the version that the operation runs under [110.fwd.2]. The row that is
+written obeys the constraints.
 """
 
 from typing import Final
@@ -30,7 +31,24 @@ def execute(
     op_ts: Timestamp,
     table: Table,
 ) -> Operated:
-    """Read the row, and write where there is none (insert) or where there is one (the others)."""
+    """Write; an insert only where there is no row, a replace or update only where there is one."""
+    if request.action in CONDITIONAL:
+        return _execute_conditional(
+            executor, constraints, coordinator, request, local, op_ts, table
+        )
+    refused = constraints.refusal(request, local, op_ts, table)
+    return refused or executor.write(coordinator, request, local, op_ts, table)
+
+
+def _execute_conditional(
+    executor: Executor,
+    constraints: RowConstraints,
+    coordinator: str,
+    request: Operate,
+    local: LocalReplica,
+    op_ts: Timestamp,
+    table: Table,
+) -> Operated:
     found = executor.read(replace(request, action="get"), local, op_ts, table)
     if found.reason is not None:
         return found
@@ -49,6 +67,10 @@ def repeated_answer(
     executor: Executor, request: Operate, local: LocalReplica, op_ts: Timestamp
 ) -> Operated:
     """The answer to a copy of the message: written if the intent is stored or on its way."""
+    if request.action not in CONDITIONAL:
+        answered = executor.repeated_answer(request, local, op_ts)
+        assert answered is not None, f"{request.op} is no one-phase write"
+        return answered
     stored = request.op in local.machine.ops_of(request.tx)
     pending = local.pending.get(request.key)
     on_its_way = pending is not None and pending.op == request.op

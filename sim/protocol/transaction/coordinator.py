@@ -205,14 +205,18 @@ class Coordinator:
     async def _operate_implicitly(self, request: ClientOperation) -> Reply:
         """Begin, operate, commit; retriable failures are retried here and not by the client.
 
-        A client that has to encode again finds its transaction as it was [110.flow.2]. No attempt
+        A client that has to encode again finds its transaction as it was [110.flow.2], unless this
+        node has restarted: then it is another transaction, with a name of its own. No attempt
         begins later than `tx_timeout_ms` after the first one.
         """
         watch = self.node.watch
         until_us = Micros(watch.now_us + self.node.settings.tx_timeout_ms * US_PER_MS)
         refreshed, first, until_us = self._refreshing.pop(request.tx, (None, 0, until_us))
+        name = request.tx
+        if request.encoded_before and refreshed is None:
+            name = f"{name}~{request.encoded_before}"
         for attempt in count(first):
-            label = f"{request.tx}r{attempt}" if attempt else request.tx
+            label = f"{name}r{attempt}" if attempt else name
             tx = refreshed or self._begin(label, request, implicit=True)
             refreshed = None
             reply: Reply = await self._operate(tx, request)

@@ -52,7 +52,7 @@ class Active:
     """A transaction with activity in partitions of this node, the last at `seen_us`.
 
     `ops` are its writes, each with the start of the lease that it was executed under; `refused` are
-    those of one phase that were refused, each with the start of that lease and the first reason.
+    those that were refused, each with the start of that lease and the first reason.
     """
 
     commit_place: PartitionId
@@ -123,7 +123,7 @@ class Participant:
     def record_refusal(
         self, tx: TxId, place: PartitionId, op: str, lease_start: Timestamp, reason: Reason
     ) -> None:
-        """Record that a one-phase write was refused: every copy of it is refused as well.
+        """Record that a write was refused: every copy of it is refused as well.
 
         Its transaction is active here until it has been cleaned up. Its commit partition is the one
         that it writes to.
@@ -133,7 +133,7 @@ class Participant:
             self._active[tx].refused[op] = (lease_start, reason)
 
     def refusal_of(self, tx: TxId, op: str, lease_start: Timestamp) -> Reason | None:
-        """Why a one-phase write was first refused under this lease; None if it was not."""
+        """Why a write was first refused under this lease; None if it was not."""
         active = self._active.get(tx)
         refused = None if active is None else active.refused.get(op)
         return None if refused is None or refused[0] != lease_start else refused[1]

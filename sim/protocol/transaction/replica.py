@@ -47,7 +47,7 @@ from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManag
 from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGrant
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.protocol.transaction.conditional import CONDITIONAL, execute, repeated_answer
+from ddlsim.protocol.transaction.conditional import execute, repeated_answer
 from ddlsim.protocol.transaction.execution import READS, WHOLE, Executor, serves
 from ddlsim.protocol.transaction.index_entries import is_gone
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
@@ -429,17 +429,20 @@ class Replica:
     def _written(
         self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
     ) -> Operated | None:
-        """Write, unless a constraint forbids the row; a copy of the message changes nothing."""
-        executor = self.executor
-        is_new = self.participant.is_new(request.tx, request.op, request.lease_start)
-        if request.action in CONDITIONAL:
-            if is_new:
-                return execute(executor, self.constraints, sender, request, local, op_ts, table)
+        """Write, unless a constraint forbids the row; a copy of the message changes nothing.
+
+        A copy of a refused write is refused: its answer may come first, and no report would follow.
+        """
+        executor, tx, op = self.executor, request.tx, request.op
+        refusal = self.participant.refusal_of(tx, op, request.lease_start)
+        if refusal is not None:
+            return Operated(self.node.clock.now(), op_ts, refusal)
+        if not self.participant.is_new(tx, op, request.lease_start):
             return repeated_answer(executor, request, local, op_ts)
-        if not is_new:
-            return executor.repeated_answer(request, local, op_ts)
-        refused = self.constraints.refusal(request, local, op_ts, table)
-        return refused or executor.write(sender, request, local, op_ts, table)
+        answered = execute(executor, self.constraints, sender, request, local, op_ts, table)
+        if answered.reason is not None:
+            self._record_refusal(request, answered.reason)
+        return answered
 
     def _foreign(self, request: Operate, local: LocalReplica) -> tuple[TxId, PartitionId] | None:
         """(transaction, commit partition) of an intent without a lock that blocks the operation."""

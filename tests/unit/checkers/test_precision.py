@@ -180,6 +180,24 @@ def test_an_attempt_that_ends_behind_the_time_limit_is_the_last(
     assert [kind for kind in kinds(story) if "tried" in kind] == found
 
 
+@pytest.mark.parametrize(
+    ("last", "found"), [("w", "not-tried-again"), ("w~1", "not-tried-again"), ("w~1r1", None)]
+)
+def test_attempts_count_anew_behind_a_restart_of_the_coordinator(
+    last: str, found: str | None
+) -> None:
+    """Of w, w~1 and w~1r1 the client has the last one's failure."""
+    story = Story()
+    for number, label in enumerate(("w", "w~1", "w~1r1")):
+        story.add(10 + number, TxBegan, label, "n1", ts(10 + number), True)
+        story.abort(label, 10 + number, "LOCK_CONFLICT")
+        if label == last:
+            break
+    reason = "LOCK_CONFLICT" if found else "CHECK_VIOLATED"
+    story.add(30, Failed, "c", "w", reason)
+    assert [kind for kind in kinds(story) if "tried" in kind] == ([found] if found else [])
+
+
 @pytest.mark.parametrize("reason", ["TABLE_NOT_FOUND", "BAD_ROW", "CHECK_VIOLATED"])
 def test_a_final_reason_allows_no_other_attempt(reason: str) -> None:
     assert tried(reason) == []

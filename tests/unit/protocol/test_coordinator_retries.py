@@ -92,6 +92,18 @@ def test_implicit_transaction_stays_open_after_mismatch(session: Session) -> Non
     assert [e.tx for e in session.of(TxCommitted)] == ["a"]
 
 
+def test_encoding_that_reaches_a_restarted_node_begins_a_transaction_of_another_name(
+    session: Session,
+) -> None:
+    """The one before the restart may have an outcome under the operation's own name."""
+    assert type(session.put("a", EVEN, client_version=0, implicit=True)) is Mismatch
+    session.coordinator._refreshing.clear()  # what a restart loses
+    session.coordinator.transactions.clear()
+    reply = session.put("a", EVEN, implicit=True, label=1)
+    assert reply.tx == "a~1"
+    assert [e.tx for e in session.of(TxBegan)] == ["a", "a~1"]
+
+
 def test_a_commit_that_fails_is_retried_as_well() -> None:
     """The change is incompatible; the next transaction enlists the new version."""
     rules = {"on_activated": leave_unmarked, "in_one_phase": never_in_one_phase}

@@ -91,6 +91,16 @@ def test_copy_of_write_is_unreplicated_until_applied() -> None:
     assert again.value.replicated
 
 
+def test_a_copy_of_a_refused_write_is_refused() -> None:
+    """Its answer may come first; and no report would follow on a write that was not made."""
+    trio = Trio()
+    trio.send(OLD, "put", 1, (1, 5), op="w")
+    trio.later(10)
+    answers = [trio.send(OLD, "insert", 1, (1, 6), op="i", strict=True) for _ in range(2)]
+    trio.later(10)
+    assert [answer.value.reason for answer in answers] == [Reason.KEY_EXISTS] * 2
+
+
 def test_a_copy_undoes_no_later_write() -> None:
     """It is not executed."""
     trio = Trio()

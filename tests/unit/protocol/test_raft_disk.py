@@ -162,6 +162,17 @@ def test_what_a_snapshot_holds_is_applied_also_where_its_entries_are_lost() -> N
         assert (log.last_index, log.applied) == (last, applied)
 
 
+def test_a_snapshot_keeps_the_term_of_its_last_entry() -> None:
+    """A log never ends in a later term than its member's; the vote of that term is lost."""
+    log = RaftLog()
+    log.term = 1
+    log.sync_now()
+    log.term, log.voted_for, log.entries = 2, "b", [Entry(2, "w")]
+    log.compact(1, "w", 0)
+    log.lose_unsynced(0)
+    assert (log.term, log.voted_for, log.last_term) == (2, None, 2)
+
+
 def test_a_leader_counts_its_own_copy_once_its_disk_has_it() -> None:
     """The others may have it earlier, and are then the majority."""
     leader = Member("a", ("a", "b", "c"), (), RaftLog(), leader="a")
