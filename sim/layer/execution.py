@@ -26,7 +26,7 @@ from ddlsim.layer.keyspace import (
     rows_of,
 )
 from ddlsim.layer.transaction import LayerTx
-from ddlsim.model.ops import Key, Put, Update
+from ddlsim.model.ops import READS, Key, Put, Update
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table, Value
@@ -37,9 +37,6 @@ from ddlsim.protocol.schema.constraints import violated_check
 from ddlsim.protocol.schema.indexes import Entry, Maintained, answering, changes, maintained
 from ddlsim.protocol.schema.rows import BadRow, decode, has_columns, upgrade
 from ddlsim.protocol.transaction.client import encoded, updated
-
-READS = ("get", "scan", "find")
-"""Actions that write nothing."""
 
 
 class Done(NamedTuple):

@@ -143,5 +143,9 @@ DataOperation = Get | Put | Delete | Insert | Replace | Update | Scan | Find
 """What reads or writes rows."""
 Read = Get | Scan | Find
 """What reads rows and writes none."""
+READS: Final = ("get", "scan", "find")
+"""The tags of `Read`."""
+WHOLE: Final = ("scan", "find")
+"""The tags of those that are about every row of a partition."""
 Operation = Begin | Commit | Rollback | DataOperation | Ddl
 """Anything that a client can ask."""

@@ -8,6 +8,7 @@ the commit are judged against [110.flow.2-6].
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ddlsim.model.ops import WHOLE
 from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
@@ -80,7 +81,7 @@ class Transaction:
         """Note the kind of an operation: a write, or a query."""
         if action in {"put", "delete", "insert", "replace", "update"}:
             self.wrote = True
-        elif action in {"scan", "find"} or metadata:
+        elif action in WHOLE or metadata:
             self.queried = True
 
     def operation_ended(self) -> None:

@@ -41,7 +41,7 @@ import msgspec
 
 from ddlsim.history.event import Cells
 from ddlsim.history.events import MetadataRead, TxBegan
-from ddlsim.model.ops import Key
+from ddlsim.model.ops import READS, Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
@@ -64,7 +64,6 @@ from ddlsim.protocol.schema.constraints import unique_columns
 from ddlsim.protocol.schema.rows import has_columns
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.commit import TransactionCompletion
-from ddlsim.protocol.transaction.execution import READS
 from ddlsim.protocol.transaction.index_entries import asked_index, has_values
 from ddlsim.protocol.transaction.marking import Marks
 from ddlsim.protocol.transaction.participant import Participant

@@ -5,11 +5,9 @@ operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schem
 reader [110.back].
 """
 
-from typing import Final
-
 from ddlsim.history.event import Cells
 from ddlsim.history.events import ReadExecuted, RowRead, WriteExecuted
-from ddlsim.model.ops import Key
+from ddlsim.model.ops import READS, Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
@@ -27,10 +25,6 @@ from ddlsim.protocol.transaction.index_entries import EntryWriter
 from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
 ReadRow = tuple[Key, Cells]
-READS: Final = ("get", "scan", "find")
-"""Actions that write nothing."""
-WHOLE: Final = ("scan", "find")
-"""Those that are about every row of a partition, and lock it."""
 Found = tuple[str | None, int, Tuple | None]
 """(writer, schema version, row) of what a read sees under a key; writer None: never written."""
 NOTHING: Found = (None, 0, None)

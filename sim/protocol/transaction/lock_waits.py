@@ -7,6 +7,7 @@ blocked others for `orphan_check_ms` may have lost its coordinator, which is the
 from collections.abc import Callable
 
 from ddlsim.history.events import LockWaited
+from ddlsim.model.ops import WHOLE
 from ddlsim.model.ports import Future, Node, Timer
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import IndexKey, TxId
@@ -23,7 +24,7 @@ def locks_of(request: Operate) -> tuple[tuple[Resource, int], ...]:
     if request.action == "lookup":
         return tuple(((request.table_id, request.partition, key), S) for key in request.lookups)
     partition: Resource = (request.table_id, request.partition, None)
-    if request.action in {"scan", "find"}:
+    if request.action in WHOLE:
         return ((partition, S),)
     return ((partition, IX), (row, X))
 

@@ -35,6 +35,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from ddlsim.model.ops import READS, WHOLE
 from ddlsim.model.ports import Future, Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import SchemaObject, Table
@@ -48,7 +49,7 @@ from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGr
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.conditional import execute, repeated_answer
-from ddlsim.protocol.transaction.execution import READS, WHOLE, Executor, serves
+from ddlsim.protocol.transaction.execution import Executor, serves
 from ddlsim.protocol.transaction.index_entries import is_gone
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import LockTable
@@ -224,9 +225,8 @@ class Replica:
         return answered
 
     def _record_refusal(self, request: Operate, reason: Reason) -> None:
-        tx, op, lease_start = request.tx, request.op, request.lease_start
         place = (request.table_id, request.partition)
-        self.participant.record_refusal(tx, place, op, lease_start, reason)
+        self.participant.record_refusal(request.tx, place, request.op, request.lease_start, reason)
 
     async def _operated(self, sender: str, request: Operate) -> Operated | None:
         clock, when, tx = self.node.clock, self.strategy.check_operation_when, request.tx

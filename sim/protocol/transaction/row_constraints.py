@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ddlsim.history.event import Cells
-from ddlsim.model.ops import Key
+from ddlsim.model.ops import READS, Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table, Value
@@ -38,7 +38,7 @@ from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.schema.constraints import index_keys, unique_columns, violated_check
 from ddlsim.protocol.schema.rows import column_ids, decode, upgrade
-from ddlsim.protocol.transaction.execution import READS, Executor, Found
+from ddlsim.protocol.transaction.execution import Executor, Found
 from ddlsim.protocol.transaction.locks import LockTable, Resource, X
 from ddlsim.units import Timestamp
 
