@@ -9,7 +9,7 @@ from ddlsim.cli.flags import argument, flag, repeated
 from ddlsim.cli.flags_of_many import model, output
 from ddlsim.cli.values import Known
 
-RECORDED: Final = ("schema-append", "retype", "truncate", "rename-swap", "drop-create")
+RECORDED: Final = ("schema-append", "retype", "truncate", "rename-swap", "drop-create", "index")
 """The workloads of `record`."""
 DISTURBED: Final = ("client-killed", "backend-terminated", "table-locked", "server-restarted")
 """The faults of `record`."""

@@ -17,6 +17,8 @@ STATEMENTS: Final = "recording.jsonl"
 HISTORY: Final = "history.edn"
 SPAN: Final = 10_000_000
 """Keys of a table: its schema, then its rows."""
+UNIQUE: Final = "unique-violation"
+"""The class of the error that a unique index gives."""
 
 
 def key_of(table: int, row: int = 0) -> int:

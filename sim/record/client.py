@@ -9,7 +9,16 @@ from typing import Any, Final
 from ddlsim.record.dialects.base import Connection, Database, Problem
 from ddlsim.record.errors import LOST, NO_ROW
 from ddlsim.record.journal import Journal, Shown, now
-from ddlsim.record.programs import AddColumn, Append, Operation, Pause, Program, Read, Step
+from ddlsim.record.programs import (
+    AddColumn,
+    Append,
+    Operation,
+    Pause,
+    Program,
+    Read,
+    Step,
+    UniqueIndex,
+)
 
 ADDED: Final = re.compile(r"c(\d+)")
 """The columns that are elements of a table's schema, by their names."""
@@ -159,6 +168,8 @@ class Client:
             return self._read(step, table)
         if isinstance(step, Append):
             self._append(step, table)
+        elif isinstance(step, UniqueIndex):
+            self._send(self._database.unique_index(table, step))
         else:
             self._change(step, table)
         return step.operations
@@ -176,7 +187,8 @@ class Client:
         return shown
 
     def _append(self, step: Append, table: str) -> None:
-        if self._send(*self._database.append(table, step), changes=True)[2] == 0:
+        wanted = self._database.insert_one if step.new else self._database.append
+        if self._send(*wanted(table, step), changes=True)[2] == 0:
             text = f"row {step.row} of {table} was not found"
             raise StatementError(Problem("", NO_ROW, text))
 

@@ -5,6 +5,8 @@ A code is the SQLSTATE where the database has one, else the driver's own name or
 
 from typing import Final
 
+from ddlsim.history.recording import UNIQUE
+
 SERIALIZATION: Final = "serialization"
 DEADLOCK: Final = "deadlock"
 UNDEFINED: Final = "undefined"
@@ -13,7 +15,6 @@ PLAN: Final = "cached-plan"
 LOCK: Final = "lock-timeout"
 CANCELLED: Final = "cancelled"
 LOST: Final = "connection"
-CONSTRAINT: Final = "constraint"
 NO_ROW: Final = "no-row"
 OTHER: Final = "other"
 
@@ -26,7 +27,7 @@ CLASSES: Final = {
     LOCK: "a lock was not free in time",
     CANCELLED: "it took longer than a statement may",
     LOST: "the connection was lost",
-    CONSTRAINT: "a row would break a constraint",
+    UNIQUE: "two rows would have one value of a unique index",
     NO_ROW: "an UPDATE of a row that was never deleted found no row",
     OTHER: "any other error",
 }
@@ -48,7 +49,7 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "08000": LOST,
         "08003": LOST,
         "08006": LOST,
-        "23505": CONSTRAINT,
+        "23505": UNIQUE,
     },
     "mariadb": {
         "1020": SERIALIZATION,
@@ -65,7 +66,7 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "2006": LOST,
         "2013": LOST,
         "0": LOST,
-        "1062": CONSTRAINT,
+        "1062": UNIQUE,
     },
     "sqlite": {
         "SQLITE_BUSY": LOCK,
@@ -74,8 +75,8 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "SQLITE_SCHEMA": DEFINITION,
         "SQLITE_INTERRUPT": CANCELLED,
         "SQLITE_ERROR": UNDEFINED,
-        "SQLITE_CONSTRAINT_UNIQUE": CONSTRAINT,
-        "SQLITE_CONSTRAINT_PRIMARYKEY": CONSTRAINT,
+        "SQLITE_CONSTRAINT_UNIQUE": UNIQUE,
+        "SQLITE_CONSTRAINT_PRIMARYKEY": UNIQUE,
     },
     "duckdb": {
         "TransactionException": SERIALIZATION,
@@ -83,7 +84,7 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "BinderException": UNDEFINED,
         "InterruptException": CANCELLED,
         "ConnectionException": LOST,
-        "ConstraintException": CONSTRAINT,
+        "ConstraintException": UNIQUE,
     },
 }
 """Of each database, what its codes mean."""

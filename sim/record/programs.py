@@ -25,6 +25,17 @@ WAYS: Final = {
 """How a column can be added; the rows of the table are the same before and after."""
 ANCHORS: Final = (1, 2)
 """Rows of each table that every read shows, and beside which columns are added."""
+CREATE: Final = "create"
+DROP: Final = "drop"
+ASK: Final = "ask"
+CLEAR: Final = "clear"
+ACTS: Final = {
+    CREATE: "the index is created",
+    DROP: "the index is dropped, if it is there",
+    ASK: "the database is asked whether the index is valid",
+    CLEAR: "all rows lose their values of the indexed column",
+}
+"""What is done about a unique index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +59,15 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """One UPDATE that appends a value to the list of a row."""
+    """One UPDATE that appends a value to the list of a row, and sets its column x where `x` is
+    given; of a row that is `new`, one INSERT of both.
+    """
 
     table: int
     row: int
     value: int
+    x: int | None = None
+    new: bool = False
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -73,6 +88,24 @@ class AddColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueIndex:
+    """One of `ACTS` on the unique index of a number, on column x of a table.
+
+    `online`: without a lock on the table's writers, outside of any transaction. No list has it:
+    what the index promises is held against the rows of each read.
+    """
+
+    table: int
+    number: int
+    act: str
+    online: bool = False
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """A client that takes its time, in milliseconds."""
 
@@ -83,7 +116,7 @@ class Pause:
         return ()
 
 
-Step = Read | Append | AddColumn | Pause
+Step = Read | Append | AddColumn | UniqueIndex | Pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +144,8 @@ class Program:
     @property
     def has_ddl(self) -> bool:
         """Whether it changes a table."""
-        return any(isinstance(step, AddColumn) for step in self.steps)
+        return any(
+            isinstance(step, AddColumn)
+            or (isinstance(step, UniqueIndex) and step.act in (CREATE, DROP))
+            for step in self.steps
+        )

@@ -58,14 +58,18 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
     Whatever ends it, clients and what the recorder made outside of a file are ended first.
     """
     level = database.levels[wanted.isolation]
-    shape = shape_of(wanted.clients, wanted.transactions, wanted.seconds, wanted.ddl_per_s)
+    workload = WORKLOADS.get(wanted.workload)
+    shape = shape_of(
+        wanted.clients, wanted.transactions, wanted.seconds,
+        wanted.ddl_per_s if workload.adds_columns else 0.0, workload.spare,
+    )  # fmt: skip
     with database.ground():
         facts, says = _looked_at(database, wanted.isolation)
         head = Recording(
             FORMAT, f"ddlsim {__version__}", database.name, facts.server, facts.driver,
             facts.settings, wanted.isolation, says, level.promise, CLOCK, wanted.workload,
             wanted.seed, wanted.clients, wanted.ddl_per_s, database.prepared,
-            WORKLOADS.get(wanted.workload).copies, shape.names,
+            workload.copies, shape.names,
         )  # fmt: skip
         journal = Journal(folder, head)
         try:
@@ -140,7 +144,8 @@ class _Crew:
         self._failed: list[BaseException] = []
         self._until = time.monotonic() + wanted.seconds
         workload = WORKLOADS.get(wanted.workload)
-        ground = Ground(shape, wanted.ddl_per_s, database.transactional_ddl)
+        ground = Ground(shape, wanted.ddl_per_s, database.transactional_ddl,
+                        database.online_indexes)  # fmt: skip
         clients: list[Client] = []
         self._threads: list[threading.Thread] = []
         for number in range(wanted.clients + 1):

@@ -24,23 +24,28 @@ MOST_TABLES: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The tables: so many, each with the anchors and the rows of so many windows."""
+    """The tables: so many, each with the anchors and the rows of so many windows.
+
+    The last `spare` rows of a window are not there at first.
+    """
 
     tables: int
     windows: int
     clients: int
+    spare: int = 0
 
     def window(self, turn: int) -> tuple[int, int]:
         """The first and the last row of a client's transaction of this number."""
         number = min(turn // TURN, self.windows - 1)
-        first = len(ANCHORS) + 1 + number * ROWS
-        return first, first + ROWS - 1
+        rows = ROWS + self.spare
+        first = len(ANCHORS) + 1 + number * rows
+        return first, first + rows - 1
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The rows of each table, as they are inserted together."""
         windows = (self.window(number * TURN) for number in range(self.windows))
-        return (ANCHORS, *(tuple(range(low, high + 1)) for low, high in windows))
+        return (ANCHORS, *(tuple(range(low, high + 1 - self.spare)) for low, high in windows))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -48,9 +53,13 @@ class Shape:
         return tuple(f"t{number}" for number in range(self.tables))
 
 
-def shape_of(clients: int, transactions: int | None, seconds: float, ddl_per_s: float) -> Shape:
-    """The shape for a recording of so many transactions, or of so many seconds."""
+def shape_of(
+    clients: int, transactions: int | None, seconds: float, columns_per_s: float, spare: int = 0
+) -> Shape:
+    """The shape for a recording of so many transactions, or of so many seconds, with so many
+    columns a second.
+    """
     total = transactions if transactions is not None else round(PER_SECOND * seconds)
-    statements = ddl_per_s * (seconds if transactions is None else total / 100)
-    tables = min(MOST_TABLES, max(TABLES, round(1.5 * statements / MOST_COLUMNS)))
-    return Shape(tables, max(1, -(-total // (clients * TURN))), clients)
+    columns = columns_per_s * (seconds if transactions is None else total / 100)
+    tables = min(MOST_TABLES, max(TABLES, round(1.5 * columns / MOST_COLUMNS)))
+    return Shape(tables, max(1, -(-total // (clients * TURN))), clients, spare)

@@ -65,17 +65,18 @@ class Crossing:
         return (*dict.fromkeys(writers), self.reader)
 
 
-def crossings(history: Transactions, keys: Array) -> list[Crossing]:
+def crossings(history: Transactions, keys: Array, made_by: int) -> list[Crossing]:
     """Every one, at most one for each type, reader and writer; `keys` are those of the recording,
-    by the history's own numbers.
+    by the history's own numbers, and process `made_by` is the one that made the tables.
     """
-    look = _Look(history, keys)
+    look = _Look(history, keys, made_by)
     return [*look.columns(), *look.vanished()]
 
 
 class _Look:
-    def __init__(self, history: Transactions, keys: Array) -> None:
+    def __init__(self, history: Transactions, keys: Array, made_by: int) -> None:
         lists = Lists(history)
+        self._made_by = made_by
         self._history, self._keys = history, keys
         done = history.status[history.tx] == COMMITTED
         good = ~lists.broken[history.key[lists.read]] & done[lists.read]
@@ -168,7 +169,9 @@ class _Look:
         empty = self._reads[(self._length == 0) & (self._keys[self._key] % SPAN != 0)]
         _, first = np.unique(history.tx[empty], return_index=True)
         made: dict[int, int] = {}
-        for op in self._appends[self._place[self._appends] == 0].tolist():
+        inserts = self._appends[self._place[self._appends] == 0]
+        inserts = inserts[history.process[history.tx[inserts]] == self._made_by]
+        for op in inserts.tolist():
             made.setdefault(int(history.key[op]), op)
         found = []
         for op in empty[first].tolist():

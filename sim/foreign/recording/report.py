@@ -11,9 +11,10 @@ import numpy as np
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.foreign.recording import uniqueness
 from ddlsim.foreign.recording.crossings import MEANING, Crossing, crossings
 from ddlsim.foreign.recording.documented import DOCUMENTED
-from ddlsim.foreign.recording.sent import head_at, statements
+from ddlsim.foreign.recording.sent import head_at, lines, statements
 from ddlsim.foreign.recording.words import Words, tx_of
 from ddlsim.foreign.report import Report, of_verdict
 from ddlsim.graph.history import Array
@@ -37,8 +38,9 @@ def judge(path: str, model: str | None) -> Report:
     keys = _keys(history, head, path)
     weakest = COPIED if head.copies else {}
     judged = jepsen.judge(_named(history, head.tables), model or head.promise, path, weakest)
-    found = crossings(history, keys)
+    found = crossings(history, keys, head.clients + 1)
     verdict, told = _with_crossings(judged.verdict, found, path, head, history)
+    verdict, more_told = _with_uniqueness(verdict, path, head, history)
     ended = ", ".join(f"{count:,} {how}" for how, count in judged.counts.items() if count)
     facts = f"{head.server}, {head.isolation}, {head.workload}: {ended}"
     checked = (
@@ -47,7 +49,7 @@ def judge(path: str, model: str | None) -> Report:
     )  # fmt: skip
     more = {"workload": judged.workload, "transactions": judged.counts}
     report = of_verdict(verdict, history.name, facts, checked, more)
-    texts = {one.explanation for one in told}
+    texts = {one.explanation for one in (*more_told, *told)}
     return report._replace(found=tuple(one for one in report.found if one[1] in texts))
 
 
@@ -96,6 +98,32 @@ def _with_crossings(
         notes=tuple(notes),
     )
     return made, list(first.values())
+
+
+def _with_uniqueness(
+    verdict: Verdict, path: str, head: Recording, history: Transactions
+) -> tuple[Verdict, list[Anomaly]]:
+    """The verdict, with the rows that break a unique index first; and those to be told."""
+    found = uniqueness.look(lines(path))
+    many = len(found.duplicates)
+    if many and head.isolation == uniqueness.DIRTY:
+        note = f"{uniqueness.DUPLICATE}, {many:,} times, which {uniqueness.DIRTY} allows"
+        found.duplicates.clear()
+        verdict = replace(verdict, notes=(note, *verdict.notes))
+    first = found.duplicates[:WORDED]
+    verdict = replace(verdict, notes=(*found.notes, *verdict.notes))
+    if not first:
+        return verdict, []
+    wanted = {tx for one in first for tx in (one.created_by, one.reader)}
+    words = Words(history, head.tables, statements(path, sorted(wanted)))
+    told = [words.duplicate(one) for one in first]
+    made = replace(
+        verdict,
+        valid=False,
+        anomalies=(*told, *verdict.anomalies),
+        counts=((uniqueness.DUPLICATE, many), *verdict.counts),
+    )
+    return made, told[:1]
 
 
 def _worded(

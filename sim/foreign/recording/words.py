@@ -1,8 +1,11 @@
 """A crossing of schema and rows as an argument, with the SQL as it was sent."""
 
+import numpy as np
+
 from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.foreign.recording.crossings import VANISHED, Crossing
 from ddlsim.foreign.recording.sent import shown
+from ddlsim.foreign.recording.uniqueness import DUPLICATE, Duplicate
 from ddlsim.graph.verdict import Anomaly, Step
 from ddlsim.history.recording import SPAN, Statement
 
@@ -27,6 +30,25 @@ class Words:
         lines += ["", f"{documented}."] if documented else []
         did = tuple("; ".join(self._sql(number)) for number in one.parties)
         return Anomaly(one.type, one.parties, steps, "\n".join(lines), did)
+
+    def duplicate(self, one: Duplicate) -> Anomaly:
+        """Rows that break a unique index: what was read, and what was sent."""
+        maker, reader = (number_of(self._history, tx) for tx in (one.created_by, one.reader))
+        names = self._call(maker), self._call(reader)
+        rows = " and ".join(map(str, one.rows))
+        said = f"rows {rows} of {one.table} with one value of x, {one.value}"
+        text = [f"{names[1]} was shown {said}, under the unique index {one.index}."]
+        for number, tx in ((maker, one.created_by), (reader, one.reader)):
+            text += ["", f"{self._call(number)} (process {self._history.process[number]}) sent:"]
+            text += [f"  {shown(each)}".replace("\n", "\n  ") for each in self._sent.get(tx, ())]
+        text += [
+            "",
+            f"{names[0]}, which created {one.index}, was acknowledged before {names[1]} began.",
+            "No DROP of it began before the answer.",
+            f"No version of {one.table} in between has rows {rows} with x = {one.value}.",
+        ]  # fmt: skip
+        did = tuple("; ".join(self._sql(number)) for number in (maker, reader))
+        return Anomaly(DUPLICATE, (maker, reader), (), "\n".join(text), did)
 
     def _steps(self, one: Crossing) -> tuple[Step, ...]:
         """The cycle, from the transaction that was missed."""
@@ -103,6 +125,12 @@ class Words:
 def tx_of(history: Transactions, number: int) -> int:
     """What a recording calls a transaction: the index of its invocation."""
     return int(history.indices[int(history.begin[number])])
+
+
+def number_of(history: Transactions, tx: int) -> int:
+    """The place of a transaction that a recording calls so."""
+    begun = history.indices[history.begin]
+    return int(np.searchsorted(begun, tx))
 
 
 def _rows_of(statement: Statement, rows: dict[str, list[int]]) -> list[int]:

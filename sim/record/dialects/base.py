@@ -13,6 +13,10 @@ from ddlsim.problems import BadInputError
 from ddlsim.record.errors import class_of
 from ddlsim.record.programs import (
     ANCHORS,
+    ASK,
+    CLEAR,
+    CREATE,
+    DROP,
     PLAIN,
     RECREATE,
     RETYPE,
@@ -21,6 +25,7 @@ from ddlsim.record.programs import (
     AddColumn,
     Append,
     Read,
+    UniqueIndex,
 )
 from ddlsim.record.url import Url
 from ddlsim.registry import Registry
@@ -97,15 +102,21 @@ class Database(ABC):
     """A database that is recorded.
 
     `levels` are the levels of isolation that it has, by the recorder's names for them, the default
-    first; `mark` stands for a value in a statement; `faults` are those that it can be given.
+    first; `mark` stands for a value in a statement; `faults` are those that it can be given;
+    `online_indexes`: it has indexes that are created and dropped without a lock on writers.
     """
 
     name: ClassVar[str]
     levels: ClassVar[dict[str, Level]]
     mark: ClassVar[str] = "?"
     transactional_ddl: ClassVar[bool] = True
+    online_indexes: ClassVar[bool] = False
     begin_sql: ClassVar[str] = "BEGIN"
     truncate_sql: ClassVar[str] = "TRUNCATE TABLE"
+    appended_sql: ClassVar[str] = "v || {}"
+    unique_sql: ClassVar[str] = "UNIQUE"
+    dropped_from_sql: ClassVar[str] = ""
+    valid_sql: ClassVar[str] = ""
     names_sql: ClassVar[str] = (
         "SELECT column_name FROM information_schema.columns "
         "WHERE table_schema = current_schema() AND table_name = '{}' ORDER BY ordinal_position"
@@ -171,8 +182,8 @@ class Database(ABC):
         return f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, x INTEGER, v TEXT, c0 INTEGER)"
 
     def insert(self, table: str, rows: Sequence[int]) -> str:
-        """Rows with lists of one element, 0."""
-        values = ", ".join(f"({row}, 0, '0', 0)" for row in rows)
+        """Rows with lists of one element, 0, and no value of x."""
+        values = ", ".join(f"({row}, NULL, '0', 0)" for row in rows)
         return f"INSERT INTO {table} VALUES {values}"
 
     def read(self, table: str, step: Read) -> tuple[str, tuple[Any, ...]]:
@@ -184,9 +195,29 @@ class Database(ABC):
         return sql, (step.low, step.high)
 
     def append(self, table: str, step: Append) -> tuple[str, tuple[Any, ...]]:
-        """One more element in the list of a row."""
-        sql = f"UPDATE {table} SET v = v || {self.mark} WHERE id = {self.mark}"
-        return sql, (f",{step.value}", step.row)
+        """One more element in the list of a row, and its value of x if one is given."""
+        x, given = ("", ()) if step.x is None else (f"x = {self.mark}, ", (step.x,))
+        v = self.appended_sql.format(self.mark)
+        sql = f"UPDATE {table} SET {x}v = {v} WHERE id = {self.mark}"
+        return sql, (*given, f",{step.value}", step.row)
+
+    def insert_one(self, table: str, step: Append) -> tuple[str, tuple[Any, ...]]:
+        """A row with a list of one element."""
+        mark = self.mark
+        sql = f"INSERT INTO {table} (id, x, v, c0) VALUES ({mark}, {mark}, {mark}, 0)"
+        return sql, (step.row, step.x, str(step.value))
+
+    def unique_index(self, table: str, step: UniqueIndex) -> str:
+        """What an act on a unique index sends. By the name of an index a reader of the recording
+        has its table, and that it is to be unique.
+        """
+        name, online = f"{table}_unique_{step.number}", " CONCURRENTLY" if step.online else ""
+        return {
+            CREATE: f"CREATE {self.unique_sql} INDEX{online} {name} ON {table} (x)",
+            DROP: f"DROP INDEX{online} IF EXISTS {name}{self.dropped_from_sql.format(table)}",
+            ASK: self.valid_sql.format(name),
+            CLEAR: f"UPDATE {table} SET x = NULL WHERE x IS NOT NULL",
+        }[step.act]
 
     def change(self, run: Run, table: str, step: AddColumn) -> None:
         """Add a column in the way of the step."""

@@ -23,7 +23,7 @@ from ddlsim.record.dialects.base import (
     Run,
     column,
 )
-from ddlsim.record.programs import AddColumn, Append
+from ddlsim.record.programs import AddColumn
 from ddlsim.record.url import Url
 
 SETTINGS: Final = (
@@ -53,6 +53,8 @@ class Mariadb(Database):
     mark = "%s"
     transactional_ddl = False
     begin_sql = "START TRANSACTION"
+    appended_sql = "CONCAT(v, {})"
+    dropped_from_sql = " ON {}"
     faults = ("backend-terminated", "table-locked")
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
@@ -139,10 +141,6 @@ class Mariadb(Database):
             return None
         first = error.args[0] if error.args else None
         return str(first) if isinstance(first, int) else type(error).__name__
-
-    def append(self, table: str, step: Append) -> tuple[str, tuple[Any, ...]]:
-        sql = f"UPDATE {table} SET v = CONCAT(v, {self.mark}) WHERE id = {self.mark}"
-        return sql, (f",{step.value}", step.row)
 
     def retype(self, run: Run, table: str, step: AddColumn) -> None:
         """One statement that copies the table."""

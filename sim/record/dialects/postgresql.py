@@ -47,6 +47,8 @@ class Postgresql(Database):
         "read-committed": Level("read committed", "read-committed"),
     }
     mark = "%s"
+    online_indexes = True
+    valid_sql = "SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('{}')"
     faults: ClassVar[tuple[str, ...]] = ("client-killed", "backend-terminated", "table-locked")
 
     def __init__(self, url: Url, *, prepared: bool) -> None:

@@ -12,13 +12,14 @@ from ddlsim.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a workload plans on: the tables, DDL statements a second, and whether the database has
-    them inside of transactions.
+    """What a workload plans on: the tables, DDL statements a second, whether the database has them
+    inside of transactions, and whether it has indexes without a lock on writers.
     """
 
     shape: Shape
     ddl_per_s: float
     transactional_ddl: bool
+    online_indexes: bool = False
 
 
 Plan = Callable[[Random, Ground, int], Iterator[Program]]
@@ -30,7 +31,8 @@ class Workload:
     """A workload: its name, what it is for, and the programs of both kinds of clients.
 
     `copies`: its DDL reads all rows of a table and writes them back, so that it must be in a
-    transaction.
+    transaction. `spare`: so many rows of each window are left for its clients to insert.
+    `adds_columns`: each table has room for so many only.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Workload:
     rows: Plan
     tables: Plan
     copies: bool = False
+    spare: int = 0
+    adds_columns: bool = True
 
 
 WORKLOADS: Final[Registry[Workload]] = Registry("recorded workload", "ddlsim.record.workloads")

@@ -103,6 +103,19 @@ def test_duckdb_keeps_snapshots_of_schema_and_rows(tmp_path: Path) -> None:
     assert found["changes"] > 0
 
 
+@pytest.mark.parametrize("url", ["postgresql:embedded", "duckdb:///{}/db"])
+def test_unique_indexes_are_kept(url: str, tmp_path: Path) -> None:
+    keeps_unique_indexes(url.format(tmp_path), tmp_path / "out")
+
+
+def keeps_unique_indexes(url: str, out: Path) -> None:
+    found = recorded(url, out, "--workload", "index")
+    assert found["check"]["outcome"] == "ok"
+    assert found["changes"] > 0
+    assert found["why"]["unique-violation"] > 0
+    assert any(note.startswith("unique indexes:") for note in found["check"]["notes"])
+
+
 @pytest.fixture
 def folders() -> Iterator[Path]:
     """A folder for temporary files that any account may enter, as the server's may be another."""
@@ -193,6 +206,7 @@ def test_mariadb_shows_a_column_before_what_its_client_had_written(tmp_path: Pat
     with mariadb.server() as url:
         words = ("--isolation", "repeatable-read", "--model", session)
         out, found = showing("future-column", tmp_path, *words, url=url)
+        keeps_unique_indexes(url, tmp_path / "index")
         assert mariadb.made_by_recorders(url) == []
     assert (found["says"], found["promise"]) == ("repeatable read", "read-committed")
     assert found["check"]["model"] == session
