@@ -405,19 +405,20 @@ class ModelledParticipant(Participant):
                 self._wrong(f"{report.op} is reported as replicated, and is not")
 
     def _are_replicated(self, request: AreReplicated) -> None:
-        """What is applied is reported again at once."""
+        """What is applied is reported again at once, and what has ended here with an abort."""
         local = self.replicas.members.get(request.place)
         if local is None:
             return
         now = self.node.watch.now_us
         waiting = {one.op: None for one in local.pending.values() if one.tx == request.tx}
         stored = local.machine.ops_of(request.tx)
-        due = [op for op in request.ops if op in stored and op not in waiting]
+        is_over = local.machine.ended.get(request.tx, now) is None
+        due = [op for op in request.ops if (is_over or op in stored) and op not in waiting]
 
         def compare() -> None:
             for op in due:
                 if self._reported.get((request.tx, op), -1) < now:
-                    self._wrong(f"{op} is replicated, and is not reported when asked for")
+                    self._wrong(f"the fate of {op} is decided, and is not reported when asked for")
 
         if due:
             self._exchange.owe(compare)

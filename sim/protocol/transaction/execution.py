@@ -257,17 +257,20 @@ class Executor:
         node.send(coordinator, Replicated(node.clock.now(), command.tx, command.op, reason))
 
     def _report_again(self, sender: str, request: AreReplicated) -> None:
-        """Send `Replicated` again for those of these writes that are applied."""
+        """Send `Replicated` again for those of these writes that are applied, or never will be."""
         node = self.node
         node.clock.update(request.sent_ts)
         local = self.replicas.at(request.place)
         if local is None:
             return
         waiting = [intent.op for intent in local.pending.values() if intent.tx == request.tx]
-        stored = local.machine.ops_of(request.tx)
+        tx, machine = request.tx, local.machine
+        stored = machine.ops_of(tx)
+        is_aborted = tx in machine.ended and machine.ended[tx] is None
         for op in request.ops:
-            if op not in waiting and op in stored:
-                node.send(sender, Replicated(node.clock.now(), request.tx, op, None))
+            if op not in waiting and (op in stored or is_aborted):
+                reason = Reason.TX_FINISHED if is_aborted else None
+                node.send(sender, Replicated(node.clock.now(), tx, op, reason))
 
     async def write_and_commit(
         self,

@@ -76,6 +76,16 @@ def test_are_replicated_reports_only_applied_writes() -> None:
     assert trio.heard() == [("w1", None)]
 
 
+def test_are_replicated_reports_what_has_ended_with_an_abort() -> None:
+    """The report that the write was refused was lost; no other comes, and the coordinator waits."""
+    trio = Trio()
+    trio.ran("n1", CleanUp(OLD, None))
+    trio.news.clear()
+    trio.client.send("n1", AreReplicated(Timestamp(0), OLD, ("w1", "w2"), PLACE))
+    trio.later(5)
+    assert trio.heard() == [("w1", Reason.TX_FINISHED), ("w2", Reason.TX_FINISHED)]
+
+
 def test_copy_of_write_is_unreplicated_until_applied() -> None:
     """The answer to the copy may be the only one that arrives."""
     trio = Trio()
