@@ -79,7 +79,7 @@ mutant(
     before_statement=waiting.all_pessimistic_undrained,
 )
 mutant(
-    "switches_whoever_hears_of_it",
+    "goes_on_after_a_time",
     "This only works if you can be certain that all of your application instances switch over",
     "index_contents",
     summary="a statement gives processes some time to switch to pessimistic mode, and goes on",
