@@ -12,6 +12,8 @@ usage: python3 dev.py VERB
     fuzz [ARGS]       damaged inputs for every command: --inputs N, --seed S, --only FORMAT
     mutate [ARGS]     small faults in the protocol's source, and which the search finds:
                       --area A, --cpu SECONDS, --seeds N, --sample N, --out DIR, --list
+    study [ARGS]      real databases recorded and judged, into reports/databases:
+                      --script NAME runs a script of plain SQL alone
     check             the formatter, the linter, the types and the floors
     docs              the documentation site, from docs/ into build/docs
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
@@ -52,7 +54,7 @@ STAGES = {
     "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
-VERBS = {"demo", "test", "fuzz", "mutate", "check", "docs", "lock", "setup"}
+VERBS = {"demo", "test", "fuzz", "mutate", "study", "check", "docs", "lock", "setup"}
 NIGHTLY = ("--inputs", "100000")
 ONE_PROCESS = {"-n0", "-s", "--pdb", "--trace", "--collect-only", "--co"}
 NOT_PASSED_ON = {"PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
@@ -168,6 +170,11 @@ def mutate(args: list[str]) -> int:
     return run(str(PYTHON), "-m", "ddlsim.mutation", *args)
 
 
+def study(args: list[str]) -> int:
+    """Record real databases and write the study of them."""
+    return run(str(PYTHON), "-m", "ddlsim.analysis.databases", *args)
+
+
 def check() -> int:
     """Run every check, so that one visit shows all there is to mend."""
     results = []
@@ -204,7 +211,7 @@ def main(argv: list[str]) -> int:
     if verb == "lock":
         lock(args)
         return 0
-    if args and verb not in {"test", "fuzz", "mutate"}:
+    if args and verb not in {"test", "fuzz", "mutate", "study"}:
         stop(f"{verb} takes no arguments")
     set_up()
     if verb == "test":
@@ -213,6 +220,8 @@ def main(argv: list[str]) -> int:
         return fuzz(args)
     if verb == "mutate":
         return mutate(args)
+    if verb == "study":
+        return study(args)
     plain = {"demo": demo, "check": check, "docs": docs}
     return plain[verb]() if verb in plain else 0
 
