@@ -8,7 +8,7 @@ from ddlsim.checkers.edges import Edge, Node
 from ddlsim.checkers.graph import Graph
 from ddlsim.graph.edges import PROCESS, REALTIME
 from ddlsim.history.events import ReadExecuted
-from ddlsim.history.world_events import LeaseBegan, NodeCrashed
+from ddlsim.history.world_events import LeaseBegan, NodeCrashed, TxRecovered
 
 
 class View(NamedTuple):
@@ -39,7 +39,8 @@ def judged_reads(case: Case, tx: Transaction) -> Iterator[View]:
     """A transaction up to its abort or the loss of a lock; nothing if it had read nothing by then.
 
     A lock is lost when the node that holds it dies, or the lease under which it was granted is
-    followed by another one.
+    followed by another one. A participant that has no answer of the coordinator aborts it, too, and
+    the coordinator finds that when it is to commit.
     """
     if not tx.reads:
         return
@@ -56,6 +57,8 @@ def judged_reads(case: Case, tx: Transaction) -> Iterator[View]:
 
 def _locks_lost_at(case: Case, tx: Transaction, until: int) -> int:
     deaths, leases = case.of(NodeCrashed), case.of(LeaseBegan)
+    recovered = [at for at, event in case.of(TxRecovered) if event.tx == tx.name]
+    until = min(recovered, default=until)
     if not deaths and not leases:
         return until
     first: dict[str, int] = {}

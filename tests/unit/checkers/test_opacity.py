@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
-from ddlsim.history.world_events import LeaseBegan, NodeCrashed
+from ddlsim.history.world_events import LeaseBegan, NodeCrashed, TxRecovered
 from ddlsim.model import ddl
 from ddlsim.model.design import Claim
 from ddlsim.model.schema import Column
@@ -70,6 +70,8 @@ def test_reads_after_an_abort_or_a_lost_lock_do_not_count() -> None:
     assert kinds(fractured(late=False)) == []
     assert kinds(fractured(between=(NodeCrashed, "n1"))) == []
     assert kinds(fractured(between=(NodeCrashed, "n2"))) == ["fractured-read"]
+    assert kinds(fractured(between=(TxRecovered, "n1", "T", "aborted"))) == []
+    assert kinds(fractured(between=(TxRecovered, "n1", "U", "aborted"))) == ["fractured-read"]
     story = fractured(between=(LeaseBegan, "n2", "1/0", "n2", ts(13), ts(99)))
     story.add(0, LeaseBegan, "n1", "1/0", "n1", ts(0), ts(12))
     assert kinds(story) == []
