@@ -16,8 +16,9 @@ closing rule is not excused.
 The order of one client's operations (`process`) counts as real time, of which it is a part.
 A way from one transaction to another past no DDL counts as one edge, `via(…)`, which names the
 kinds of its edges: how many transactions lie on it says nothing about the DDL. Changes of one
-object in a row, each joined to the next because that replaced it, count as one change with all
-their kinds: a row that is newer than its reader by two versions shows no other hole than by one.
+object in a row, each joined to the next because that replaced it and activates later, count as one
+change with all their kinds: a row that is newer than its reader by two versions shows no other hole
+than by one.
 """
 
 from collections.abc import Iterable
@@ -138,14 +139,14 @@ def _as_one_edge(way: list[Link]) -> Link:
 
 def _one_change(links: list[Link]) -> list[Link]:
     """Changes of one object in a row as one change; a cycle of nothing else stays as it is."""
-    starts = [at for at, one in enumerate(links) if one.edge != REPLACED]
+    starts = [at for at, one in enumerate(links) if not _joins(one)]
     if not starts:
         return links
     first = starts[0] + 1
     found: list[Link] = []
     tags: set[str] = set()
     for one in links[first:] + links[:first]:
-        if one.edge == REPLACED:
+        if _joins(one):
             tags.update(_tags(one.kind))
         elif tags:
             kind = f"D({', '.join(sorted(tags.union(_tags(one.kind))))})"
@@ -154,6 +155,11 @@ def _one_change(links: list[Link]) -> list[Link]:
         else:
             found.append(one)
     return found
+
+
+def _joins(link: Link) -> bool:
+    """Whether a change was replaced by one that activates later."""
+    return link.edge == REPLACED and not link.back
 
 
 def _tags(kind: str) -> list[str]:
@@ -238,8 +244,7 @@ def _names_back(known: str, edge: str) -> bool:
     """`rw-schema[metadata]!` as a whole, `via(*rt!*)` for its edges in real time."""
     if BACK not in known:
         return False
-    inner = known.removeprefix("via(").removesuffix(")").strip("*")
-    return _is_one(inner.removesuffix(BACK), edge)
+    return _is_one(known.partition(BACK)[0].removeprefix("via(").lstrip("*"), edge)
 
 
 def _are_ones(known: Signature, words: Signature) -> bool:

@@ -47,22 +47,22 @@ def lateness(
         return NOT_LATE
     used = case.schemas.version(use.object_id, use.version)
     doings = [
-        (event, is_row)
-        for event, is_row in found
+        (at, event, is_row)
+        for at, event, is_row in found
         if used is None or not case.schemas.is_in_force_again(used, event.op_ts)
     ]
     if not doings:
         return IN_FORCE_AGAIN
     how = JUDGED_IN_TIME
     since = step.activation_ts
-    stamped_late = [_looks(tx, use, event) for event, _ in doings if event.op_ts >= since]
+    stamped_late = [_looks(tx, use, at, one) for at, one, _ in doings if one.op_ts >= since]
     if any(not _found_it(looks, use) for looks in stamped_late):
         how = NOT_LATE
     elif not all(_judged_in_time(looks, since) for looks in stamped_late):
         how = WRONG_LOOK_UP
-    elif any(_reads_newer(event, use) for event, _ in doings):
+    elif any(_reads_newer(event, use) for _, event, _ in doings):
         how = READ_NEWER
-    if how is WRONG_LOOK_UP or any(is_row for _, is_row in doings):
+    if how is WRONG_LOOK_UP or any(is_row for _, _, is_row in doings):
         return LATE + how
     return LATE + how + NOTHING_FOUND
 
@@ -98,14 +98,14 @@ def _lateness_of_a_way(case: Case, tx: Transaction, use: SchemaUse, since: int) 
 
 
 def _looks(
-    tx: Transaction, use: SchemaUse, event: ReadExecuted | WriteExecuted
+    tx: Transaction, use: SchemaUse, at: int, event: ReadExecuted | WriteExecuted
 ) -> list[SchemaResolved]:
-    """What an operation was judged by where it was executed."""
+    """What an operation was judged by where it was executed; copies that come later are not it."""
     asked = (event.op, event.node, use.object_id)
     return [
         one
-        for _, one in tx.resolved
-        if (one.op, one.node, one.object_id) == asked and one.purpose in JUDGED_BY
+        for place, one in tx.resolved
+        if place < at and (one.op, one.node, one.object_id) == asked and one.purpose in JUDGED_BY
     ]
 
 
@@ -125,25 +125,28 @@ def _reads_newer(event: ReadExecuted | WriteExecuted, use: SchemaUse) -> bool:
 
 def _late_doings(
     writes: Writes, tx: Transaction, use: SchemaUse, since: int
-) -> Iterator[tuple[ReadExecuted | WriteExecuted, bool]]:
-    """The operations that came too late, and whether there was a row, found or written."""
-    for _, read in tx.reads:
+) -> Iterator[tuple[int, ReadExecuted | WriteExecuted, bool]]:
+    """The operations that came too late, each with its place in the history.
+
+    And whether there was a row, found or written.
+    """
+    for at, read in tx.reads:
         if read.object_id != use.object_id or read.version != use.version:
             continue
         if read.op_ts >= since:
-            yield read, any(row.row is not None for row in read.rows)
+            yield at, read, any(row.row is not None for row in read.rows)
         for row in read.rows:
             item = (read.object_id, row.key)
             if row.writer is not None and row.writer != tx.name:
                 place = writes.order.get((row.writer, item))
                 if place is not None and writes.versions[item][place].commit_ts >= since:
-                    yield read, row.row is not None
-    for _, write in tx.writes:
+                    yield at, read, row.row is not None
+    for at, write in tx.writes:
         if write.object_id != use.object_id or write.version != use.version:
             continue
         item = (use.object_id, write.key)
         if write.op_ts >= since or _overwrites_newer(writes, tx, item, since):
-            yield write, not _deletes_nothing(writes, tx, write)
+            yield at, write, not _deletes_nothing(writes, tx, write)
 
 
 def _deletes_nothing(writes: Writes, tx: Transaction, write: WriteExecuted) -> bool:

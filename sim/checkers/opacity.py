@@ -26,12 +26,12 @@ class Opacity:
     overwrote or replaced them. A cycle through it is no serial state; real time does not count. It
     is judged by what it read while its locks held: until it was aborted, by its coordinator or by a
     recovery, a node it had read on died, or a place it had read from passed to another lease. A
-    cycle past a DDL (*fractured-schema*) is distinguished from one on rows alone (*fractured-
-    read*): IEP-110 promises nothing against the former, its operations are judged by their own
-    table only. A read-only transaction, whether it ever commits or not, finds exactly what was
-    committed up to its read_ts, under the schema of its read_ts; and a client with a causal token
-    finds what was acknowledged to it. No other checker judges transactions that did not commit, or
-    reads at a timestamp.
+    cycle past a DDL (*fractured-schema*) is distinguished from one on rows alone
+    (*fractured-read*): IEP-110 promises nothing against the former, its operations are judged by
+    their own table only. A read-only transaction, whether it ever commits or not, finds exactly
+    what was committed up to its read_ts, under the schema of its read_ts; and a client with a
+    causal token finds what was acknowledged to it. No other checker judges transactions that did
+    not commit, or reads at a timestamp.
     """
 
     name = "opacity"

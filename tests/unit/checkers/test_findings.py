@@ -62,6 +62,38 @@ def test_changes_that_only_replace_each_other_stay_as_they_are() -> None:
     assert len(signature(cycle(*circle))) == 4
 
 
+def test_a_change_that_activates_before_what_it_replaced_stays_apart_and_is_f23() -> None:
+    way = (
+        ("D(column-added)", "ww-schema"),
+        ("D(column-added)", "rt"),
+        ("T", "rw-schema[metadata]"),
+    )
+    known = findings.known()
+    for back_ms, words, found in (((349, None, None), 6, "F-23"), ((None, None, None), 4, None)):
+        anomaly = replace(cycle(*way), back_ms=back_ms)
+        assert len(signature(anomaly)) == words
+        assert explained_by("I3", anomaly, known) == found
+    another = replace(cycle(*way), back_ms=(349, None, 3))
+    assert explained_by("I3", another, known) is None
+
+
+def test_f23_allows_a_compatible_commit_of_what_was_in_force_early_and_no_other() -> None:
+    known = [one for one in findings.known() if one.id == "F-23"]
+    for early, used, found in (
+        ("[in force early]", "[compatible]", "F-23"),
+        ("[in force early]", "[metadata]", None),
+        ("", "[compatible]", None),
+    ):
+        way = (
+            ("D(column-added)", f"wr-schema{early}"),
+            ("T", f"rw-schema{used}"),
+            ("D(column-added)", "wr-schema"),
+            ("T", "rw-schema[metadata]"),
+        )
+        anomaly = replace(cycle(*way), back_ms=(914 if early else None, 238, None, None))
+        assert explained_by("I3", anomaly, known) == found
+
+
 def test_anything_else_is_known_by_its_kind_and_clauses() -> None:
     anomaly = Anomaly("incompatible-commit", "T did", clauses=("110.valid.1", "110.column.drop"))
     assert signature(anomaly) == ("incompatible-commit", "110.valid.1", "110.column.drop")
@@ -225,6 +257,10 @@ def test_f25_explains_what_real_time_says_of_an_operation_under_way_and_of_no_ot
             assert explained_by("I3", anomaly, known) == found
             another = replace(cycle(*ahead, way, back), back_ms=(*nothing, 7, 7))
             assert explained_by("I3", another, known) is None
+            change = (("T", "rw-schema[110.table.rename]"), ("D(object-renamed)", "wr-schema"))
+            past_ddl = cycle(*ahead, back, *change)
+            back_ms = (*(3 if one is late else None for one in ahead), 7, None, None)
+            assert explained_by("I3", replace(past_ddl, back_ms=back_ms), known) == found
 
 
 @pytest.mark.parametrize(

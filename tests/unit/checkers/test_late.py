@@ -71,6 +71,7 @@ def test_a_write_that_was_looked_up_in_time_and_stamped_later_was_judged_in_time
     if top is not None:
         story.resolve("T", t, top, looked_up, op="put", at=29)
     story.write("T", t, "z", 30, op="put")
+    story.resolve("T", t, 33, 2, op="put", at=33)  # of a copy of its message
     story.commit("T", 40)
     assert f"rw-schema[compatible, {late}]" in edges(story)
 
