@@ -8,6 +8,7 @@ without timestamps and version orders needs more: what may be inferred, and when
 import gc
 from codecs import BOM_UTF8
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ddlsim.foreign.inference import list_append, rw_register
@@ -22,10 +23,12 @@ from ddlsim.foreign.words import Words
 from ddlsim.graph.cycles import Cycle
 from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN, Array
 from ddlsim.graph.models import MODELS, Model, model_of
-from ddlsim.graph.names import split
+from ddlsim.graph.names import SUFFIXES, split
 from ddlsim.graph.verdict import Answer, Verdict, counts_of, first_of_each
 
 HEAD: Final = 4096
+LOSS: Final = "lost-update"
+MADE_OF_WRITES: Final = ("G0", "G1c")
 NOTHING_ELSE: Final[Mapping[str, str]] = {}
 
 
@@ -117,7 +120,10 @@ def judge(
 
 def _found(history: Transactions, workload: str, model: Model, weakest: Mapping[str, str]) -> Found:
     """What a history shows, without what its damage may have made."""
-    found = (list_append.found if workload == LIST else rw_register.found)(history, model)
+    if workload == LIST:
+        found = _lists(history, model, copied="incompatible-order" in weakest)
+    else:
+        found = rw_register.found(history, model)
     found.findings = [
         one._replace(weakest=weakest.get(one.type, one.weakest)) for one in found.findings
     ]
@@ -131,6 +137,29 @@ def _found(history: Transactions, workload: str, model: Model, weakest: Mapping[
         found.findings = [one for one in found.findings if not _needs_time(one)]
         found.cycles = [one for one in found.cycles if not _needs_time(one)]
     return found
+
+
+def _lists(history: Transactions, model: Model, *, copied: bool) -> Found:
+    """What lists show. Where rows are `copied`, what the lists do not show may lose an append.
+
+    A cycle of writes and their reads that needs a lost append behind those that were read is then a
+    lost update: models that allow this are not broken by it.
+    """
+    if not copied:
+        return list_append.found(history, model)
+    if not model.forbids_type(LOSS):
+        return list_append.found(history, model, loses=True)
+    found = list_append.found(history, model)
+    if any(split(one.type)[0] in MADE_OF_WRITES for one in found.cycles):
+        weak = list_append.found(history, model_of("read-committed"), loses=True)
+        if not weak.cycles:
+            found.cycles = [_as_loss(one) for one in found.cycles]
+    return found
+
+
+def _as_loss(one: Cycle) -> Cycle:
+    base, level = split(one.type)
+    return replace(one, type=LOSS + SUFFIXES[level]) if base in MADE_OF_WRITES else one
 
 
 def _needs_time(one: Finding | Cycle) -> bool:

@@ -13,9 +13,13 @@ PARTS_COUNT: Final = frozenset({"read-committed", "read-atomic"})
 """Models under which fractured reads are looked for even without a cycle."""
 
 
-def found(history: Transactions, model: Model) -> Found:
-    """Its findings and cycles, and what remains open."""
-    lists, shown = _inferred(history, model)
+def found(history: Transactions, model: Model, *, loses: bool = False) -> Found:
+    """Its findings and cycles, and what remains open.
+
+    `loses`: the model allows that an append is lost, and something that the lists do not show may
+    have done so. Then an append that no read shows has no place behind those that were read.
+    """
+    lists, shown = _inferred(history, model, loses=loses)
     shown.search(history, model)
     named = any(one.type == "fractured-read" for one in shown.cycles)
     torn = shown.cycles and not named and model.name != "read-uncommitted"
@@ -31,7 +35,7 @@ def found(history: Transactions, model: Model) -> Found:
     return shown
 
 
-def _inferred(history: Transactions, model: Model) -> tuple[Lists, Found]:
+def _inferred(history: Transactions, model: Model, *, loses: bool) -> tuple[Lists, Found]:
     """Edges and findings.
 
     Under read-uncommitted (PL-1) only writes of committed transactions count, in the order that
@@ -57,7 +61,9 @@ def _inferred(history: Transactions, model: Model) -> tuple[Lists, Found]:
             "whose append was read is not certain"
         )
     slots = Slots(lists, node)
-    shown.blocks = [slots.ww(), *slots.reads(), slots.unseen()]
+    shown.blocks = [slots.ww(), *slots.reads()]
+    if not loses:
+        shown.blocks.append(slots.unseen())
     shown.leave_out(lists.key_name(key) for key in slots.dropped)
     return lists, shown
 

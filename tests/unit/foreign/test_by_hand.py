@@ -187,3 +187,28 @@ def test_the_models_that_a_history_keeps_to(name: str, write: object) -> None:
     assert {model for model, one in found.items() if one.valid is False} == set(MODELS) - allowed(
         strongest
     )
+
+
+COPIED = {"incompatible-order": SI}
+LOST = "[:append x 1] [:append y 1] | [:r y [1]] [:append x 2] | [:r x [2]]"
+"""The first append of x is in no read, and a transaction behind its own appended to x."""
+
+
+@pytest.mark.parametrize(("weakest", "models"), [({}, {RU}), (COPIED, {RU, RC, RA})])
+def test_an_append_that_a_copy_has_lost_has_no_place_behind_what_was_read(
+    weakest: dict[str, str], models: set[str]
+) -> None:
+    """Only where DDL writes back rows that it has read may an append be lost and no model weaker
+    than snapshot isolation broken."""
+    history = jepsen.parse(as_edn(LOST).encode())
+    judged = {model: jepsen.judge(history, model, weakest=weakest).verdict for model in MODELS}
+    assert {model for model, one in judged.items() if one.valid is True} == models
+    for model, one in judged.items():
+        assert set(one.ruled_out) == (set(MODELS) - models if model not in models else set())
+
+
+def test_a_copy_does_not_excuse_reads_in_a_circle() -> None:
+    history = jepsen.parse(as_edn("[:append x 1] [:r y [1]] | [:append y 1] [:r x [1]]").encode())
+    judged = {model: jepsen.judge(history, model, weakest=COPIED).verdict for model in MODELS}
+    assert {model for model, one in judged.items() if one.valid is True} == {RU}
+    assert "read-committed" in judged[SER].ruled_out
