@@ -115,8 +115,9 @@ def read(path: str) -> AdviceTable:
 
 def parsed(text: str, name: str) -> AdviceTable:
     """The facts in a text."""
+    data = parse_toml(text, name)
     origin = Origin(name, text)
-    table: AdviceTable = convert(parse_toml(text, name), AdviceTable, origin)
+    table: AdviceTable = convert(data, AdviceTable, origin)
     known = list(dict.fromkeys(checker.invariant for checker in in_order()))
     for index, invariant in enumerate(table.system.invariants):
         if invariant not in known:

@@ -18,7 +18,7 @@ from ddlsim import __version__
 from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
 from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, output, outside
-from ddlsim.cli.flags_of_record import recording
+from ddlsim.cli.flags_of_record import recording, rehearsal
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.slips import sentence
@@ -28,6 +28,7 @@ VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",
     "check": "judge stored histories again, or external ones",
     "record": "a real database under DDL and DML as a history, judged like any other",
+    "rehearse": "a migration on a copy of a real schema under load: stalls, aborts, anomalies",
     "explain": "tell in words and pictures why a history is judged as it is",
     "shrink": "the smallest scripted scenario that fails as a run did",
     "compat": "lint a migration: which transactions in flight survive it",
@@ -208,9 +209,9 @@ def _command() -> Verbs:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
-    for verb in (_run(), _check(), _record(), _explain(), _shrink(), _compat(), _verify(), _hunt(),
-                 _sweep(), _compare(), _advise(), _tune(), _plot(), _report(), _list(), _new(),
-                 _completion()):  # fmt: skip
+    for verb in (_run(), _check(), _record(), _rehearse(), _explain(), _shrink(), _compat(),
+                 _verify(), _hunt(), _sweep(), _compare(), _advise(), _tune(), _plot(), _report(),
+                 _list(), _new(), _completion()):  # fmt: skip
         command.add_command(verb)
     return command
 
@@ -257,6 +258,10 @@ def _check() -> Verb:
 
 def _record() -> Verb:
     return _verb("record", recording())
+
+
+def _rehearse() -> Verb:
+    return _verb("rehearse", rehearsal())
 
 
 def _explain() -> Verb:

@@ -1,4 +1,4 @@
-"""What `ddlsim record` takes."""
+"""What `ddlsim record` and `ddlsim rehearse` take."""
 
 from typing import Final
 
@@ -36,5 +36,40 @@ def recording() -> list[click.Parameter]:
              shell_complete=complete.folders),
         flag("--unjudged", "leave the history to check"),
         model("what the database should keep to (default: what it documents for the level)"),
+        output("text", "json"),
+        ]  # fmt: skip
+
+
+def rehearsal() -> list[click.Parameter]:
+    """The URL, the migration, and what happens around it."""
+    return [
+        argument("url", "where the copy is made: sqlite:///FILE, postgresql:embedded, ...; "
+                 "docs/how-to/rehearse.md has the others", "URL"),
+        argument("migration", "the statements, run one after the other in one session",
+                 "MIGRATION.sql"),
+        flag("--schema", "the tables, in place of those of the URL's own database", "FILE.sql",
+             shell_complete=complete.files),
+        flag("--rows", "rows that are made for each empty table of a copy", "N",
+             type=values.seed, default="1000"),
+        flag("--load", "clients and their transactions (default: reads and updates of each table "
+             "by its primary key)", "WORKLOAD.toml", shell_complete=complete.files),
+        flag("--clients", "clients, in place of those of the load", "N", type=values.positive),
+        flag("--isolation", "the level of isolation (default: the load's, else what a session of "
+             "the database has)", "L"),
+        flag("--seed", "the seed of what clients do", "N", type=values.seed, default="0"),
+        flag("--lock-timeout-ms", "how long a statement of the migration waits for a lock", "MS",
+             type=values.positive, default="2000"),
+        flag("--statement-timeout-ms", "how long one may take at all", "MS",
+             type=values.positive, default="60000"),
+        flag("--before", "load before the migration", "T", type=values.duration, default="3s"),
+        flag("--pause", "load between two statements outside of a transaction", "T",
+             type=values.duration, default="1s"),
+        flag("--after", "load after the migration", "T", type=values.duration, default="3s"),
+        flag("--max-stall-ms", "exit 1 if statements of the load on a table get no answer for "
+             "longer", "MS", type=values.rate),
+        flag("--in-place", "run it on the URL's own database, not on a copy: the migration and "
+             "the load CHANGE IT"),
+        flag("--out", "the directory of the recording and of the page, new or empty", "DIR",
+             shell_complete=complete.folders),
         output("text", "json"),
         ]  # fmt: skip

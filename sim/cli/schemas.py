@@ -22,6 +22,7 @@ from ddlsim.cli import (
     shapes_compare,
     shapes_hunt,
     shapes_record,
+    shapes_rehearse,
     shapes_shrink,
 )
 from ddlsim.lint import document as lint
@@ -31,6 +32,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import PRESETS, REQUIRED
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.nemesis.base import FAULTS
+from ddlsim.record.rehearsal.load_file import LoadTable
 from ddlsim.registry import Registry
 from ddlsim.scenario.config import NodeClock, NodeProtocol
 from ddlsim.scenario.expect import WORDS
@@ -119,6 +121,15 @@ def _check() -> Schema:
 
 def _record() -> Schema:
     return _with_witness(_document(shapes_record.Record)(), "Checked")
+
+
+def _rehearse() -> Schema:
+    return _with_witness(_document(shapes_rehearse.Rehearse)(), "Checked")
+
+
+def _load() -> Schema:
+    defs = _components([LoadTable])
+    return {**_ref("LoadTable"), "$defs": _without_null(defs)}
 
 
 def _explain() -> Schema:
@@ -382,6 +393,14 @@ SCHEMAS: Final[dict[str, Published]] = {
     "check": Published("verdicts on histories", "ddlsim check --output json", _check),
     "record": Published(
         "a recording of a database, and its verdict", "ddlsim record --output json", _record
+    ),
+    "rehearse": Published(
+        "a rehearsal of a migration; rehearsal.json of `--out`",
+        "ddlsim rehearse --output json",
+        _rehearse,
+    ),
+    "load": Published(
+        "a load of a rehearsal (TOML)", "ddlsim rehearse --load WORKLOAD.toml", _load
     ),
     "explain": Published(
         "the arguments against a history",

@@ -35,7 +35,7 @@ def execute(options: Options) -> int:
         options.time or (SECONDS if options.transactions is None else LONGEST_S),
         options.transactions, _faults(database, options.fault),
     )  # fmt: skip
-    folder = _folder(options.out)
+    folder = folder_of(options.out)
     recorded = record(database, wanted, folder)
     file = (folder / STATEMENTS).as_posix()
     judged = None
@@ -83,7 +83,7 @@ def _faults(database: Database, asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(asked)
 
 
-def _folder(directory: str) -> Path:
+def folder_of(directory: str) -> Path:
     """The folder of --out, new or empty."""
     files.no_file("--out", directory)
     path = Path(directory)

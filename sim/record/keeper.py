@@ -1,10 +1,11 @@
 """A process beside the recorder that takes away what it has made, whatever ends the recorder.
 
 It reads one line of JSON from its standard input: where the programs of a PostgreSQL server are,
-which it then starts in a new temporary folder, or the name of a schema and the URL of its database.
+which it then starts in a new temporary folder, the name of a schema (or of a `whole` database) and
+the URL where it is, or that a `folder` is wanted.
 It answers with a line. Each further line that it reads is a command, answered with a line. At the
 end of its input, which comes when the recorder ends in whatever way, it ends the server and removes
-the folder, or drops the schema.
+the folder, or drops the schema or the database.
 """
 
 import json
@@ -170,7 +171,14 @@ def main(lines: TextIO, answers: TextIO) -> None:
             _answer(answers, {"done": True})
             lines.read()
             url = url_of(asked["url"])
-            DATABASES.get(url.scheme)(url, prepared=False).drop(asked["schema"])
+            database = DATABASES.get(url.scheme)(url, prepared=False)
+            drop = database.drop_database if asked["whole"] else database.drop
+            drop(asked["schema"])
+            return
+        if "folder" in asked:
+            with tempfile.TemporaryDirectory(prefix="ddlsim-", ignore_cleanup_errors=True) as place:
+                _answer(answers, {"folder": place})
+                lines.read()
             return
         with server(Path(asked["programs"])) as made:
             _answer(answers, {"socket": str(made.folder)})

@@ -66,19 +66,35 @@ def server() -> Iterator[Kept]:
     Raises `ModuleNotFoundError` where the wheel is not installed, `RefusedError` where the server
     does not start.
     """
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
+    found = programs()
     with _kept() as made:
-        made.socket = made.ask(programs=str(Path(found.origin).parent / "pginstall"))["socket"]
+        made.socket = made.ask(programs=str(found))["socket"]
         yield made
 
 
+def programs() -> Path:
+    """The folder of the wheel's programs; `ModuleNotFoundError` where it is not installed."""
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError(f"No module named {PACKAGE!r}", name=PACKAGE)
+    return Path(found.origin).parent / "pginstall"
+
+
 @contextmanager
-def dropped(url: Url, schema: str) -> Iterator[None]:
-    """A schema that the block makes is dropped after it; the URL goes through a pipe alone."""
+def folder() -> Iterator[Path]:
+    """A temporary folder that is gone after the block."""
     with _kept() as made:
-        made.ask(schema=schema, url=url.text)
+        yield Path(made.ask(folder=True)["folder"])
+
+
+@contextmanager
+def dropped(url: Url, schema: str, *, whole: bool = False) -> Iterator[None]:
+    """A schema that the block makes is dropped after it, or a `whole` database of this name.
+
+    The URL goes through a pipe alone.
+    """
+    with _kept() as made:
+        made.ask(schema=schema, url=url.text, whole=whole)
         yield
     if made.left:
         raise RefusedError(made.left)

@@ -64,7 +64,7 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
         wanted.ddl_per_s if workload.adds_columns else 0.0, workload.spare,
     )  # fmt: skip
     with database.ground():
-        facts, says = _looked_at(database, wanted.isolation)
+        facts, says = looked_at(database, wanted.isolation)
         head = Recording(
             FORMAT, f"ddlsim {__version__}", database.name, facts.server, facts.driver,
             facts.settings, wanted.isolation, says, level.promise, CLOCK, wanted.workload,
@@ -85,7 +85,7 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
     return Recorded(facts, says, level.promise, crew.tally, seconds, crew.silent)
 
 
-def _looked_at(database: Database, isolation: str) -> tuple[Facts, str]:
+def looked_at(database: Database, isolation: str) -> tuple[Facts, str]:
     """What the database says of itself; `RefusedError` where it cannot be reached."""
     try:
         connection = database.connect(isolation)

@@ -22,6 +22,7 @@ ALLOWED = {
     "sim/model/terms.py": "a table that travels with the program",
     "sim/files.py": "a file that was just written",
     "sim/record/keeper.py": "files of a server that it has started",
+    "sim/record/rehearsal/measure.py": "a recording that this process has written",
     "analysis/spark/session.py": "the program's own modules",
     "analysis/spark/java.py": "the release of a Java, and a script of ours",
     "analysis/spark/spread.py": "a beacon that this program writes",

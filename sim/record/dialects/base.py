@@ -136,6 +136,10 @@ class Database(ABC):
         """Take away a schema of this name, with all that is in it."""
         raise NotImplementedError
 
+    def drop_database(self, name: str) -> None:
+        """Take away a database of this name, where it is more than a schema."""
+        self.drop(name)
+
     @abstractmethod
     def connect(self, isolation: str) -> Connection:
         """A connection whose transactions have a level of isolation, statements without BEGIN

@@ -56,6 +56,8 @@ class Mariadb(Database):
     appended_sql = "CONCAT(v, {})"
     dropped_from_sql = " ON {}"
     faults = ("backend-terminated", "table-locked")
+    answer_ms = 2 * STATEMENT_MS
+    """How long its driver waits for an answer."""
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
         if prepared:
@@ -91,7 +93,7 @@ class Mariadb(Database):
         url = self.url
         given = {
             "host": url.host, "port": url.port, "user": url.user, "password": url.password,
-            "connect_timeout": CONNECT_S, "read_timeout": 2 * STATEMENT_MS // 1000,
+            "connect_timeout": CONNECT_S, "read_timeout": self.answer_ms // 1000,
             "database": database, "autocommit": True, "charset": "utf8mb4", **dict(url.more),
         }  # fmt: skip
         return self._driver.connect(**{k: v for k, v in given.items() if v is not None})

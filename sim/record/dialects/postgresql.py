@@ -66,6 +66,9 @@ class Postgresql(Database):
     def drop(self, schema: str) -> None:
         self._own(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
+    def drop_database(self, name: str) -> None:
+        self._own(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
     def _own(self, sql: str) -> None:
         try:
             with self._driver.connect(**self.where, autocommit=True) as connection:
@@ -73,9 +76,8 @@ class Postgresql(Database):
         except self._driver.Error as error:
             problem = self.problem(error)
             text = "" if problem is None else problem.text
-            raise RefusedError(
-                f"postgresql: {sql.partition(' ')[0]} SCHEMA failed ({text})"
-            ) from None
+            what = " ".join(sql.split()[:2])
+            raise RefusedError(f"postgresql: {what} failed ({text})") from None
 
     @property
     def where(self) -> dict[str, Any]:

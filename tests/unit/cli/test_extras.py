@@ -36,6 +36,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for PYTHONPATH that hides the extras' libraries, with two histories beside it."""
     folder = tmp_path_factory.mktemp("bare")
     (folder / "sitecustomize.py").write_text(SITE)
+    (folder / "schema.sql").write_text("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)")
+    (folder / "migration.sql").write_text("ALTER TABLE t ADD COLUMN w INTEGER")
     assert call(folder, "run", "smoke", "--out", f"{folder}/good").code == 0
     assert call(folder, "run", "strategies/B3-T1", "--out", f"{folder}/bad").code == 1
     return folder
@@ -79,6 +81,13 @@ CORE = {
     "list-schema": (0, "list schemas sweep-file"),
     "verify": (0, "verify smoke --seeds 2"),
     "record": (0, "record sqlite:///{}/db --transactions 20 --out {}/recorded"),
+    "rehearse": (
+        0,
+        (
+            "rehearse sqlite:///none {}/migration.sql --schema {}/schema.sql "
+            "--before 0.1s --after 0.1s --out {}/rehearsed"
+        ),
+    ),
 }
 
 
@@ -103,6 +112,11 @@ NEEDS = {
     "record duckdb:///{}/db2 --out {}/recorded2": ("record", "duckdb", "real"),
     "record postgresql:embedded --out {}/recorded3": ("record", "psycopg", "real"),
     "record postgresql+psycopg://nowhere/x --out {}/recorded4": ("record", "psycopg", "real"),
+    "rehearse postgresql:embedded {}/migration.sql --schema {}/schema.sql": (
+        "rehearse",
+        "psycopg",
+        "real",
+    ),
     "report {}": ("report", "", "plot"),
     "check {}/odd.columns.parquet": ("check", "pyarrow", "sweep"),
     "check {}/good/seed-0.jsonl --master local[1]": ("check", "", "sweep"),

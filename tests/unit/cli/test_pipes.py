@@ -39,6 +39,17 @@ WORDS = {
         "--out",
         "{folder}/taken",
     ),
+    "rehearse": (
+        "rehearse",
+        "sqlite:///none",
+        "{folder}/migration.sql",
+        "--schema",
+        "{folder}/schema.sql",
+        "--before",
+        "0.1s",
+        "--after",
+        "0.1s",
+    ),
     "list": ("list", "clauses"),
     "new": ("new", "scenario", "mine"),
     "completion": ("completion", "zsh"),
@@ -56,6 +67,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     scenario, sweep = tiny(own), sweep_file(folder, 1)
     assert main(["run", scenario, "--out", str(folder / "ran")]) == 0
     assert main(["sweep", sweep, "--out", str(folder / "swept"), "--jobs", "1"]) == 0
+    (folder / "schema.sql").write_text("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)")
+    (folder / "migration.sql").write_text("ALTER TABLE t ADD COLUMN w INTEGER")
     facts = folder / "facts.toml"
     facts.write_text('[system]\nconcurrency = "locking"\nclocks = "unbounded"\n', "utf-8")
     return {

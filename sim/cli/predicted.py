@@ -1,0 +1,91 @@
+"""What `compat` says of the statements of a rehearsal, and whether it came to pass."""
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from ddlsim import sql
+from ddlsim.cli.shapes_rehearse import CrossingLoad, Predicted
+from ddlsim.lint import compat
+from ddlsim.lint.compat import Source
+from ddlsim.record.rehearsal.migration import Order
+
+SCHEMA: Final = "schema"
+NOTHING: Final = "it changes no schema"
+LIKE: Final = {
+    **dict.fromkeys(("TEXT", "LONGTEXT", "MEDIUMTEXT", "CLOB", "JSON", "JSONB"), "VARCHAR"),
+    **dict.fromkeys(("BYTEA", "BLOB", "LONGBLOB"), "VARBINARY"),
+    **dict.fromkeys(("DATETIME", "TIMESTAMPTZ"), "TIMESTAMP"),
+    "BOOL": "BOOLEAN", "INT4": "INT", "INT8": "BIGINT", "INT2": "SMALLINT", "NUMERIC": "DECIMAL",
+}  # fmt: skip
+"""Types of databases, and those that the linter takes for them."""
+_TYPES: Final = re.compile(rf"\b(?:{'|'.join(LIKE)})\b", re.IGNORECASE)
+Agreement = Literal["agrees", "differs", "not seen", "no prediction"]
+
+
+def predictions(schema_sql: str, orders: Sequence[Order]) -> list[Predicted]:
+    """A prediction for each statement, by the rules of IEP-110.
+
+    The linter reads a dialect of its own, so types of the database are taken for like ones there;
+    of what it cannot read it says nothing.
+    """
+    texts = [_readable(order.sql) for order in orders]
+    found = [_unread(text) for text in texts]
+    sources = [Source(str(at), text) for at, text in enumerate(texts) if not found[at]]
+    try:
+        report = compat.lint_files([Source(SCHEMA, schema_sql)], sources)
+    except (compat.UnreadableError, compat.RefusedSchemaError) as error:
+        why = f"compat cannot take the tables: {str(error).splitlines()[0]}"
+        return [_none(one or why) for one in found]
+    made = [_none(one or NOTHING) for one in found]
+    for statement in report["statements"]:
+        made[int(statement["file"])] = _prediction(statement)
+    return made
+
+
+def _readable(text: str) -> str:
+    """A statement with types that the linter knows, few of them replaced; else as it is."""
+    made = text
+    for one in (*reversed([*_TYPES.finditer(text)]), None):
+        if not _unread(made):
+            return made
+        if one is not None:
+            made = made[: one.start()] + LIKE[one[0].upper()] + made[one.end() :]
+    return text
+
+
+def _unread(text: str) -> str:
+    """Why a statement is not read, empty if it is."""
+    errors = sql.parse_script(text).errors
+    return f"compat does not read it: {errors[0].message}" if errors else ""
+
+
+def _none(why: str) -> Predicted:
+    return {"verdict": "none", "clauses": [], "why": why}
+
+
+def _prediction(statement: compat.Report) -> Predicted:
+    if statement["error"] is not None:
+        return {"verdict": "refused", "clauses": [], "why": statement["error"]["message"]}
+    if statement["no_op"] is not None:
+        return _none(f"nothing to do: {statement['no_op']}")
+    survives = bool(statement["forward_compatible"])
+    word = "compatible" if survives else "incompatible"
+    rules = [one for one in statement["rules"] if one["verdict"] == word]
+    return {
+        "verdict": "survive" if survives else "abort",
+        "clauses": list(dict.fromkeys(one["clause"] for one in rules)),
+        "why": "; ".join(dict.fromkeys(one["reason"] for one in rules)),
+    }
+
+
+def agreement(predicted: Predicted, crossing: CrossingLoad, *, refused: bool) -> Agreement:
+    """Whether what was seen agrees with what was predicted."""
+    verdict = predicted["verdict"]
+    if verdict == "none":
+        return "no prediction"
+    if verdict == "refused" or refused:
+        return "agrees" if refused and verdict == "refused" else "differs"
+    if not crossing["transactions"]:
+        return "not seen"
+    return "agrees" if (verdict == "abort") is bool(crossing["aborted"]) else "differs"

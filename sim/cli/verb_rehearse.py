@@ -1,0 +1,282 @@
+"""`ddlsim rehearse`: a user's migration on a copy of their schema, under load, and what it did."""
+
+import shlex
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, cast
+
+from msgspec import structs
+
+from ddlsim import files
+from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.cli import documents
+from ddlsim.cli.check_foreign import Foreign
+from ddlsim.cli.options import Options
+from ddlsim.cli.predicted import agreement, predictions
+from ddlsim.cli.problems import InputError
+from ddlsim.cli.shapes import Checked
+from ddlsim.cli.shapes_rehearse import (
+    CrossingLoad,
+    LatencyOf,
+    Predicted,
+    RefusedBy,
+    Rehearse,
+    RehearsedStatement,
+)
+from ddlsim.cli.verb_record import folder_of
+from ddlsim.foreign import inputs
+from ddlsim.history.history import FORMAT
+from ddlsim.history.recording import STATEMENTS
+from ddlsim.record.rehearsal import load_file
+from ddlsim.record.rehearsal.load_file import Load
+from ddlsim.record.rehearsal.measure import Crossing, Figures, Latency, Measured, lines_of, measure
+from ddlsim.record.rehearsal.migration import Mark, Order
+from ddlsim.record.rehearsal.rehearse import Rehearsed, Script, Wanted, rehearse
+from ddlsim.record.rehearsal.rows import Anomaly, anomalies
+from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage
+from ddlsim.record.rehearsal.tables import schema_sql
+from ddlsim.record.url import url_of
+from ddlsim.sql.errors import SqlError
+from ddlsim.sql.splitting import split
+
+KIND: Final = "recording"
+DOCUMENT: Final = "rehearsal.json"
+PAGE: Final = "rehearsal.html"
+OWN_LOAD: Final = (
+    "rows are not judged: the load is your own, and its values are not known to be unique"
+)
+
+
+def execute(options: Options) -> int:
+    """Rehearse, measure, tell; 1 for an anomaly or a stall that is too long, 3 for a refusal."""
+    stage = staged(options)
+    wanted = _wanted(stage, options)
+    with _folder(options.out) as folder:
+        done = rehearse(stage, wanted, folder)
+        found, judged, picture = document(options, stage, wanted, done, folder)
+        if options.out is not None:
+            from ddlsim.cli import rehearse_page
+
+            files.write_text(folder / DOCUMENT, documents.text(found))
+            files.write_text(folder / PAGE, rehearse_page.html(found, picture))
+    if options.output == "json":
+        print(documents.text(found))
+    else:
+        from ddlsim.cli import view_rehearse
+        from ddlsim.cli.words import console
+
+        view_rehearse.show(found, judged, console())
+    return next(one for one in Outcome if one.word == found["outcome"]).exit_code
+
+
+def staged(options: Options) -> Stage:
+    """The place of the rehearsal."""
+    url = url_of(options.url)
+    stage = STAGES.get(url.scheme)(url, prepared=False)
+    if options.in_place and options.schema is not None:
+        raise InputError("--schema: --in-place takes the tables that are there; keep one of them")
+    stage.in_place = options.in_place
+    stage.structure = options.schema is None
+    return stage
+
+
+def _wanted(stage: Stage, options: Options) -> Wanted:
+    load = load_file.parsed("", "") if options.load is None else load_file.read(options.load)
+    if options.clients is not None:
+        load = Load(structs.replace(load.table, clients=options.clients), load.origin)
+    isolation = options.isolation or load.table.isolation or stage.usual
+    if isolation not in stage.levels:
+        known = ", ".join(stage.levels)
+        raise InputError(f"--isolation {isolation}: {stage.name} has no such level; it has {known}")
+    limits = Limits(options.lock_timeout_ms, options.statement_timeout_ms)
+    stage.limits = Limits(load.table.lock_timeout_ms, stage.limits.statement_ms)
+    schema = None if options.schema is None else _script(stage, options.schema)
+    return Wanted(
+        _script(stage, options.migration), schema, load, isolation, options.seed, options.rows,
+        limits, options.before, options.pause, options.after,
+    )  # fmt: skip
+
+
+def _script(stage: Stage, file: str) -> Script:
+    """The statements of a file; `InputError` where there are none, or it cannot be read."""
+    try:
+        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+            raise InputError(f"{file}: {why}")
+        found = split(Path(file).read_text(files.TEXT), stage.name)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f"{file}: {why}") from None
+    except SqlError as error:
+        raise InputError(
+            f"{file}:{error.line}: {error.message}; expected {error.expected}"
+        ) from None
+    if not found:
+        raise InputError(f"{file}: there is no statement in it")
+    return Script(file, tuple(Order(*one) for one in found))
+
+
+@contextmanager
+def _folder(directory: str | None) -> Iterator[Path]:
+    """The folder of --out, or one that is gone in the end."""
+    if directory is not None:
+        yield folder_of(directory)
+        return
+    with tempfile.TemporaryDirectory(prefix="ddlsim-") as folder:
+        yield Path(folder)
+
+
+# --- the document --------------------------------------------------------------------------------
+
+
+def document(
+    options: Options, stage: Stage, wanted: Wanted, done: Rehearsed, folder: Path
+) -> tuple[Rehearse, Foreign | None, list[tuple[float, float]]]:
+    """The document, what the judge of histories says, and the latencies of the load over time."""
+    clients, own = wanted.load.table.clients, bool(wanted.load.table.transaction)
+    lines = lines_of(folder, clients, done.targets, [one.name for one in done.tables])
+    figures = measure(lines, done.marks)
+    notes = list(done.notes)
+    rows = [] if own else anomalies(lines, done.targets, done.last, done.marks, notes)
+    judged = None
+    if own:
+        notes.append(OWN_LOAD)
+    else:
+        notes += [f"{one.name}: its rows are read, not written: no column takes the load's values"
+                  for one in done.targets if one.column is None]  # fmt: skip
+        file = (folder / STATEMENTS).as_posix()
+        judged = Foreign(
+            file if options.out else STATEMENTS, KIND, inputs.INPUTS[KIND].judge(file, None)
+        )
+    began = min((one.at for one in lines.calls), default=0)
+    statements = _statements(done, figures, began)
+    ended = done.tally.ended
+    found: Rehearse = {
+        "format": FORMAT,
+        "command": command_of(options),
+        "directory": options.out,
+        "migration": options.migration,
+        "outcome": _outcome(options, done, figures, rows, judged).word,
+        "database": stage.name,
+        "server": done.facts.server,
+        "driver": done.facts.driver,
+        "isolation": wanted.isolation,
+        "says": done.says,
+        "promise": done.promise,
+        "in_place": stage.in_place,
+        "source": _source(options),
+        "tables": [one.name for one in done.tables],
+        "clients": clients,
+        "seed": wanted.seed,
+        "committed": ended["ok"],
+        "failed": ended["fail"],
+        "unknown": ended["info"],
+        "why": dict(sorted(done.tally.why.items())),
+        "before": _latency(figures.before),
+        "after": _latency(figures.after),
+        "aborts_before": figures.aborts_before,
+        "longest_before_ms": round(figures.longest_before_ms, 3),
+        "stall_ms": round(figures.stall_ms, 3),
+        "stalled": figures.stalled,
+        "max_stall_ms": options.max_stall_ms,
+        "statements": statements,
+        "anomalies": [{"type": one.type, "table": one.table, "count": one.number,
+                       "example": one.example} for one in rows],
+        "notes": notes,
+        "silent": done.silent,
+        "check": None if judged is None else cast(Checked, judged.document()),
+    }  # fmt: skip
+    picture = [((one.until - began) / 1e6, (one.until - one.at) / 1e6)
+               for one in lines.calls if one.table]  # fmt: skip
+    return found, judged, picture
+
+
+def _source(options: Options) -> str:
+    url = url_of(options.url)
+    if options.in_place:
+        return f"{url.without_secrets(options.url)} itself"
+    return options.schema or f"the structure of {url.without_secrets(options.url)}"
+
+
+def _outcome(
+    options: Options, done: Rehearsed, figures: Figures, rows: list[Anomaly], judged: Foreign | None
+) -> Outcome:
+    found = [Outcome.OK if judged is None else judged.outcome]
+    if rows or (options.max_stall_ms is not None and figures.stall_ms > options.max_stall_ms):
+        found.append(Outcome.VIOLATED)
+    if any(one.problem is not None for one in done.marks):
+        found.append(Outcome.STUCK)
+    if not done.tally.ended["ok"]:
+        found.append(Outcome.VACUOUS)
+    return worst(found)
+
+
+def _statements(done: Rehearsed, figures: Figures, began: int) -> list[RehearsedStatement]:
+    orders = [one.order for one in done.marks]
+    told = predictions(schema_sql(done.tables), orders)
+    empty = Measured(0.0, "", Latency(0, 0, 0, 0, 0), {}, {}, Crossing(0, 0))
+    measured = iter(figures.statements)
+    return [
+        _statement(mark, began, next(measured) if mark.has_run else empty, predicted)
+        for mark, predicted in zip(done.marks, told, strict=True)
+    ]
+
+
+def _statement(
+    mark: Mark, began: int, measured: Measured, predicted: Predicted
+) -> RehearsedStatement:
+    problem = mark.problem
+    refused: RefusedBy | None = None
+    if problem is not None:
+        refused = {"code": problem.code, "kind": problem.kind, "text": problem.text}
+    crossing: CrossingLoad = {"transactions": measured.crossing.transactions,
+                "aborted": measured.crossing.aborted}  # fmt: skip
+    return {
+        "line": mark.order.line,
+        "sql": mark.order.sql,
+        "ran": mark.has_run,
+        "started_ms": round((mark.at - began) / 1e6, 3) if mark.has_run else 0.0,
+        "duration_ms": round((mark.until - mark.at) / 1e6, 3),
+        "waited_ms": None if mark.waited_ms is None else round(mark.waited_ms, 3),
+        "behind": mark.behind,
+        "waited_for": list(mark.holders),
+        "stall_ms": round(measured.stall_ms, 3),
+        "stalled": measured.stalled,
+        "latency": _latency(measured.latency),
+        "aborts": measured.aborts,
+        "examples": measured.examples,
+        "refused": refused,
+        "predicted": predicted,
+        "crossing": crossing,
+        "agreement": agreement(predicted, crossing, refused=problem is not None)
+        if mark.has_run
+        else "not seen",
+    }
+
+
+def _latency(found: Latency) -> LatencyOf:
+    return {
+        "count": found.number,
+        "p50_ms": round(found.p50_ms, 3),
+        "p99_ms": round(found.p99_ms, 3),
+        "max_ms": round(found.max_ms, 3),
+        "per_s": round(found.per_s, 1),
+    }
+
+
+def command_of(options: Options) -> str:
+    """The command that rehearses again; a password in the URL is left out."""
+    url = url_of(options.url)
+    words = ["ddlsim", "rehearse", url.without_secrets(options.url), options.migration]
+    for name in ("schema", "load", "clients", "isolation", "max_stall_ms", "out"):
+        value = getattr(options, name)
+        if value is not None:
+            shown = f"{value:g}" if isinstance(value, float) else str(value)
+            words += [f"--{name.replace('_', '-')}", shown]
+    words += ["--rows", str(options.rows), "--seed", str(options.seed)]
+    words += ["--lock-timeout-ms", str(options.lock_timeout_ms)]
+    words += ["--statement-timeout-ms", str(options.statement_timeout_ms)]
+    for name in ("before", "pause", "after"):
+        words += [f"--{name}", f"{getattr(options, name):g}s"]
+    return shlex.join(words + ["--in-place"] * options.in_place)

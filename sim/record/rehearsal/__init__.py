@@ -1,0 +1,1 @@
+"""Rehearsals: a migration on a copy of a real schema, under a load."""

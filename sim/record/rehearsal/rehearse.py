@@ -1,0 +1,351 @@
+"""A rehearsal from its beginning to its end: the copy, rows, load, migration, and what is left."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ddlsim import __version__, files
+from ddlsim.history.recording import FORMAT, HISTORY, Closed, Recording, key_of
+from ddlsim.record.client import Tally
+from ddlsim.record.dialects.base import Connection, Facts, RefusedError
+from ddlsim.record.journal import CLOCK, Journal, Shown, now
+from ddlsim.record.programs import Operation
+from ddlsim.record.recorder import looked_at
+from ddlsim.record.rehearsal.load_file import Load
+from ddlsim.record.rehearsal.loading import Loader, Plans, Target, targets_of
+from ddlsim.record.rehearsal.migration import Mark, Migration, Order, check_orders, look_on
+from ddlsim.record.rehearsal.stages.base import Limits, Stage, run
+from ddlsim.record.rehearsal.tables import Table, made_columns, values
+from ddlsim.record.workloads.base import dice
+
+WORKLOAD: Final = "rehearsal"
+BATCH: Final = 200
+"""Rows of one INSERT."""
+GRACE_S: Final = 20.0
+TICK_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A file of SQL: its name, and its statements."""
+
+    file: str
+    orders: tuple[Order, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to rehearse, and for how long the load runs before, between and after."""
+
+    migration: Script
+    schema: Script | None
+    load: Load
+    isolation: str
+    seed: int
+    rows: int
+    limits: Limits
+    before_s: float
+    pause_s: float
+    after_s: float
+
+
+@dataclass(slots=True)
+class Rehearsed:
+    """What a rehearsal came to; what its file has is measured from there.
+
+    `last` are the values that judged rows have in the end, None for a table that cannot be read any
+    more, with the reason in `notes`.
+    """
+
+    facts: Facts
+    says: str
+    promise: str
+    tables: list[Table]
+    targets: list[Target]
+    marks: list[Mark]
+    tally: Tally
+    last: list[tuple[Any, ...] | None] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    silent: int = 0
+
+
+def rehearse(stage: Stage, wanted: Wanted, folder: Path) -> Rehearsed:
+    """Rehearse, with the recording in a folder; raises `RefusedError`, in one line.
+
+    Whatever ends it, clients end first, and then what was made is taken away.
+    """
+    level = stage.levels[wanted.isolation]
+    with stage.ground():
+        facts, says = looked_at(stage, wanted.isolation)
+        with closing(stage.connect(wanted.isolation)) as connection:
+            check_orders(stage, connection, wanted.migration.file, wanted.migration.orders)
+            if wanted.schema is not None:
+                _make(stage, connection, wanted.schema)
+            tables = stage.described(connection)
+            notes = _fill(stage, connection, tables, wanted.rows)
+            targets = targets_of(stage, connection, tables)
+        _check_load(wanted.load, targets)
+        made = Rehearsed(facts, says, level.promise, tables, targets, [], Tally(), notes=notes)
+        load = wanted.load.table
+        head = Recording(
+            format=FORMAT, writer=f"ddlsim {__version__}", database=stage.name,
+            server=facts.server, driver=facts.driver, settings=facts.settings,
+            isolation=wanted.isolation, says=says, promise=level.promise, clock=CLOCK,
+            workload=WORKLOAD, seed=wanted.seed, clients=load.clients, ddl_per_s=0.0,
+            prepared=stage.prepared, copies=False, tables=tuple(one.name for one in targets),
+        )  # fmt: skip
+        journal = Journal(folder, head)
+        try:
+            _begin_registers(journal, load.clients + 1, made)
+            _Cast(stage, wanted, journal, made).play()
+            _read_last(stage, wanted, journal, made)
+        except BaseException:
+            journal.close()
+            raise
+        journal.close(Closed(now()))
+    _matched(folder / HISTORY)
+    return made
+
+
+# --- what is there before ------------------------------------------------------------------------
+
+
+def _make(stage: Stage, connection: Connection, schema: Script) -> None:
+    """Run the statements of the schema; the first that is refused is bad input."""
+    check_orders(stage, connection, schema.file, schema.orders)
+    for order in schema.orders:
+        try:
+            run(stage, connection, order.sql)
+        except Exception as error:
+            problem = stage.problem(error)
+            if problem is None:
+                raise
+            text = f"{schema.file}:{order.line}: {stage.name} refuses it ({problem.text})"
+            raise RefusedError(text) from None
+
+
+def _fill(stage: Stage, connection: Connection, tables: Sequence[Table], rows: int) -> list[str]:
+    """Put rows into empty tables; those whose rows refer to others wait for them.
+
+    Returns a note for each table that stays empty.
+    """
+    waiting = [one for one in tables if rows and not stage.in_place and _is_empty(stage, connection,
+                                                                                one)]  # fmt: skip
+    why: dict[str, str] = {}
+    while waiting:
+        left = [one for one in waiting if not _filled(stage, connection, one, rows, why)]
+        if len(left) == len(waiting):
+            break
+        waiting = left
+    return [f"{one.name}: no rows could be made ({why[one.name]})" for one in waiting]
+
+
+def _is_empty(stage: Stage, connection: Connection, table: Table) -> bool:
+    return not run(stage, connection, f"SELECT 1 FROM {stage.named(table.name)} LIMIT 1")
+
+
+def _filled(
+    stage: Stage, connection: Connection, table: Table, rows: int, why: dict[str, str]
+) -> bool:
+    """Whether the rows could be inserted: with all columns, else with those that are needed."""
+    for all_ in (True, False):
+        columns = made_columns(table, all_=all_)
+        if not columns:
+            why[table.name] = "it needs a value of a type that none are made for"
+            return False
+        names = [one.name for one in columns]
+        run(stage, connection, stage.begin(writes=True))
+        try:
+            for first in range(1, rows + 1, BATCH):
+                listed = [*values(columns, range(first, min(first + BATCH, rows + 1)))]
+                run(stage, connection, stage.inserted(table.name, names, listed))
+            run(stage, connection, "COMMIT")
+        except Exception as error:
+            problem = stage.problem(error)
+            if problem is None:
+                raise
+            why[table.name] = problem.text[:200]
+            run(stage, connection, "ROLLBACK")
+        else:
+            return True
+    return False
+
+
+def _check_load(load: Load, targets: Sequence[Target]) -> None:
+    load.check_tables([one.name for one in targets if len(one.table.key) == 1])
+    if not load.table.transaction and not targets:
+        raise RefusedError("no table has a primary key and rows, so there is no load; name --load")
+
+
+# --- while it goes on ----------------------------------------------------------------------------
+
+
+def _begin_registers(journal: Journal, process: int, made: Rehearsed) -> None:
+    """A first transaction, that of the first values of all rows."""
+    written: list[Operation] = [
+        ("w", key_of(one.number, row + 1), min(one.sent[row]))
+        for one in made.targets
+        if one.column is not None
+        for row in range(len(one.keys))
+    ]
+    tx = journal.begin(process, written)
+    journal.end(tx, process, "ok", [*written])
+
+
+class _Cast:
+    """The threads of a rehearsal: clients, the migration, and one that looks at sessions."""
+
+    def __init__(self, stage: Stage, wanted: Wanted, journal: Journal, made: Rehearsed) -> None:
+        self._stage, self._wanted, self._made = stage, wanted, made
+        self._journal = journal
+        self._stop, self._over = threading.Event(), threading.Event()
+        self._failed: list[BaseException] = []
+
+    def play(self) -> None:
+        """The load, then the migration in it, then the load alone; raises what a thread raised."""
+        stage, wanted, clients = self._stage, self._wanted, self._wanted.load.table.clients
+        plans = Plans(stage, wanted.load, self._made.targets, clients)
+        names = [one.name for one in self._made.targets]
+        loaders: list[threading.Thread] = []
+        with ExitStack() as stack:
+            session = stack.enter_context(closing(stage.connect(wanted.isolation)))
+            stage.session(session, wanted.limits, wanted.isolation)
+            migration = Migration(
+                stage, session, wanted.migration.orders, self._journal, clients, wanted.limits,
+                wanted.pause_s,
+            )  # fmt: skip
+            self._made.marks = migration.marks
+            others = [self._looking(stack, session, migration)]
+            for number in range(clients):
+                one = Loader(stage, wanted.isolation, self._journal, self._made.tally, names,
+                             number, clients + 2)  # fmt: skip
+                plan = plans.programs(dice(wanted.seed, number), number)
+                loaders.append(self._thread(partial(one.work, plan, self._stop)))
+            try:
+                for thread in (*others, *loaders):
+                    thread.start()
+                self._wait(wanted.before_s)
+                worker = self._thread(partial(migration.work, self._stop))
+                others.append(worker)
+                worker.start()
+                while worker.is_alive() and not self._stop.is_set():
+                    worker.join(TICK_S)
+                self._wait(wanted.after_s)
+            finally:
+                self._end([*loaders, *others])
+        if self._failed:
+            raise self._failed[0]
+
+    def _looking(
+        self, stack: ExitStack, session: Connection, migration: Migration
+    ) -> threading.Thread:
+        number = self._stage.number(session)
+        if number is None:
+            return self._thread(lambda: None)
+        side = stack.enter_context(closing(self._stage.connect(self._wanted.isolation)))
+        return self._thread(partial(look_on, self._stage, side, number, migration, self._over))
+
+    def _thread(self, work: Callable[[], None]) -> threading.Thread:
+        """A thread whose error ends the rehearsal."""
+
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self._failed.append(error)
+                self._stop.set()
+
+        return threading.Thread(target=guarded, daemon=True)
+
+    def _wait(self, seconds: float) -> None:
+        self._stop.wait(seconds)
+
+    def _end(self, threads: Sequence[threading.Thread]) -> None:
+        """End all of them, within the time that their statements may take."""
+        self._stop.set()
+        self._over.set()
+        limit = time.monotonic() + GRACE_S + self._stage.limits.lock_ms / 1000
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, limit - time.monotonic()))
+        self._made.silent = sum(one.is_alive() for one in threads)
+
+
+# --- what is left --------------------------------------------------------------------------------
+
+
+def _read_last(stage: Stage, wanted: Wanted, journal: Journal, made: Rehearsed) -> None:
+    """Read what judged rows have in the end, in a transaction of the history."""
+    process = wanted.load.table.clients + 1
+    with closing(stage.connect(wanted.isolation)) as connection:
+        for target in made.targets:
+            found = None
+            if target.column is not None and not wanted.load.table.transaction:
+                found = _last(stage, connection, target, made.notes)
+            made.last.append(found)
+            if found is None:
+                continue
+            operations: list[Shown] = []
+            for row, value in enumerate(found):
+                number = target.value_of(row, value) if value is not None else None
+                if number is not None:
+                    operations.append(("r", key_of(target.number, row + 1), number))
+            tx = journal.begin(process, [(name, key, None) for name, key, _ in operations])
+            journal.end(tx, process, "ok", operations)
+
+
+def _last(
+    stage: Stage, connection: Connection, target: Target, notes: list[str]
+) -> tuple[Any, ...] | None:
+    """The values by the rows of a target, None for one that is gone."""
+    columns = ", ".join(map(stage.named, (*target.table.key, target.column or "")))
+    try:
+        rows = run(stage, connection, f"SELECT {columns} FROM {stage.named(target.name)}")
+    except Exception as error:
+        problem = stage.problem(error)
+        if problem is None:
+            raise
+        notes.append(f"{target.name}: its rows are not judged in the end ({problem.text[:200]})")
+        return None
+    held = {_key(row[:-1]): row[-1] for row in rows}
+    return tuple(held.get(_key(one)) for one in target.keys)
+
+
+def _key(values: Sequence[Any]) -> tuple[str, ...]:
+    """A key whatever the types of its columns have become."""
+    return tuple(map(str, values))
+
+
+_FORM: Final = re.compile(r"\{:type :(\w+), .*?:value \[(.*)\], :process (\d+),")
+_FOUND: Final = re.compile(r"(\[:r \d+) \d+\]")
+
+
+def _matched(history: Path) -> None:
+    """Leave reads without a value out of invocations, too: a row or a column that was not there.
+
+    A history of registers has no word for them; they are judged by `rows.py`.
+    """
+    if (why := files.unfit(history, files.HISTORY_MOST)) is not None:
+        raise RefusedError(f"{history}: {why}")
+    lines = history.read_text("utf-8").splitlines()
+    invoked: dict[str, int] = {}
+    for at, line in enumerate(lines):
+        found = _FORM.match(line)
+        assert found is not None, "the journal wrote it"
+        kind, value, process = found.groups()
+        if kind == "invoke":
+            invoked[process] = at
+            continue
+        asked = _FORM.match(lines[invoked[process]])
+        assert asked is not None, "the journal wrote it"
+        if kind == "ok" and value.count("[") != asked[2].count("["):
+            first = lines[invoked[process]]
+            shown = _FOUND.sub(r"\1 nil]", value)
+            lines[invoked[process]] = first[: asked.start(2)] + shown + first[asked.end(2) :]
+    files.write_text(history, "".join(f"{line}\n" for line in lines))

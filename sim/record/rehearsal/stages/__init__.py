@@ -1,0 +1,1 @@
+"""Databases that a migration can be rehearsed on, a file for each."""

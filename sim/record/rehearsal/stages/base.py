@@ -1,0 +1,122 @@
+"""What a database must do for a rehearsal besides what it does for a recording."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from ddlsim.record.dialects.base import Connection, Database, RefusedError
+from ddlsim.record.rehearsal.tables import Table, tables_of
+from ddlsim.record.url import Url
+from ddlsim.registry import Registry
+
+
+class Limits(NamedTuple):
+    """How long statements of a session wait for locks, and how long they take at all, in ms."""
+
+    lock_ms: int
+    statement_ms: int
+
+
+class Waiting(NamedTuple):
+    """What a look at the sessions has found: whether one waits for a lock, for which statements of
+    others, and how many others wait, for it or beside it.
+    """
+
+    waits: bool
+    holders: tuple[str, ...]
+    behind: int
+
+
+class Stage(Database):
+    """A database with a copy of the user's schema, or the user's own where that was asked for.
+
+    `outside` are words that a statement on a copy may not begin with: what they change is shared
+    with the user's own objects, or is a file.
+    """
+
+    outside: ClassVar[tuple[str, ...]] = ()
+    described_sql: ClassVar[str] = ""
+    quote: ClassVar[str] = '"'
+    usual: ClassVar[str] = ""
+    """The level of isolation that a session has where nothing is said."""
+    prepares: ClassVar[bool] = False
+    """Whether a statement outside of a transaction is sent in one, to see how long it waits."""
+
+    def __init__(self, url: Url, *, prepared: bool) -> None:
+        super().__init__(url, prepared=prepared)
+        self.in_place = False
+        self.structure = True
+        """Whether the structure of the URL's own database is copied."""
+        self.limits = Limits(10_000, 60_000)
+
+    def session(self, connection: Connection, limits: Limits, isolation: str) -> Connection:
+        """Set the limits of a new connection, and return it."""
+        del limits, isolation
+        return connection
+
+    def connect(self, isolation: str) -> Connection:
+        """A connection with the limits that clients have."""
+        return self.session(super().connect(isolation), self.limits, isolation)  # type: ignore[safe-super]
+
+    def described(self, connection: Connection) -> list[Table]:
+        """The tables that there are, without views."""
+        cursor = self.cursor(connection)
+        cursor.execute(self.described_sql)
+        return tables_of(cursor.fetchall())
+
+    def number(self, connection: Connection) -> int | None:
+        """What the server calls a session by, where sessions can be looked at."""
+        del connection
+        return None
+
+    def look(self, connection: Connection, session: int) -> Waiting:
+        """Look at the sessions of this database, from another one."""
+        raise NotImplementedError
+
+    def interrupt(self, connection: Connection) -> None:
+        """End what a session does, where the server has no limit for it."""
+        del connection
+
+    def others(self, connection: Connection) -> frozenset[str]:
+        """Names, in capitals, by which a statement reaches what is not of the copy."""
+        del connection
+        return frozenset()
+
+    def named(self, name: str) -> str:
+        """A name as SQL has it."""
+        mark = self.quote
+        plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) is not None
+        return name if plain else f"{mark}{name.replace(mark, 2 * mark)}{mark}"
+
+    def inserted(self, table: str, columns: Sequence[str], rows: Sequence[str]) -> str:
+        """An INSERT of some rows."""
+        listed = ", ".join(map(self.named, columns))
+        return f"INSERT INTO {self.named(table)} ({listed}) VALUES {', '.join(rows)}"
+
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """What is copied, in words."""
+
+
+def run(database: Database, connection: Connection, sql: str, *values: Any) -> list[Sequence[Any]]:
+    """Send a statement, and return its rows."""
+    cursor = database.cursor(connection)
+    cursor.execute(sql, values) if values else cursor.execute(sql)
+    return [] if cursor.description is None else list(cursor.fetchall())
+
+
+def not_copied(database: Database, error: Exception) -> RefusedError:
+    """The error, in one line, for a structure that could not be copied; raises any other."""
+    problem = database.problem(error)
+    if problem is None:
+        raise error
+    return RefusedError(f"{database.name}: the structure cannot be copied ({problem.text})")
+
+
+Opened = Callable[..., Stage]
+STAGES: Final[Registry[Opened]] = Registry(
+    "database of rehearsals", "ddlsim.record.rehearsal.stages"
+)
+"""Every kind of database by the scheme of its URL."""

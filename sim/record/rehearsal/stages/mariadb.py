@@ -1,0 +1,93 @@
+"""MariaDB: a database of the rehearsal's own, with the tables that SHOW CREATE TABLE tells."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from ddlsim.record.dialects.base import Connection, RefusedError
+from ddlsim.record.dialects.mariadb import Mariadb
+from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage, Waiting, not_copied, run
+
+LOOK = "SELECT id, coalesce(state, '') FROM information_schema.processlist WHERE db = DATABASE()"
+NAMES = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_type = "
+
+
+class MariadbStage(Stage, Mariadb):
+    """A new database on the server of the URL, dropped in the end; views are not copied."""
+
+    quote = "`"
+    answer_ms = 600_000
+    outside = (
+        "CREATE DATABASE", "ALTER DATABASE", "DROP DATABASE", "CREATE SCHEMA", "ALTER SCHEMA",
+        "DROP SCHEMA", "CREATE USER", "ALTER USER", "DROP USER", "CREATE ROLE", "DROP ROLE",
+        "RENAME USER", "GRANT", "REVOKE", "SET GLOBAL", "USE", "FLUSH", "INSTALL", "UNINSTALL",
+        "SHUTDOWN", "CHANGE", "RESET", "PURGE", "LOAD", "KILL",
+    )  # fmt: skip
+    usual = "repeatable-read"
+    described_sql = """
+        SELECT c.table_name, c.column_name, c.column_type, c.is_nullable = 'YES',
+               c.column_default IS NOT NULL OR c.extra LIKE '%auto_increment%',
+               coalesce(k.seq_in_index, 0)
+        FROM information_schema.columns c
+        JOIN information_schema.tables t USING (table_schema, table_name)
+        LEFT JOIN information_schema.statistics k ON k.table_schema = c.table_schema
+             AND k.table_name = c.table_name AND k.column_name = c.column_name
+             AND k.index_name = 'PRIMARY'
+        WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE'
+              AND c.is_generated = 'NEVER'
+        ORDER BY c.table_name, c.ordinal_position
+    """
+
+    @property
+    def source(self) -> str:
+        return "the structure of the URL's database, without rows and views"
+
+    @contextmanager
+    def ground(self) -> Iterator[None]:
+        """The database of the URL, or a copy that is gone after the block."""
+        if (self.in_place or self.structure) and not self.url.path:
+            raise RefusedError("mariadb: the URL names no database; name one, or --schema")
+        if self.in_place:
+            self._database = self.url.path
+            yield
+            return
+        with super().ground():
+            if self.structure:
+                self._copy_structure()
+            yield
+
+    def _copy_structure(self) -> None:
+        try:
+            connection = self._connected(self._database)
+            try:
+                run(self, connection, "SET foreign_key_checks = 0")
+                for (name,) in run(self, connection, NAMES + "'BASE TABLE'", self.url.path):
+                    of = f"{self.named(self.url.path)}.{self.named(name)}"
+                    run(self, connection, run(self, connection, f"SHOW CREATE TABLE {of}")[0][1])
+            finally:
+                connection.close()
+        except self._driver.Error as error:
+            raise not_copied(self, error) from None
+
+    def session(self, connection: Connection, limits: Limits, isolation: str) -> Connection:
+        del isolation
+        seconds = max(1, round(limits.lock_ms / 1000))
+        run(self, connection, f"SET lock_wait_timeout = {seconds}")
+        run(self, connection, f"SET innodb_lock_wait_timeout = {seconds}")
+        run(self, connection, f"SET max_statement_time = {limits.statement_ms / 1000}")
+        return connection
+
+    def number(self, connection: Connection) -> int | None:
+        return int(cast(Any, connection).thread_id())
+
+    def look(self, connection: Connection, session: int) -> Waiting:
+        seen = {number: "lock" in state.lower() for number, state in run(self, connection, LOOK)}
+        waits = seen.pop(session, False)
+        return Waiting(waits, (), sum(seen.values()))
+
+    def others(self, connection: Connection) -> frozenset[str]:
+        found = {str(name).upper() for (name,) in run(self, connection, "SHOW DATABASES")}
+        return frozenset(found - {self._database.upper(), "INFORMATION_SCHEMA"})
+
+
+STAGES.add("mariadb+pymysql", MariadbStage)

@@ -1,0 +1,126 @@
+"""Tables of a user's schema as the database describes them, and rows that are made for them."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Described = Sequence[Any]
+"""Table, column, type, whether NULL may stand there, whether it has a default, and its place in the
+primary key, from 1, or 0."""
+
+SMALL: Final = "small"
+INTEGER: Final = "integer"
+TEXT: Final = "text"
+_FAMILIES: Final = (
+    (SMALL, r"tinyint|smallint|int2|year"),
+    ("interval", r"interval"),
+    (INTEGER, r"int|serial"),
+    ("number", r"num|dec|real|double|float|money"),
+    ("boolean", r"bool"),
+    ("timestamp", r"timestamp|datetime"),
+    ("date", r"date"),
+    ("uuid", r"uuid"),
+    ("json", r"json"),
+    (TEXT, r"char|text|clob|string|^$"),
+)
+"""What a type is like, by its name; the first that matches."""
+_LITERALS: Final = {
+    SMALL: "{small}",
+    INTEGER: "{n}",
+    "number": "{n}",
+    "boolean": "{truth}",
+    "timestamp": "'2026-01-01 00:00:00'",
+    "date": "'2026-01-01'",
+    "uuid": "'00000000-0000-4000-8000-{n:012d}'",
+    "json": "'{{}}'",
+    TEXT: "'{n}'",
+}
+"""The value of row n. It is the same for all columns of a type: so foreign keys find their row."""
+_SQL: Final = {SMALL: "SMALLINT", INTEGER: "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN",
+               "timestamp": "TIMESTAMP", "date": "DATE", "uuid": "UUID"}  # fmt: skip
+LARGEST_SMALL: Final = 100
+
+
+def family_of(type_: str) -> str:
+    """What a type is like; `other` for one for which no values are made."""
+    low = type_.lower()
+    return next((name for name, pattern in _FAMILIES if re.search(pattern, low)), "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: `needed` where it may not be left out of an INSERT."""
+
+    name: str
+    family: str
+    needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table, and the names of the columns of its primary key."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+
+def tables_of(described: Iterable[Described]) -> list[Table]:
+    """The tables, in the order in which they are described."""
+    columns: dict[str, list[Column]] = {}
+    keys: dict[str, list[tuple[int, str]]] = {}
+    for table, name, type_, nullable, defaulted, place in described:
+        needed = not nullable and not defaulted
+        columns.setdefault(table, []).append(Column(name, family_of(type_ or ""), needed))
+        if place:
+            keys.setdefault(table, []).append((place, name))
+    return [
+        Table(name, tuple(found), tuple(column for _, column in sorted(keys.get(name, ()))))
+        for name, found in columns.items()
+    ]
+
+
+def schema_sql(tables: Iterable[Table]) -> str:
+    """The tables as the linter reads them: types as far as they matter to it."""
+    return "".join(f"CREATE TABLE {_shown(each.name)} ({_definition(each)});\n" for each in tables)
+
+
+def _definition(table: Table) -> str:
+    parts = [
+        f"{_shown(one.name)} {_SQL.get(one.family, 'VARCHAR(65536)')}"
+        f"{' NOT NULL' if one.needed or one.name in table.key else ''}"
+        for one in table.columns
+    ]
+    keys = table.key or (table.columns[0].name,)
+    return ", ".join([*parts, f"PRIMARY KEY ({', '.join(map(_shown, keys))})"])
+
+
+def _shown(name: str) -> str:
+    """A name, quoted unless it is plain."""
+    return name if re.fullmatch(r"[a-z_]\w*", name) else '"' + name.replace('"', '""') + '"'
+
+
+def literal(family: str, number: int) -> str:
+    """The value of a column in the row of a number, as SQL."""
+    small = number % LARGEST_SMALL
+    truth = "TRUE" if number % 2 else "FALSE"
+    return _LITERALS[family].format(n=number, small=small, truth=truth)
+
+
+def made_columns(table: Table, *, all_: bool) -> list[Column] | None:
+    """The columns that generated rows have: all that values are made for, or the needed ones only.
+
+    None where a needed one is of a type that no values are made for.
+    """
+    must = [one for one in table.columns if one.needed or one.name in table.key]
+    if any(one.family not in _LITERALS for one in must):
+        return None
+    chosen = table.columns if all_ else must or table.columns[:1]
+    return [one for one in chosen if one.family in _LITERALS]
+
+
+def values(columns: Sequence[Column], numbers: Iterable[int]) -> Iterator[str]:
+    """Rows as SQL has them behind VALUES."""
+    for number in numbers:
+        yield f"({', '.join(literal(one.family, number) for one in columns)})"

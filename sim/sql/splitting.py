@@ -1,0 +1,115 @@
+"""The statements of a file as a database's own client would send them, one after the other.
+
+sqlglot's tokens tell where strings, quoted names, dollar quotes and comments end; the text between
+them is sent as it stands. Nothing is parsed: what the statements mean is the database's business.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from sqlglot.dialects import DuckDB, MySQL, Postgres, SQLite
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from ddlsim.sql.errors import SqlError
+
+FAMILIES: Final[dict[str, type[Dialect]]] = {
+    "postgresql": Postgres,
+    "mariadb": MySQL,
+    "sqlite": SQLite,
+    "duckdb": DuckDB,
+}
+"""Whose tokens a database has."""
+WITH_BODIES: Final = frozenset({"TRIGGER", "FUNCTION", "PROCEDURE", "EVENT"})
+"""What is created with statements of its own between BEGIN and END."""
+OPENING: Final = frozenset({"BEGIN", "CASE"})
+LOOPS: Final = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
+"""After END these close what no word of `OPENING` has opened."""
+STRINGS: Final = frozenset(
+    {TokenType.STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING, TokenType.NATIONAL_STRING,
+     TokenType.RAW_STRING, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING}
+)  # fmt: skip
+
+
+class Sent(NamedTuple):
+    """A statement as it is sent, and the line on which it begins, from 1.
+
+    `words` are its words in capitals, without strings; `qualifiers` those before a dot.
+    """
+
+    sql: str
+    line: int
+    words: tuple[str, ...]
+    qualifiers: frozenset[str]
+
+
+def split(text: str, database: str) -> list[Sent]:
+    """The statements of a text for a database; raises `SqlError`."""
+    line = next((n for n, each in enumerate(text.split("\n"), 1) if each.startswith("\\")), None)
+    if line is not None:
+        raise SqlError("a command of a client, not of the database", line, 1, "SQL")
+    return [_sent(text, each) for each in _grouped(_tokens(text, database))]
+
+
+def _tokens(text: str, database: str) -> list[Token]:
+    try:
+        return [*_tokenizer(FAMILIES[database])().tokenize(text)]
+    except TokenError as error:
+        raise SqlError(f"not readable ({' '.join(str(error).split())[:80]})", 1, 1, "SQL") from None
+
+
+@cache
+def _tokenizer(dialect: type[Dialect]) -> Any:
+    """A dialect in which no word swallows the rest of its statement, strings and all."""
+    own: Any = getattr(dialect, "Tokenizer")  # noqa: B009 - made by a metaclass
+    plain = type("Tokenizer", (own,), {"COMMANDS": set(), "KEYWORDS": own.KEYWORDS})
+    return type(f"Plain{dialect.__name__}", (dialect,), {"Tokenizer": plain})
+
+
+def _grouped(found: Sequence[Token]) -> Iterator[list[Token]]:
+    """Tokens up to each semicolon that ends a statement."""
+    held: list[Token] = []
+    depth = 0
+    for at, token in enumerate(found):
+        if token.token_type is TokenType.SEMICOLON and not depth:
+            if held:
+                yield held
+            held = []
+            continue
+        held.append(token)
+        if _has_body(held):
+            following = found[at + 1].text.upper() if at + 1 < len(found) else ""
+            depth = max(0, depth + _step(token, following))
+    if held:
+        yield held
+
+
+def _has_body(held: Sequence[Token]) -> bool:
+    first = [_word(one) for one in held[:6]]
+    return first[0] == "CREATE" and not WITH_BODIES.isdisjoint(first)
+
+
+def _step(token: Token, following: str) -> int:
+    word = _word(token)
+    if word in OPENING:
+        return 1
+    return -1 if word == "END" and following not in LOOPS else 0
+
+
+def _word(token: Token) -> str:
+    return "" if token.token_type in STRINGS else token.text.upper()
+
+
+def _sent(text: str, held: Sequence[Token]) -> Sent:
+    named = [one for one in held if one.token_type not in STRINGS]
+    dotted = pairwise(named)
+    first, last = held[0], held[-1]
+    return Sent(
+        text[first.start : last.end + 1],
+        text.count("\n", 0, first.start) + 1,
+        tuple(one.text.upper() for one in named),
+        frozenset(a.text.upper() for a, b in dotted if b.token_type is TokenType.DOT),
+    )
