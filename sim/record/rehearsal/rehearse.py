@@ -215,7 +215,7 @@ class _Cast:
         loaders: list[threading.Thread] = []
         with ExitStack() as stack:
             session = stack.enter_context(closing(stage.connect(wanted.isolation)))
-            stage.session(session, wanted.limits, wanted.isolation)
+            stage.session(session, wanted.limits)
             migration = Migration(
                 stage, session, wanted.migration.orders, self._journal, clients, wanted.limits,
                 wanted.pause_s,

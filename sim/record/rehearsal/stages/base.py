@@ -50,14 +50,15 @@ class Stage(Database):
         """Whether the structure of the URL's own database is copied."""
         self.limits = Limits(10_000, 60_000)
 
-    def session(self, connection: Connection, limits: Limits, isolation: str) -> Connection:
+    def session(self, connection: Connection, limits: Limits) -> Connection:
         """Set the limits of a new connection, and return it."""
-        del limits, isolation
+        del limits
         return connection
 
     def connect(self, isolation: str) -> Connection:
         """A connection with the limits that clients have."""
-        return self.session(super().connect(isolation), self.limits, isolation)  # type: ignore[safe-super]
+        made = super().connect(isolation)  # type: ignore[safe-super] # a dialect comes next
+        return self.session(made, self.limits)
 
     def described(self, connection: Connection) -> list[Table]:
         """The tables that there are, without views."""

@@ -69,8 +69,7 @@ class MariadbStage(Stage, Mariadb):
         except self._driver.Error as error:
             raise not_copied(self, error) from None
 
-    def session(self, connection: Connection, limits: Limits, isolation: str) -> Connection:
-        del isolation
+    def session(self, connection: Connection, limits: Limits) -> Connection:
         seconds = max(1, round(limits.lock_ms / 1000))
         run(self, connection, f"SET lock_wait_timeout = {seconds}")
         run(self, connection, f"SET innodb_lock_wait_timeout = {seconds}")

@@ -106,8 +106,7 @@ class PostgresqlStage(Stage, Postgresql):
         except self._driver.Error as error:
             raise not_copied(self, error) from None
 
-    def session(self, connection: Connection, limits: Limits, isolation: str) -> Connection:
-        del isolation
+    def session(self, connection: Connection, limits: Limits) -> Connection:
         run(self, connection, "RESET search_path")
         for name, value in (("lock", limits.lock_ms), ("statement", limits.statement_ms)):
             run(self, connection, "SELECT set_config(%s, %s, false)", f"{name}_timeout", f"{value}")

@@ -54,8 +54,7 @@ class SqliteStage(Stage, Sqlite):
         except sqlite3.Error as error:
             raise RefusedError(f"sqlite:///{given}: it cannot be copied ({error})") from None
 
-    def session(self, connection: Connection, limits: Limits, isolation: str) -> Connection:
-        del isolation
+    def session(self, connection: Connection, limits: Limits) -> Connection:
         connection.cursor().execute(f"PRAGMA busy_timeout = {limits.lock_ms}")
         return connection
 
