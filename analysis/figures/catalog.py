@@ -5,9 +5,12 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ddlsim.analysis.sweep.need import Need
 
-Kind = Literal["sweep", "history", "tune", "compare"]
-"""What a figure is drawn of: the cells of a sweep, a history, what `ddlsim tune` found, or the JSON
-of `ddlsim compare`."""
+Kind = Literal["sweep", "history", "tune", "compare", "prediction"]
+"""What a figure is drawn of: the cells of a sweep, a history, what `ddlsim tune` found, the JSON of
+`ddlsim compare`, or the `prediction.json` of `ddlsim tune --from`."""
+
+PREDICTION: Final = "prediction.json"
+"""The file that `ddlsim tune --from --out DIR` writes."""
 
 
 class Plot(NamedTuple):
@@ -59,6 +62,11 @@ _PLOTS: Final = (
         (Need("skew_ms", "clocks.nodes.*.offset_ms"),),
     ),
     Plot("pareto", "designs by DML latency, DDL latency, aborts and safety"),
+    Plot(
+        "prediction",
+        "a database's DDL waits and DML stalls, predicted and measured",
+        of="prediction",
+    ),
     Plot("price_safety", "all designs by what they add to DML, by DDL and safety", of="compare"),
     Plot("run_clocks", "offsets of the clocks of a run, with the CSmax envelope", of="history"),
     Plot("run_lag", "now less schema safe time, on every node of a run", of="history"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim import files
-from ddlsim.analysis.figures.catalog import PLOTS
+from ddlsim.analysis.figures.catalog import PLOTS, PREDICTION
 from ddlsim.analysis.sweep.cells import CellsError, read
 from ddlsim.analysis.sweep.chunks import DamagedPartError
 from ddlsim.escape import one_line
@@ -39,8 +39,23 @@ def draw(name: str, source: Path) -> Any:
             return plot.draw(tuned.read(source))
         if plot.of == "compare":
             return plot.draw(_table(source))
+        if plot.of == "prediction":
+            return plot.draw(_prediction(source))
         cells = read(source)
         return plot.draw(cells.need(*plot.needs, figure=name))
+
+
+def _prediction(source: Path) -> Any:
+    file = source / PREDICTION if source.is_dir() else source
+    if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+        raise CellsError(f"{file}: {why}")
+    try:
+        found = json.loads(file.read_text(files.TEXT))
+    except (OSError, ValueError) as error:
+        raise CellsError(f"{file}: no prediction can be read there ({error})") from None
+    if not isinstance(found, dict) or "quantities" not in found:
+        raise CellsError(f"{file}: it is no prediction; write one with ddlsim tune --from --out")
+    return found
 
 
 def _table(source: Path) -> Any:

@@ -403,6 +403,10 @@ def _advise() -> Verb:
 
 def _tune() -> Verb:
     return _verb("tune", [
+        flag("--from", "a calm recording of a database, with a little DDL: predict what DDL waits "
+             "and what stalls behind it", "DIR", shell_complete=complete.folders),
+        flag("--against", "a recording of the same database under load: predict it, and show what "
+             "it did", "DIR", shell_complete=complete.folders),
         flag("--delays", "measured delays, CSV or Parquet: delay_ms [from, to]", "FILE",
              shell_complete=complete.files),
         flag("--offsets", "measured clock offsets: offset_ms [node]", "FILE",
@@ -437,7 +441,20 @@ def _tune() -> Verb:
         flag("--out", "write tune.json and the tables of runs there", "DIR",
              shell_complete=complete.folders),
         *budgets(), load(), output("text", "json"),
-    ])  # fmt: skip
+    ], check=_what_to_tune)  # fmt: skip
+
+
+def _what_to_tune(context: click.Context) -> None:
+    """Recordings of a database go with each other, measurements of delays with theirs."""
+    options = context.params
+    if options["against"] is not None and options["calm"] is None:
+        raise InputError("--against: a recording is predicted from another one; add --from DIR")
+    if options["calm"] is None:
+        return
+    for name in ("delays", "offsets", "slo", "tried"):
+        if options[name]:
+            flag_ = {"tried": "try"}.get(name, name)
+            raise InputError(f"--from with --{flag_}: give recordings or measured delays, not both")
 
 
 def _plot() -> Verb:

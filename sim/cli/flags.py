@@ -94,7 +94,7 @@ def repeated(name: str, what: str, metavar: str, **more: Any) -> Option:
 
 def _flag(kind: type[Option], name: str, what: str, more: dict[str, Any]) -> Option:
     variable = PREFIX + name.removeprefix("--").replace("-", "_").upper()
-    dest = {"--try": "tried"}.get(name, name[2:].replace("-", "_"))
+    dest = {"--try": "tried", "--from": "calm"}.get(name, name[2:].replace("-", "_"))
     names = [one for one in (name, more.pop("short", None), dest) if one is not None]
     return kind(names, help=what, envvar=variable, **more)
 

@@ -21,6 +21,7 @@ from ddlsim.cli import (
     shapes,
     shapes_compare,
     shapes_hunt,
+    shapes_predict,
     shapes_record,
     shapes_rehearse,
     shapes_shrink,
@@ -438,6 +439,11 @@ SCHEMAS: Final[dict[str, Published]] = {
         "the recommended settings; tune.json of `--out`",
         "ddlsim tune --output json",
         _document(shapes.Tune),
+    ),
+    "predict": Published(
+        "what a recorded database is predicted to do, and did; prediction.json of `--out`",
+        "ddlsim tune --from --output json",
+        _document(shapes_predict.Predict),
     ),
     "list": Published("what there is to choose from", "ddlsim list --output json", _list),
 }

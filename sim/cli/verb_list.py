@@ -237,6 +237,7 @@ def figures() -> Iterator[Entry]:
         "sweep": "a sweep",
         "tune": "what tune found",
         "compare": "the JSON of compare",
+        "prediction": "what tune --from predicts",
     }
     for name, plot in PLOTS.items():
         paths = [need.path for need in plot.needs]

@@ -40,6 +40,10 @@ def execute(options: Options) -> int:
     """Read, run, answer; 0 once there is an answer, 2 (by exception) where there cannot be one."""
     for file in options.load:
         load_file(file)
+    if options.calm is not None:
+        from ddlsim.cli import verb_predict
+
+        return verb_predict.execute(options)
     try:
         request = request_of(options)
         if options.out is not None:

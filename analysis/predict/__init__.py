@@ -1,0 +1,1 @@
+"""What a recorded database is predicted to do under DDL, and what it did."""

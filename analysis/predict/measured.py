@@ -1,0 +1,130 @@
+"""What a recording under load shows of the same quantities, with intervals.
+
+The unit of chance is a statement of DDL with all that stalls behind it, or, for shares of aborts,
+a slice of time: whole units are resampled.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+
+from ddlsim.analysis.predict.calibrated import SLICES, Calibrated
+from ddlsim.analysis.predict.lock_queue import Forecast
+from ddlsim.analysis.predict.recorded import LOCK, Recorded, Sent, Tx
+from ddlsim.analysis.stats.intervals import Array, none_seen, seed_weights
+from ddlsim.analysis.tune.goals import TuneError
+
+NAMES: Final = tuple(one.name for one in fields(Forecast))
+OF_SLICES: Final = ("abort_share", "lock_abort_share")
+RESAMPLES: Final = 500
+TAIL: Final = 0.025
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A statement of DDL: how long its answer took, the time for which it kept others off its
+    table, and how long each statement stalled that came in that time.
+    """
+
+    table: str
+    at: float
+    latency: float
+    shut: float
+    timed_out: bool
+    stalls: tuple[float, ...]
+    explained: float
+    """How long those went on that had used its table before it."""
+
+
+def windows(recorded: Recorded, usual: float) -> list[Window]:
+    """Each statement of DDL with what came while it waited and executed.
+
+    A statement stalls for what it takes more than the `usual` ms, if that is more than as much.
+    """
+    by_table: dict[str, list[tuple[Sent, Tx]]] = defaultdict(list)
+    for tx in recorded.clients:
+        for one in tx.sent:
+            if one.first:
+                by_table[one.table].append((one, tx))
+    made = []
+    for tx in recorded.changes:
+        ddl = tx.ddl
+        assert ddl is not None, "a change has DDL"
+        made.append(_window(tx, ddl, by_table[ddl.table], usual))
+    return made
+
+
+def _window(change: Tx, ddl: Sent, uses: list[tuple[Sent, Tx]], usual: float) -> Window:
+    end = ddl.until if ddl.timed_out else change.ended
+    late = (one.took - usual for one, _ in uses if ddl.at <= one.at < end)
+    stalls = [each for each in late if each > usual]
+    ends = [tx.ended for one, tx in uses if one.at < ddl.at < tx.ended]
+    explained = max(ends, default=ddl.at) - ddl.at
+    return Window(
+        ddl.table, ddl.at, ddl.took, end - ddl.at, ddl.timed_out, tuple(stalls), explained
+    )
+
+
+def measure(recorded: Recorded, known: Calibrated) -> dict[str, tuple[float, float, float]]:
+    """Each quantity of a forecast as it was: (value, low, high), 95 %."""
+    found = windows(recorded, float(np.median(known.takes)))
+    if len(found) < 2:
+        raise TuneError(
+            f"--against {recorded.folder}: {len(found)} statements of DDL are too few; "
+            "record for longer, or with a higher --ddl-rate"
+        )
+    low, high = recorded.span
+    edges = np.linspace(low, high, SLICES + 1)[1:-1]
+    slices = np.zeros((SLICES, 3))
+    for tx in recorded.clients:
+        counts = 1, tx.outcome != "ok", tx.why == LOCK
+        slices[int(np.searchsorted(edges, tx.began))] += counts
+    executes = float(known.executes.mean())
+    values = of_windows(found, executes) | _of_slices(slices)
+    spread: dict[str, list[float]] = {name: [] for name in NAMES}
+    for row in seed_weights(SLICES, RESAMPLES):
+        _add(spread, _of_slices(slices * row[:, None]))
+    for row in seed_weights(len(found), RESAMPLES).astype(int):
+        again = [one for one, times in zip(found, row, strict=True) for _ in range(times)]
+        _add(spread, of_windows(again, executes))
+    trials = {name: len(found) for name in NAMES} | dict.fromkeys(OF_SLICES, len(recorded.clients))
+    return {name: (values[name], *_ends(spread[name], trials[name])) for name in NAMES}
+
+
+def _add(spread: dict[str, list[float]], again: dict[str, float]) -> None:
+    for name, value in again.items():
+        spread[name].append(value)
+
+
+def _ends(again: list[float], trials: int) -> tuple[float, float]:
+    """The ends of resampled values; of what was never seen, resamples show nothing either."""
+    low, high = map(float, np.nanquantile(again, [TAIL, 1 - TAIL]))
+    return low, high or float(none_seen(trials))
+
+
+def of_windows(some: list[Window], executes: float) -> dict[str, float]:
+    """The quantities of some statements of DDL that execute for so many ms."""
+    latencies = np.array([one.latency for one in some])
+    waits = [one.latency - executes * (not one.timed_out) for one in some]
+    stalls = np.array([stall for one in some for stall in one.stalls])
+    return {
+        "ddl_wait_mean": float(np.mean(np.maximum(waits, 0.0))),
+        "ddl_latency_mean": float(latencies.mean()),
+        "ddl_latency_p50": _quantile(latencies, 0.5),
+        "ddl_latency_p95": _quantile(latencies, 0.95),
+        "ddl_timeout_share": float(np.mean([one.timed_out for one in some])),
+        "stalled_per_ddl": len(stalls) / len(some),
+        "stall_mean": float(stalls.mean()) if len(stalls) else 0.0,
+        "stall_p95": _quantile(stalls, 0.95),
+    }
+
+
+def _of_slices(slices: Array) -> dict[str, float]:
+    total, failed, by_lock = map(float, slices.sum(axis=0))
+    return dict(zip(OF_SLICES, (failed / max(total, 1.0), by_lock / max(total, 1.0)), strict=True))
+
+
+def _quantile(values: Array, share: float) -> float:
+    return float(np.quantile(values, share)) if len(values) else 0.0
