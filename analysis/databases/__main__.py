@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ddlsim.analysis.databases import scripts, study
+from ddlsim.analysis.databases import pages, scripts, study
 from ddlsim.analysis.databases.grid import cells
 from ddlsim.analysis.databases.servers import lacking, servers
 from ddlsim.files import TEXT_MOST, make_folder, unfit, write_text
@@ -80,19 +80,31 @@ def carry_out(options: argparse.Namespace) -> int:
             for one in study.record(wanted, asked, found, _tell):
                 known[(one["database"], one["level"], one["workload"])] = one
         order = [known[cell[:3]] for cell in cells() if cell[:3] in known]
-        made = {"format": 1, "command": "python3 dev.py study", **asked._asdict(), "cells": order}
+        made = {"format": 1, "command": _command(options), **asked._asdict(), "cells": order}
         write_text(file, json.dumps(made, indent=1) + "\n")
+    pages.write(_study(file), options.out, HOME / "scripts")
     return 0
+
+
+def _command(options: argparse.Namespace) -> str:
+    return f"python3 dev.py study --time {options.time:g} --seeds {options.seeds}"
 
 
 def _kept(file: Path) -> dict[tuple[str, ...], study.Json]:
     """The cells of an earlier study."""
-    if not file.is_file():
-        return {}
-    if (why := unfit(file, TEXT_MOST)) is not None:
-        raise BadInputError(f"{file} {why}")
-    found = json.loads(file.read_text("utf-8"))
-    return {(one["database"], one["level"], one["workload"]): one for one in found["cells"]}
+    found = _study(file)["cells"] if file.is_file() else []
+    return {(one["database"], one["level"], one["workload"]): one for one in found}
+
+
+def _study(file: Path) -> study.Json:
+    try:
+        if (why := unfit(file, TEXT_MOST)) is not None:
+            raise BadInputError(f"{file} {why}")
+        found: study.Json = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        text = f"{file} cannot be read ({error}); python3 dev.py study makes it"
+        raise BadInputError(text) from error
+    return found
 
 
 def _tell(text: str) -> None:

@@ -4,7 +4,6 @@ import json
 import shlex
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,8 +65,8 @@ def _recorded(cell: Cell, asked: Asked, servers: Servers, say: Callable[[str], N
             out = Path(place, "recorded")
             made = _call(asked.words(cell, servers.url(cell.database), seed, str(out)))
             checked = made.pop("check")
-            more = _also(cell, out)
-            run = _run(made, checked, more)
+            more, crossings = _also(cell, out)
+            run = _run(made, checked, crossings)
             run["command"] = shlex.join(
                 ["ddlsim", *asked.words(cell, TYPED[cell.database], seed, "recorded")]
             )
@@ -82,21 +81,22 @@ def _recorded(cell: Cell, asked: Asked, servers: Servers, say: Callable[[str], N
     }  # fmt: skip
 
 
-def _run(made: Json, checked: Json, more: Sequence[Json]) -> Json:
+def _run(made: Json, checked: Json, crossings: Json) -> Json:
     return {
         "seed": made["seed"], "seconds": made["seconds"], "committed": made["committed"],
         "failed": made["failed"], "unknown": made["unknown"], "changes": made["changes"],
         "outcome": checked["outcome"], "counts": checked["counts"], "notes": checked["notes"],
-        "crossings": dict(Counter(one["type"] for one in more)),
+        "crossings": crossings,
     }  # fmt: skip
 
 
-def _also(cell: Cell, out: Path) -> list[Json]:
-    """Anomalies between schema and rows by the second model."""
+def _also(cell: Cell, out: Path) -> tuple[list[Json], Json]:
+    """Anomalies between schema and rows by the second model: some of them, and how many."""
     if not cell.also:
-        return []
+        return [], {}
     [file] = _call(["check", str(out), "--model", cell.also])["files"]
-    return [one for one in file["anomalies"] if one["type"] in MEANING]
+    counts = {type_: count for type_, count in file["counts"].items() if type_ in MEANING}
+    return [one for one in file["anomalies"] if one["type"] in MEANING], counts
 
 
 def _call(words: Sequence[str]) -> Json:

@@ -16,7 +16,7 @@ from ddlsim.history.recording import AnyLine, Begun, Ended, Recording, Statement
 DDL: Final = ("ALTER", "CREATE", "DROP", "TRUNCATE", "RENAME")
 MS: Final = 1e6
 """Nanoseconds of a millisecond."""
-BEFORE_MS, AFTER_MS, BIN_MS = -100, 300, 10
+BEFORE_MS, AFTER_MS, BIN_MS = -100, 400, 20
 """The time around the beginning of a change that is looked at, and its steps."""
 
 
@@ -102,7 +102,9 @@ def figures(timelines: Sequence[Timeline]) -> dict[str, Any]:
 
 
 def _beside(timelines: Sequence[Timeline]) -> tuple[list[float], list[float], list[float]]:
-    """How long statements took that overlap a change, and others; of each change the longest."""
+    """How long statements took that overlap a change, and others; and of each change the longest
+    time from where it or the statement began, the later of both, to the statement's end.
+    """
     beside: list[float] = []
     apart: list[float] = []
     longest: list[float] = []
@@ -113,7 +115,8 @@ def _beside(timelines: Sequence[Timeline]) -> tuple[list[float], list[float], li
         for first, last in one.changes:
             met = (begin < last) & (end > first)
             over |= met
-            longest.append(float(took[met].max(initial=0.0)))
+            waited = end[met] - np.maximum(begin[met], first)
+            longest.append(float(waited.max(initial=0)) / MS)
         beside += took[over].tolist()
         apart += took[~over].tolist()
     return beside, apart, longest

@@ -238,3 +238,12 @@ def svg_text(figure: Any) -> str:
         figure.savefig(written, format="svg", metadata=UNSAID)
     text = written.getvalue()
     return text[text.index("<svg") :]
+
+
+def own_ids(svg: str, name: str) -> str:
+    """Prefix the ids of a figure with its name, so that they are unique on the page."""
+    return (
+        svg.replace('id="', f'id="{name}-')
+        .replace('href="#', f'href="#{name}-')
+        .replace("url(#", f"url(#{name}-")
+    )

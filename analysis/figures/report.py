@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from ddlsim import pages
 from ddlsim.analysis.figures.catalog import PLOTS
-from ddlsim.analysis.figures.drawing import styled, svg_text
+from ddlsim.analysis.figures.drawing import own_ids, styled, svg_text
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
@@ -116,7 +116,7 @@ def _tuned_figure(advice: dict[str, Any] | None) -> Markup | None:
         return None
     with styled():
         drawn = PLOTS["tune"].draw(advice)
-    return Markup(_own_ids(svg_text(drawn), "tune"))
+    return Markup(own_ids(svg_text(drawn), "tune"))
 
 
 def _percent(share: float) -> str:
@@ -202,16 +202,7 @@ def _figures(cells: Cells, directory: Path) -> Iterator[Drawn]:
         except CellsError:
             continue
         command = shlex.join(["ddlsim", "plot", name, str(directory)])
-        yield Drawn(name, plot.summary, Markup(_own_ids(svg_text(drawn), name)), command)
-
-
-def _own_ids(svg: str, name: str) -> str:
-    """Prefix the ids of a figure with its name, so that they are unique on the page."""
-    return (
-        svg.replace('id="', f'id="{name}-')
-        .replace('href="#', f'href="#{name}-')
-        .replace("url(#", f"url(#{name}-")
-    )
+        yield Drawn(name, plot.summary, Markup(own_ids(svg_text(drawn), name)), command)
 
 
 # --- findings -------------------------------------------------------------------------------------
