@@ -19,6 +19,18 @@ LIKE: Final = {
     "BOOL": "BOOLEAN", "INT4": "INT", "INT8": "BIGINT", "INT2": "SMALLINT", "NUMERIC": "DECIMAL",
 }  # fmt: skip
 """Types of databases, and those that the linter takes for them."""
+FORMS: Final = tuple(
+    (re.compile(form, re.IGNORECASE | re.DOTALL), like)
+    for form, like in (
+        (r"\bALTER\s+(?:COLUMN\s+)?(\w+)\s+TYPE\s+", r"ALTER COLUMN \1 SET DATA TYPE "),
+        (r"\bMODIFY\s+(?:COLUMN\s+)?(\w+)\s+", r"ALTER COLUMN \1 SET DATA TYPE "),
+        (r"\b(SET DATA TYPE .*?)\s+USING\b.*$", r"\1"),
+        (r"\bUSING\s+\w+\s*(?=\()", ""),
+        (r"\bINDEX\s+CONCURRENTLY\b", "INDEX"),
+        (r"\b(?:CASCADE|RESTRICT)\s*$", ""),
+    )
+)
+"""Statements of databases as the linter has them: types are changed, whatever fills the column."""
 _TYPES: Final = re.compile(rf"\b(?:{'|'.join(LIKE)})\b", re.IGNORECASE)
 Agreement = Literal["agrees", "differs", "not seen", "no prediction"]
 
@@ -44,9 +56,11 @@ def predictions(schema_sql: str, orders: Sequence[Order]) -> list[Predicted]:
 
 
 def _readable(text: str) -> str:
-    """A statement with types that the linter knows, few of them replaced; else as it is."""
+    """A statement in the linter's forms and types, few of these replaced; else as it is."""
     made = text
-    for one in (*reversed([*_TYPES.finditer(text)]), None):
+    for form, like in FORMS if _unread(text) else ():
+        made = form.sub(like, made)
+    for one in (*reversed([*_TYPES.finditer(made)]), None):
         if not _unread(made):
             return made
         if one is not None:

@@ -75,12 +75,15 @@ class RehearsedStatement(TypedDict):
 
 
 class RowAnomaly(TypedDict):
-    """What became of rows and of acknowledged writes; `count` cases, the first in words."""
+    """What became of rows and of acknowledged writes: `count` cases, the first in words, and where
+    the database's documentation warns of it, if it does.
+    """
 
     type: Literal["vanished-rows", "lost-write", "unwritten-value"]
     table: str
     count: int
     example: str
+    documented: str
 
 
 class Rehearse(TypedDict):

@@ -24,15 +24,17 @@ from ddlsim.cli.shapes_rehearse import (
     RefusedBy,
     Rehearse,
     RehearsedStatement,
+    RowAnomaly,
 )
 from ddlsim.cli.verb_record import folder_of
 from ddlsim.foreign import inputs
+from ddlsim.foreign.recording.documented import DOCUMENTED
 from ddlsim.history.history import FORMAT
 from ddlsim.history.recording import STATEMENTS
 from ddlsim.record.rehearsal import load_file
 from ddlsim.record.rehearsal.load_file import Load
 from ddlsim.record.rehearsal.measure import Crossing, Figures, Latency, Measured, lines_of, measure
-from ddlsim.record.rehearsal.migration import Mark, Order
+from ddlsim.record.rehearsal.migration import ENDS, OPENS, Mark, Order
 from ddlsim.record.rehearsal.rehearse import Rehearsed, Script, Wanted, rehearse
 from ddlsim.record.rehearsal.rows import Anomaly, anomalies
 from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage
@@ -94,8 +96,8 @@ def _wanted(stage: Stage, options: Options) -> Wanted:
     stage.limits = Limits(load.table.lock_timeout_ms, stage.limits.statement_ms)
     schema = None if options.schema is None else _script(stage, options.schema)
     return Wanted(
-        _script(stage, options.migration), schema, load, isolation, options.seed, options.rows,
-        limits, options.before, options.pause, options.after,
+        _script(stage, options.migration), _sent(stage, options.load, load), schema, load,
+        isolation, options.seed, options.rows, limits, options.before, options.pause, options.after,
     )  # fmt: skip
 
 
@@ -115,6 +117,23 @@ def _script(stage: Stage, file: str) -> Script:
     if not found:
         raise InputError(f"{file}: there is no statement in it")
     return Script(file, tuple(Order(*one) for one in found))
+
+
+def _sent(stage: Stage, file: str | None, load: Load) -> Script:
+    """The statements of a load; `ScenarioError` for what is not one statement, or ends one."""
+    orders: list[Order] = []
+    for at, one in enumerate(load.table.transaction):
+        for place, text in enumerate(one.statements):
+            path = ("transaction", at, "statements", place)
+            try:
+                found = [Order(*each) for each in split(text, stage.name)]
+            except SqlError as error:
+                raise load.origin.error(path, error.message) from None
+            if len(found) != 1 or found[0].begins(*OPENS, *ENDS):
+                what = "expected one statement, which is sent between BEGIN and COMMIT"
+                raise load.origin.error(path, what)
+            orders.append(found[0]._replace(line=load.origin.line(path)))
+    return Script(file or "", tuple(orders))
 
 
 @contextmanager
@@ -181,8 +200,7 @@ def document(
         "stalled": figures.stalled,
         "max_stall_ms": options.max_stall_ms,
         "statements": statements,
-        "anomalies": [{"type": one.type, "table": one.table, "count": one.number,
-                       "example": one.example} for one in rows],
+        "anomalies": [_anomaly(stage, one) for one in rows],
         "notes": notes,
         "silent": done.silent,
         "check": None if judged is None else cast(Checked, judged.document()),
@@ -190,6 +208,18 @@ def document(
     picture = [((one.until - began) / 1e6, (one.until - one.at) / 1e6)
                for one in lines.calls if one.table]  # fmt: skip
     return found, judged, picture
+
+
+def _anomaly(stage: Stage, found: Anomaly) -> RowAnomaly:
+    """What a database's documentation says is of rows that come back."""
+    documented = DOCUMENTED.get((stage.name, found.type), "") if found.passing else ""
+    return {
+        "type": found.type,
+        "table": found.table,
+        "count": found.number,
+        "example": found.example,
+        "documented": documented,
+    }
 
 
 def _source(options: Options) -> str:

@@ -150,6 +150,7 @@ def _anomalies(found: Rehearse, to: Console) -> None:
     for one in found["anomalies"]:
         say(f"{one['type']}: {one['table']}, {one['count']:,} times", to, "bold red")
         say(f"{MEANING[one['type']]}; {one['example']}", to, indent="  ")
+        say(one["documented"], to, indent="  ")
     if not found["anomalies"]:
         say("no row vanished and no acknowledged write was lost, as far as it was judged", to)
     for note in found["notes"]:

@@ -41,9 +41,13 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to rehearse, and for how long the load runs before, between and after."""
+    """What to rehearse, and for how long the load runs before, between and after.
+
+    `sent` are the statements of the load, as a script.
+    """
 
     migration: Script
+    sent: Script
     schema: Script | None
     load: Load
     isolation: str
@@ -84,7 +88,8 @@ def rehearse(stage: Stage, wanted: Wanted, folder: Path) -> Rehearsed:
     with stage.ground():
         facts, says = looked_at(stage, wanted.isolation)
         with closing(stage.connect(wanted.isolation)) as connection:
-            check_orders(stage, connection, wanted.migration.file, wanted.migration.orders)
+            for script in (wanted.migration, wanted.sent):
+                check_orders(stage, connection, script.file, script.orders)
             if wanted.schema is not None:
                 _make(stage, connection, wanted.schema)
             tables = stage.described(connection)

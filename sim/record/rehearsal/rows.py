@@ -26,12 +26,16 @@ MEANING: Final = {
 
 
 class Anomaly(NamedTuple):
-    """An anomaly of a type in a table: how often, and the first case in words."""
+    """An anomaly of a type in a table: how often, and the first case in words.
+
+    `passing`: all rows were there in the end.
+    """
 
     type: Type
     table: str
     number: int
     example: str
+    passing: bool = False
 
 
 class Written(NamedTuple):
@@ -57,7 +61,9 @@ def anomalies(
         if deletes(sent, target.table):
             notes.append(f"{target.name}: the migration deletes rows of it; none are missed")
         else:
-            found += _counted(VANISHED, target, [*_missing(lines, target), *_gone(target, held)])
+            gone = [*_gone(target, held)]
+            vanished = _counted(VANISHED, target, [*_missing(lines, target), *gone])
+            found += [one._replace(passing=held is not None and not gone) for one in vanished]
         if held is None or target.column is None:
             continue
         ends = [*_ends(lines, target, held)]

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from ddlsim.cli.predicted import predictions
+from ddlsim.record.rehearsal.migration import Order
+from ddlsim.sql.splitting import split
 from tests.support.command import ROOT, Done, ddlsim
 from tests.support.json_schemas import wrong
 from tests.support.waiting import until
@@ -129,6 +132,27 @@ def test_values_that_the_migration_makes_are_not_judged(tmp_path: Path) -> None:
     found = rehearsed(tmp_path, "UPDATE accounts SET owner = owner || '0'")
     assert (found["anomalies"], found["outcome"]) == ([], "ok")
     assert any("accounts.owner: the migration names it" in one for one in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("sql", "verdict"),
+    [
+        ("ALTER TABLE t ALTER COLUMN v TYPE bigint USING v::bigint", "survive"),
+        ("ALTER TABLE t ALTER v TYPE text USING v || 'x'", "survive"),
+        ("ALTER TABLE t MODIFY COLUMN v BIGINT NULL", "survive"),
+        ("ALTER TABLE t MODIFY v BIGINT NOT NULL", "abort"),
+        ("CREATE INDEX CONCURRENTLY i ON t USING btree (v)", "survive"),
+        ("ALTER TABLE t ADD COLUMN text text", "survive"),
+        ("ALTER TABLE t DROP COLUMN v CASCADE", "abort"),
+        ("ALTER TABLE u ADD COLUMN w INT", "refused"),
+        ("LOCK TABLE t IN ACCESS EXCLUSIVE MODE", "none"),
+        ("UPDATE t SET v = 1", "none"),
+    ],
+)
+def test_statements_are_predicted_in_the_forms_of_databases(sql: str, verdict: str) -> None:
+    order = Order(*split(sql, "postgresql")[0])
+    [found] = predictions("CREATE TABLE t (id INT PRIMARY KEY, v INT);", [order])
+    assert found["verdict"] == verdict, found
 
 
 def test_a_statement_that_is_refused_ends_the_migration(tmp_path: Path) -> None:
@@ -266,6 +290,12 @@ LOAD = '[[transaction]]\nstatements = ["SELECT * FROM accounts WHERE id = :k"]\n
          "load.toml:4: transaction[0].values.j: no statement uses it"),
         (f"{LOAD}values.k = {{ draw = 'key', table = 'acounts' }}",
          "called 'acounts'; did you mean accounts?"),
+        ("[[transaction]]\nstatements = ['SELECT 1', 'COMMIT']",
+         "load.toml:2: transaction[0].statements[1]: expected one statement, which is sent"),
+        ("[[transaction]]\nstatements = ['SELECT 1; SELECT 2']", "expected one statement"),
+        ("[[transaction]]\nstatements = ['SELECT ''a']", "load.toml:2: "),
+        ("[[transaction]]\nstatements = [\"ATTACH 'x' AS y\"]",
+         "load.toml:2: ATTACH"),
         ("isolation = 'chaos'",
          "--isolation chaos: sqlite has no such level; it has serializable"),
         ("clients = ", "load.toml:1"),

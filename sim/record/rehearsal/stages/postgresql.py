@@ -128,7 +128,9 @@ class PostgresqlStage(Stage, Postgresql):
 
 
 class EmbeddedStage(PostgresqlStage, Embedded):
-    """A server that is empty, and all of it the rehearsal's."""
+    """A server that is empty, and all of it the rehearsal's, but for files."""
+
+    outside = ("ALTER SYSTEM", "COPY")
 
     @property
     def source(self) -> str:

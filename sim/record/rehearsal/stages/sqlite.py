@@ -16,7 +16,7 @@ from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage
 class SqliteStage(Stage, Sqlite):
     """A file; DDL waits for the writer before it, and for no reader."""
 
-    outside = ("ATTACH", "DETACH")
+    outside = ("ATTACH", "DETACH", "VACUUM INTO")
     prepares = True
     usual = "serializable"
     described_sql = """
