@@ -13,6 +13,7 @@ TEMPLATE: Final = "rehearse.html.j2"
 WIDTH: Final = 1000
 HEIGHT: Final = 200
 BUCKETS: Final = 400
+NEAR: Final = 16
 LEAST_MS: Final = 0.1
 
 
@@ -22,6 +23,15 @@ class Point(NamedTuple):
     x: float
     top: float
     ms: float
+
+
+class Window(NamedTuple):
+    """A statement of the migration in the picture; no label where another one is too near."""
+
+    x: float
+    width: float
+    sql: str
+    label: str
 
 
 class Line(NamedTuple):
@@ -43,9 +53,9 @@ def html(found: Rehearse, answers: Sequence[tuple[float, float]]) -> str:
             found=found,
             bars=_bars(answers, whole, most),
             scale=[Line(_y(ms, most), f"{ms:g} ms") for ms in _decades(most)],
+            windows=_windows(found, whole),
             width=WIDTH,
             height=HEIGHT,
-            seconds=whole / 1000,
             view=view_rehearse,
             meaning=MEANING,
         )
@@ -59,6 +69,19 @@ def _bars(answers: Sequence[tuple[float, float]], whole: float, most: float) -> 
         longest[bucket] = max(took, longest.get(bucket, 0.0))
     step = WIDTH / BUCKETS
     return [Point(round(at * step, 1), _y(ms, most), ms) for at, ms in sorted(longest.items())]
+
+
+def _windows(found: Rehearse, whole: float) -> list[Window]:
+    made: list[Window] = []
+    labelled = -float(NEAR)
+    for number, one in enumerate(found["statements"], 1):
+        if one["ran"]:
+            x = round(one["started_ms"] / whole * WIDTH, 1)
+            width = max(1.0, round(one["duration_ms"] / whole * WIDTH, 1))
+            is_far = x - labelled >= NEAR
+            labelled = x if is_far else labelled
+            made.append(Window(x, width, one["sql"], str(number) if is_far else ""))
+    return made
 
 
 def _y(ms: float, most: float) -> float:

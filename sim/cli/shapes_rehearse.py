@@ -36,8 +36,9 @@ class Predicted(TypedDict):
 
 
 class CrossingLoad(TypedDict):
-    """Transactions of the load that used the statement's table before it took effect and ended
-    after it, and how many of them ended with an error of the schema.
+    """Transactions of the load that surely were across the statement, and how many of them ended
+    with an error of the schema: a use of its table was answered before it was sent, and a statement
+    of theirs was sent after it had taken effect.
     """
 
     transactions: int

@@ -40,9 +40,11 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class Transacted:
-    """A transaction of a client, and when it first used each table."""
+    """A transaction of a client: when its last statement was sent, and when its first use of each
+    table was answered.
+    """
 
-    begin: int
+    sent: int
     end: int = 0
     outcome: str = ""
     why: str = ""
@@ -68,8 +70,9 @@ class Latency(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Transactions that had used a table before a change took effect and ended after it, and how
-    many of them ended with an error of the schema.
+    """Transactions that surely were across a change, and how many of them ended with an error of
+    the schema: a use of the table was answered before the statement was sent, and a statement of
+    theirs was sent after the change had taken effect.
     """
 
     transactions: int
@@ -122,6 +125,7 @@ def lines_of(folder: Path, clients: int, targets: Sequence[Target], tables: Iter
                     transactions[found.tx] = Transacted(found.at)
             elif isinstance(found, Statement) and found.tx in transactions:
                 call = _call(found, known)
+                transactions[found.tx].sent = call.at
                 calls.append(call)
                 if call.table:
                     transactions[found.tx].used.setdefault(call.table, call.until)
@@ -257,7 +261,7 @@ def _crossing(transactions: Iterable[Transacted], mark: Mark) -> Crossing:
     across = [
         one
         for one in transactions
-        if one.end > mark.effect
-        and any(at <= mark.effect and table.lower() in said for table, at in one.used.items())
+        if one.sent > mark.effect
+        and any(at <= mark.at and table.lower() in said for table, at in one.used.items())
     ]
     return Crossing(len(across), sum(one.why in SCHEMA for one in across))

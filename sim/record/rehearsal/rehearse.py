@@ -253,6 +253,8 @@ class _Cast:
         number = self._stage.number(session)
         if number is None:
             return self._thread(lambda: None)
+        for mark in migration.marks:
+            mark.waited_ms = 0.0
         side = stack.enter_context(closing(self._stage.connect(self._wanted.isolation)))
         return self._thread(partial(look_on, self._stage, side, number, migration, self._over))
 

@@ -118,10 +118,10 @@ def test_the_structure_of_a_server_is_copied_and_its_own_database_left_alone(
 
     with kept.server() as server:
         url = f"postgresql+psycopg://postgres@/shop?host={server.socket}"
-        where = {"host": server.socket, "user": "postgres", "autocommit": True}
+        where: dict[str, Any] = {"host": server.socket, "user": "postgres", "autocommit": True}
 
         def asked(sql: str, database: str = "shop") -> list[tuple[Any, ...]]:
-            with psycopg.connect(**where, dbname=database) as connection:  # type: ignore[arg-type]
+            with psycopg.connect(**where, dbname=database) as connection:
                 done = connection.execute(sql)
                 return done.fetchall() if done.description else []
 
