@@ -1,7 +1,6 @@
 """`ddlsim rehearse`: a user's migration on a copy of their schema, under load, and what it did."""
 
 import shlex
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +30,7 @@ from ddlsim.foreign import inputs
 from ddlsim.foreign.recording.documented import DOCUMENTED
 from ddlsim.history.history import FORMAT
 from ddlsim.history.recording import STATEMENTS
+from ddlsim.record import kept
 from ddlsim.record.rehearsal import load_file
 from ddlsim.record.rehearsal.load_file import Load
 from ddlsim.record.rehearsal.measure import Crossing, Figures, Latency, Measured, lines_of, measure
@@ -138,12 +138,12 @@ def _sent(stage: Stage, file: str | None, load: Load) -> Script:
 
 @contextmanager
 def _folder(directory: str | None) -> Iterator[Path]:
-    """The folder of --out, or one that is gone in the end."""
+    """The folder of --out, or one that is gone in the end, whatever ends this process."""
     if directory is not None:
         yield folder_of(directory)
         return
-    with tempfile.TemporaryDirectory(prefix="ddlsim-") as folder:
-        yield Path(folder)
+    with kept.folder() as folder:
+        yield folder
 
 
 # --- the document --------------------------------------------------------------------------------

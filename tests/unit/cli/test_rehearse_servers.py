@@ -1,6 +1,7 @@
 """Rehearsals on databases of an extra: real servers, real locks, nothing left behind."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -150,13 +151,17 @@ def test_the_structure_of_a_server_is_copied_and_its_own_database_left_alone(
 
 def is_dropped_where_it_is_killed(url: str, folder: Path, copies: Any) -> None:
     words = ["rehearse", url, str(folder / "migration.sql"), "--before", "60s"]
-    begun = subprocess.Popen([sys.executable, "-m", "sim", *words], cwd=ROOT)
+    folders = folder / "folders"
+    folders.mkdir()
+    begun = subprocess.Popen([sys.executable, "-m", "sim", *words], cwd=ROOT,
+                             env={**os.environ, "TMPDIR": str(folders)})  # fmt: skip
     try:
-        until(lambda: len(copies()) == 1, "the copy", lambda: begun.poll() is None)
+        until(lambda: len(copies()) == 1 and any(folders.iterdir()), "the copy",
+              lambda: begun.poll() is None)  # fmt: skip
     finally:
         begun.kill()
         begun.wait()
-    until(lambda: copies() == [], "the end of the copy")
+    until(lambda: copies() == [] and not any(folders.iterdir()), "the end of the copy")
 
 
 def test_duckdb_refuses_what_conflicts_and_waits_for_nothing(tmp_path: Path) -> None:

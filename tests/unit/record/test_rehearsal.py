@@ -1,0 +1,157 @@
+"""The figures of a rehearsal on calls that were made by hand, and the values that a load draws."""
+
+from collections import Counter
+from itertools import count
+from random import Random
+
+import pytest
+
+from ddlsim.record.rehearsal import load_file
+from ddlsim.record.rehearsal.load_file import Drawn, Form, form_of
+from ddlsim.record.rehearsal.loading import whole
+from ddlsim.record.rehearsal.measure import Call, Lines, Transacted, Wait, measure, waits_of
+from ddlsim.record.rehearsal.migration import Mark, Order
+from ddlsim.record.rehearsal.tables import Table, literal, made_columns, schema_sql, tables_of
+
+MS = 1_000_000
+
+
+def call(at: int, until: int, kind: str = "", table: str = "t", tx: int = 0) -> Call:
+    return Call(tx, at * MS, until * MS, table, kind, kind, "SELECT", (), None)
+
+
+def wait(at: int, until: int, table: str = "t") -> Wait:
+    return Wait(table, at * MS, until * MS)
+
+
+@pytest.mark.parametrize(
+    ("calls", "waits"),
+    [
+        ([call(0, 1), call(10, 12)], [wait(0, 1), wait(10, 12)]),
+        ([call(0, 1), call(5, 90), call(7, 91)], [wait(0, 1), wait(5, 90), wait(90, 91)]),
+        ([call(3, 8, "lock-timeout"), call(9, 40)], [wait(3, 40)]),
+        (
+            [call(0, 1), call(3, 8, "undefined"), call(9, 40, "undefined")],
+            [wait(0, 1), wait(3, 40)],
+        ),
+        ([call(2, 5, table="u"), call(0, 60)], [wait(2, 5, "u"), wait(0, 60)]),
+        ([call(0, 5, table="")], []),
+    ],
+)
+def test_a_wait_lasts_from_the_first_call_to_the_next_success(
+    calls: list[Call], waits: list[Wait]
+) -> None:
+    """Time in which nothing is asked for is no wait; each table waits for itself."""
+    assert waits_of(calls) == waits
+
+
+def order(sql: str) -> Order:
+    return Order(sql, 1, tuple(sql.upper().split()), frozenset())
+
+
+def test_a_stall_is_cut_at_its_statement_and_whole_in_the_summary() -> None:
+    first = Mark(order("LOCK TABLE t"), 100 * MS, 150 * MS, 400 * MS)
+    second = Mark(order("UPDATE t"), 150 * MS, 400 * MS, 400 * MS)
+    never = Mark(order("DROP TABLE t"))
+    calls = [call(10, 12), call(120, 410, tx=1), call(420, 421, "undefined"), call(422, 423)]
+    found = measure(Lines(calls, {}), [first, second, never])
+    assert [one.stall_ms for one in found.statements] == [30, 250]
+    assert (found.stall_ms, found.stalled) == (290, "t")
+    assert (found.before.number, found.before.max_ms, found.longest_before_ms) == (1, 2, 2)
+    assert [one.aborts for one in found.statements] == [{}, {"undefined": 1}]
+    assert (found.after.number, found.after.max_ms) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("used", "sent", "why", "across"),
+    [
+        (90, 210, "undefined", (1, 1)),
+        (90, 210, "deadlock", (1, 0)),
+        (90, 210, "", (1, 0)),
+        (90, 195, "", (0, 0)),
+        (105, 210, "", (0, 0)),
+    ],
+)
+def test_across_are_transactions_that_surely_were(
+    used: int, sent: int, why: str, across: tuple[int, int]
+) -> None:
+    one = Transacted(sent * MS, (sent + 1) * MS, "ok", why, {"t": used * MS})
+    mark = Mark(order("ALTER TABLE t"), 100 * MS, 110 * MS, 200 * MS)
+    calls = [call(0, 1), call(299, 300)]
+    [found] = measure(Lines(calls, {0: one}), [mark]).statements
+    assert found.crossing == across
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def test_marks_stand_for_names_outside_of_strings() -> None:
+    sql = "SELECT ':a', x::text, \":b\" FROM t WHERE k = :k AND v LIKE 'a%' OR w = :k"
+    assert form_of(sql, "?") == Form(sql.replace(":k", "?"), ("k", "k"))
+    doubled = sql.replace(":k", "%s").replace("'a%'", "'a%%'")
+    assert form_of(sql, "%s") == Form(doubled, ("k", "k"))
+    assert form_of("SELECT 5 % 2", "%s") == Form("SELECT 5 % 2", ())
+
+
+LOAD = """
+[[transaction]]
+statements = ["SELECT :u, :z, :n, :k, :c"]
+values.u = { draw = "uniform", low = 3, high = 5 }
+values.z = { draw = "zipf", low = 10, high = 19, exponent = 1.5 }
+values.n = { draw = "unique" }
+values.k = { draw = "key", table = "t" }
+values.c = { draw = "choice", of = ["a", 2] }
+"""
+
+
+def test_values_are_drawn_as_they_are_told() -> None:
+    [one] = load_file.parsed(LOAD, "load.toml").table.transaction
+    drawn = Drawn(Random(1), {"t": ["x", "y"]}, count(1_000))
+    found = {name: Counter(drawn.draw(how) for _ in range(400)) for name, how in one.values.items()}
+    assert sorted(found["u"]) == [3, 4, 5]
+    assert found["z"].most_common(1)[0][0] == 10
+    assert {*found["z"]} <= {*range(10, 20)}
+    assert (min(found["n"]), max(found["n"].values())) == (1_000, 1)
+    assert sorted(found["k"]) == ["x", "y"]
+    assert {*found["c"]} == {"a", 2}
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(7, 7), ("7", 7), (7.0, 7), (7.5, None), ("07", None), ("x", None), (None, None), (True, 1)],
+)
+def test_a_value_is_a_whole_number_whatever_its_type(value: object, number: int | None) -> None:
+    assert whole(value) == number
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def table(*columns: tuple[str, str, bool]) -> Table:
+    [made] = tables_of([("t", name, type_, null, False, int(name == "id"))
+                        for name, type_, null in columns])  # fmt: skip
+    return made
+
+
+def test_rows_have_values_for_known_types_and_all_that_is_needed() -> None:
+    made = table(("id", "bigint", False), ("v", "text", True), ("g", "geometry", True))
+    assert [one.name for one in made_columns(made, all_=True) or ()] == ["id", "v"]
+    assert [one.name for one in made_columns(made, all_=False) or ()] == ["id"]
+    assert made_columns(table(("id", "int", False), ("g", "geometry", False)), all_=True) is None
+
+
+def test_values_of_one_row_agree_so_that_references_hold() -> None:
+    assert [literal("integer", 7), literal("text", 7), literal("boolean", 7)] == [
+        "7",
+        "'7'",
+        "TRUE",
+    ]
+    assert literal("small", 207) == "7"
+    assert literal("uuid", 7) == "'00000000-0000-4000-8000-000000000007'"
+
+
+def test_tables_are_told_to_the_linter_in_its_types() -> None:
+    made = table(("id", "character varying", False), ("Odd name", "timestamp with time zone", True))
+    assert schema_sql([made]) == (
+        'CREATE TABLE t (id VARCHAR(65536) NOT NULL, "Odd name" TIMESTAMP, PRIMARY KEY (id));\n'
+    )
