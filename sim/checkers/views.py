@@ -72,7 +72,7 @@ def _locks_lost_at(case: Case, tx: Transaction, until: int) -> int:
         starts[lease.group] = max(lease.start_ts, starts[lease.group])
         if changed and at > first.get(lease.group, until):
             lost.append(at)
-    return min(lost, default=until)
+    return min([until, *lost])
 
 
 def loop(graph: Graph, view: View) -> list[Edge]:

@@ -72,6 +72,9 @@ def test_reads_after_an_abort_or_a_lost_lock_do_not_count() -> None:
     assert kinds(fractured(between=(NodeCrashed, "n2"))) == ["fractured-read"]
     assert kinds(fractured(between=(TxRecovered, "n1", "T", "aborted"))) == []
     assert kinds(fractured(between=(TxRecovered, "n1", "U", "aborted"))) == ["fractured-read"]
+    story = fractured(between=(TxRecovered, "n1", "T", "aborted"))
+    story.add(90, NodeCrashed, "n1")
+    assert kinds(story) == []
     story = fractured(between=(LeaseBegan, "n2", "1/0", "n2", ts(13), ts(99)))
     story.add(0, LeaseBegan, "n1", "1/0", "n1", ts(0), ts(12))
     assert kinds(story) == []
