@@ -48,8 +48,20 @@ BOUNDS: Final[dict[str, tuple[int, int]]] = {
 """The least and the most of each number of a design."""
 Wait = Coroutine[None, None, T]
 """The result of a coroutine function: awaited, a `T`."""
-Building = Callable[[Snapshot], Built | NoOp | Refused]
-"""Builds a statement, or a step of it, on the newest schema."""
+
+
+class OwnIndex(NamedTuple):
+    """The index that the first update of a statement has created or changed."""
+
+    table_id: int
+    index_id: int
+
+
+Building = Callable[[Snapshot, OwnIndex | None], Built | NoOp | Refused]
+"""Builds a statement, or a step of it, on the newest schema; further steps know their index by id.
+
+Its name may be another index's by then.
+"""
 
 
 class Step(NamedTuple):

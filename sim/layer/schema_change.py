@@ -115,16 +115,19 @@ class SchemaChange:
 
     async def _steps(self, job: Job, steps: tuple[Step, ...]) -> Update | Known | Refused:
         last: Update | None = None
+        given_up: NoOp | Refused | None = None
         lasting = len(steps) > 1 or steps[0].after
         for number, step in enumerate(steps):
             if number < job.step:
                 continue
             begin = job.begin if number == job.step else None
             job = job._replace(step=number, begin=begin)
-            done = await self._update(job, f"{job.op}/{number}", step, lasting=lasting)
+            command, has_begun = f"{job.op}/{number}", last is not None
+            done = await self._update(job, command, step, lasting=lasting, has_begun=has_begun)
             if not isinstance(done, Update):
-                if last is None or isinstance(done, Refused):
+                if last is None:
                     return done
+                given_up = done.built if isinstance(done, Known) else done
                 break
             last = done
             refused = await self._entries(job, step, done)
@@ -133,7 +136,7 @@ class SchemaChange:
         if lasting:
             await self._forget(job)
         assert last is not None, f"{job.op} has no step"
-        return last
+        return given_up if isinstance(given_up, Refused) else last
 
     async def _entries(self, job: Job, step: Step, update: Update) -> Refused | None:
         """Wait, and write or erase entries; two rows with the same values take the index away."""
@@ -158,7 +161,7 @@ class SchemaChange:
         assert not isinstance(steps, Refused), steps
         for number, step in enumerate(steps):
             command = f"{job.op}/undo{number}"
-            done = await self._update(job, command, step, lasting=True)
+            done = await self._update(job, command, step, lasting=True, has_begun=True)
             if isinstance(done, Update):
                 await part.design.settle(part, done, step)
                 for erased in self._work(done) if step.after else ():
@@ -168,12 +171,12 @@ class SchemaChange:
     # --- one update, and its entries --------------------------------------------------------------
 
     async def _update(
-        self, job: Job, command: str, step: Step, *, lasting: bool
+        self, job: Job, command: str, step: Step, *, lasting: bool, has_begun: bool
     ) -> Update | Known | Refused:
-        """Commit one step of a statement; after too many lost attempts it is refused."""
+        """Commit one step of a statement; the first is refused after too many lost attempts."""
         part = self.part
         lost = 0
-        while lost < part.node.settings.ddl_attempts:
+        while has_begun or lost < part.node.settings.ddl_attempts:
             attempt = Attempt(part, self._executor, job, command, step, lasting=lasting)
             try:
                 done = await attempt.run()

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ddlsim.fdb.keys import Key
 from ddlsim.layer.backfill import erase, fill, work_of
-from ddlsim.layer.design import Publication, Step
+from ddlsim.layer.design import OwnIndex, Publication, Step
 from ddlsim.layer.execution import Executor
 from ddlsim.layer.keyspace import job_key, log_key
 from ddlsim.layer.part import Part
@@ -12,7 +12,7 @@ from ddlsim.layer.rules.reading import head_of, numbered
 from ddlsim.layer.schema import Schema, Update, Used
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.layer.transaction import LayerTx
-from ddlsim.model.ddl import ObjectChange, Statement
+from ddlsim.model.ddl import IndexCreated, IndexStateSet, ObjectChange, Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.units import Micros
@@ -78,7 +78,7 @@ class Attempt:
         pause = await part.design.pause_before(part, transaction, schema)
         if pause:
             return Pause(pause)
-        built = self._step.building(schema.latest())
+        built = self._step.building(schema.latest(), own_index(schema, self._job.op))
         if not isinstance(built, Built):
             return Known(built, schema.number, version)
         new = self._published(schema, version, built.objects)
@@ -143,3 +143,16 @@ class Attempt:
         self._tx = LayerTx(node, label, self.transaction, rate)
         self._tx.used = Used(after, after.latest())
         return self._tx
+
+
+def own_index(schema: Schema, op: str) -> OwnIndex | None:
+    """The index that the first update of a statement has created or changed; None: none yet."""
+    first = next((one for one in schema.updates if one.op == op), None)
+    for changed in () if first is None else first.objects:
+        for change in changed.changes:
+            match change:
+                case IndexCreated(index=index):
+                    return OwnIndex(changed.object_id, index.id)
+                case IndexStateSet(index_id=index_id):
+                    return OwnIndex(changed.object_id, index_id)
+    return None

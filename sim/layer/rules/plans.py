@@ -5,8 +5,10 @@ written meanwhile too. `direct` does all of it in the transaction of the stateme
 through the states of an index, a schema update for each.
 """
 
+from typing import Final
+
 from ddlsim.layer.backfill import work_of
-from ddlsim.layer.design import Building, LayerPart, Step
+from ddlsim.layer.design import Building, LayerPart, OwnIndex, Step
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.ddl import (
     AlterTable,
@@ -22,21 +24,23 @@ from ddlsim.model.schema import PUBLIC
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import refuse
-from ddlsim.protocol.schema.index_states import created_in, set_to
+from ddlsim.protocol.schema.index_states import created_in, index_of, removed, set_to
 
 DELETE_ONLY, WRITE_ONLY, REORGANIZATION = "delete_only", "write_only", "reorganization"
+GONE: Final = Refused(Reason.DDL_CONFLICT, "the index was dropped before it was built")
+DROPPED: Final = NoOp("the index is dropped already")
 Steps = tuple[Step, ...] | Refused
 
 
 def of_statement(statement: Statement) -> Building:
     """Builds the statement itself."""
-    return lambda snapshot: build(statement, snapshot, snapshot.next_object_id)
+    return lambda snapshot, _own: build(statement, snapshot, snapshot.next_object_id)
 
 
 def in_state(statement: CreateIndex, state: str) -> Building:
     """Builds the statement, with its index in a state."""
 
-    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
+    def building(snapshot: Snapshot, _own: OwnIndex | None) -> Built | NoOp | Refused:
         built = build(statement, snapshot, snapshot.next_object_id)
         if not isinstance(built, Built):
             return built
@@ -45,17 +49,16 @@ def in_state(statement: CreateIndex, state: str) -> Building:
     return building
 
 
-def setting(name: str, state: str) -> Building:
-    """Builds the next state of the index of a name; nothing where it is dropped by now."""
+def setting(state: str, gone: NoOp | Refused = GONE) -> Building:
+    """Builds the next state of the statement's own index; `gone` where it is dropped by now."""
 
-    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
-        table = snapshot.index_owner(name)
-        if table is None:
-            return NoOp(f"index {name!r} is dropped")
-        index = next(one for one in table.indexes if one.name == name)
-        if index.state == state:
-            return NoOp(f"index {name!r} is so already")
-        return Built((set_to(table, index, state),))
+    def building(snapshot: Snapshot, own: OwnIndex | None) -> Built | NoOp | Refused:
+        found = None if own is None else index_of(snapshot, *own)
+        if found is None:
+            return gone
+        if found[1].state == state:
+            return NoOp(f"index {found[1].name!r} is so already")
+        return Built((set_to(*found, state),))
 
     return building
 
@@ -63,14 +66,29 @@ def setting(name: str, state: str) -> Building:
 def lowered(statement: DropIndex) -> Building:
     """The first step of a drop, refused as the statement is, or while another one is under way."""
 
-    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
-        if snapshot.index_owner(statement.name) is None:
+    def building(snapshot: Snapshot, own: OwnIndex | None) -> Built | NoOp | Refused:
+        if own is not None:
+            return setting(WRITE_ONLY, DROPPED)(snapshot, own)
+        table = snapshot.index_owner(statement.name)
+        if table is None:
             return build(statement, snapshot, snapshot.next_object_id)
-        built = setting(statement.name, WRITE_ONLY)(snapshot)
-        if isinstance(built, NoOp):
+        index = next(one for one in table.indexes if one.name == statement.name)
+        if index.state != PUBLIC:
             what = f"another statement is changing index {statement.name!r}; try again"
             return Refused(Reason.DDL_CONFLICT, what)
-        return built
+        return Built((set_to(table, index, WRITE_ONLY),))
+
+    return building
+
+
+def taken_away(statement: DropIndex) -> Building:
+    """Builds a drop, or the last step of one: that of the statement's own index."""
+
+    def building(snapshot: Snapshot, own: OwnIndex | None) -> Built | NoOp | Refused:
+        if own is None:
+            return build(statement, snapshot, snapshot.next_object_id)
+        found = index_of(snapshot, *own)
+        return DROPPED if found is None else Built((removed(*found),))
 
     return building
 
@@ -104,9 +122,11 @@ def _write_only_first(statement: Statement) -> tuple[Step, ...]:
     if isinstance(statement, CreateIndex):
         return (
             Step(in_state(statement, WRITE_ONLY), after=True),
-            Step(setting(statement.name, PUBLIC)),
+            Step(setting(PUBLIC)),
         )
-    if isinstance(statement, DropIndex | DropTable):
+    if isinstance(statement, DropIndex):
+        return (Step(taken_away(statement), after=True),)
+    if isinstance(statement, DropTable):
         return (Step(of_statement(statement), after=True),)
     return ()
 
@@ -117,7 +137,7 @@ def _without_rows(statement: Statement, *, checks: bool) -> tuple[Step, ...]:
     A new CHECK is refused too, where rows may be written under the version before: not `checks`.
     """
 
-    def building(snapshot: Snapshot) -> Built | NoOp | Refused:
+    def building(snapshot: Snapshot, _own: OwnIndex | None) -> Built | NoOp | Refused:
         built = build(statement, snapshot, snapshot.next_object_id)
         if not isinstance(built, Built):
             return built
@@ -171,12 +191,12 @@ def _states(statement: Statement, states: tuple[str, ...]) -> Steps:
     if isinstance(statement, CreateIndex):
         first = (Step(in_state(statement, states[0]), after=len(states) == 2),)
         return first + tuple(
-            Step(setting(statement.name, state), after=place == len(states) - 2)
+            Step(setting(state), after=place == len(states) - 2)
             for place, state in enumerate(states[1:], 1)
         )
     if isinstance(statement, DropIndex):
-        down = (Step(lowered(statement)), Step(setting(statement.name, DELETE_ONLY)))
-        return (*down, Step(of_statement(statement), after=True))
+        down = (Step(lowered(statement)), Step(setting(DELETE_ONLY, DROPPED)))
+        return (*down, Step(taken_away(statement), after=True))
     return _without_rows(statement, checks=False)
 
 

@@ -5,9 +5,14 @@ import pytest
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.history.events import DdlDecided, TxCommitted, UpdateLogged
 from ddlsim.history.index_events import IndexWritten
+from ddlsim.layer.design import LayerPart, Settle, Step
+from ddlsim.layer.rules import publishing
+from ddlsim.layer.schema import Schema, Update
+from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
-from tests.support.layer import INDEX, World, answer_or
+from ddlsim.units import Micros
+from tests.support.layer import DROP, INDEX, World, answer_or
 from tests.support.protocol import without_wait
 
 ADD = "ALTER TABLE t ADD COLUMN w INT"
@@ -154,6 +159,86 @@ def test_an_update_is_recorded_by_whichever_process_learns_of_it() -> None:
     assert len(w.events(UpdateLogged)) == 1
     w.get("b", None, 1)
     assert [one.catalog_version for one in w.events(UpdateLogged)] == [1, 2]
+
+
+# --- several statements of several steps ----------------------------------------------------------
+
+
+def waits(spans_ms: dict[str, int]) -> Settle:
+    """Behind each step a process waits so long."""
+
+    async def settle(layer: LayerPart, _update: Update, _step: Step) -> None:
+        await layer.node.sleep(Micros(1000 * spans_ms[layer.node.name]))
+
+    return settle
+
+
+def state_of_i(w: World) -> str | None:
+    """The state of the index i in the newest update; None: there is no such index."""
+    newest = max((one.part.log for one in w.processes.values()), key=lambda log: log.number)
+    table = newest.latest().index_owner("i")
+    return None if table is None else table.indexes[0].state
+
+
+def begun(w: World, name: str, text: str) -> list[object]:
+    """Begin a statement; the list has the reason that it ends with, None where it succeeds."""
+    answers: list[object] = []
+
+    async def asked() -> None:
+        answers.append(answer_or(await w.asks(name, text)))
+
+    w.loop.spawn(asked())
+    return answers
+
+
+def test_an_index_of_the_same_name_is_left_to_its_own_statement() -> None:
+    """While a builds its index, b drops it and begins another one of that name."""
+    design = LAYER_DESIGNS.get("c16_states").with_rules({"settle": waits({"a": 10, "b": 6})})
+    w = World(design, schema=("CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT)",))
+    w.put("a", None, 1, v=5, w=6)
+    built = begun(w, "a", INDEX)
+    w.run_ms(1)
+    dropped, other = begun(w, "b", DROP), begun(w, "b", "CREATE INDEX i ON t (w)")
+    w.run_ms(10)
+    assert (built, dropped, other) == ([Reason.DDL_CONFLICT], [None], [])
+    assert state_of_i(w) == "write_only", "its entries are not there yet"
+    w.run_ms(100)
+    assert other == [None]
+    assert state_of_i(w) == "public"
+    assert w.entries() == [(6, 1)]
+    assert w.store.under("j") == []
+
+
+def test_an_index_that_another_statement_is_changing_is_not_dropped() -> None:
+    rules = {"settle": waits({"a": 10, "b": 0}), "pause_before": publishing.at_any_time}
+    w = World(LAYER_DESIGNS.get("c6_f1").with_rules(rules), ticking=True)
+    built = begun(w, "a", INDEX)
+    found = set()
+    while not built:
+        w.run_ms(1)
+        state = state_of_i(w)
+        if state not in (None, "public", *found):
+            found.add(state)
+            assert answer_or(w.ddl("b", DROP)) is Reason.DDL_CONFLICT, state
+    assert found == {"delete_only", "write_only", "reorganization"}
+    assert built == [None]
+    assert answer_or(w.ddl("b", DROP)) is None
+
+
+def test_a_statement_that_has_begun_is_not_given_up() -> None:
+    begins: list[Schema] = []
+
+    async def pause(_layer: LayerPart, _transaction: StoreTransaction, schema: Schema) -> Micros:
+        begins.append(schema)
+        if len(begins) == 2:
+            w.store.fails = [ErrorCode.NOT_COMMITTED] * 7
+        return Micros(0)
+
+    w = World(LAYER_DESIGNS.get("c16_states").with_rules({"pause_before": pause}))
+    assert answer_or(w.ddl("a", INDEX)) is None
+    assert len(begins) == 9
+    assert state_of_i(w) == "public"
+    assert w.store.under("j") == []
 
 
 # --- outcomes of transactions ---------------------------------------------------------------------
