@@ -23,7 +23,7 @@ def shortest(told: Iterable[tuple[str, Json]]) -> Json:
         lines = reduced(one["explanation"])[:LONGEST]
         kept = best.get(one["type"])
         if kept is None or len(lines) < len(kept["lines"]):
-            best[one["type"]] = {"lines": lines, "command": command, "did": one["did"]}
+            best[one["type"]] = {"lines": lines, "command": command}
     return dict(sorted(best.items()))
 
 

@@ -73,6 +73,10 @@ FINDINGS: Final = (
             "look-ups in the system catalogs do not use the transaction's isolation level, so that "
             "new objects such as tables are visible to concurrent REPEATABLE READ and SERIALIZABLE "
             "transactions, and their rows are not; columns of old tables are not mentioned",
+        ), Source(
+            "xataio/pgstream, pull request 1058", "https://github.com/xataio/pgstream/pull/1058",
+            "a tool that copied tables under one snapshot met columns that were added after it; it "
+            "names the columns since",
         )),
         "Begin a transaction that needs one state of schema and rows with LOCK TABLE ... IN ACCESS "
         "SHARE MODE on all of its tables; name columns instead of SELECT *. Backfill in another "
@@ -116,7 +120,7 @@ FINDINGS: Final = (
         "LOCK TABLE ... IN SHARE ROW EXCLUSIVE MODE before the copy, or SERIALIZABLE for all "
         "writers.",
         ("postgresql-swap-loses-update", "postgresql-truncate-loses-update"),
-        ("postgresql-swap-refused",),
+        ("postgresql-swap-refused", "postgresql-lock-before-copy"),
     ),
     Finding(
         "At REPEATABLE READ MariaDB shows a column before what its session had done ahead of it",
@@ -132,7 +136,7 @@ FINDINGS: Final = (
             "not mentioned",
         )),
         "Read a row of each table at the beginning of a transaction: its metadata lock makes DDL "
-        "wait. Or ALTER TABLE ..., ALGORITHM=COPY, which older snapshots are refused after.",
+        "wait. Or ALTER TABLE ..., ALGORITHM=COPY, after which older snapshots are refused.",
         ("mariadb-future-column", "mariadb-future-column-strict", "mariadb-moved-column"),
         ("mariadb-rebuild-refused", "mariadb-serializable", "mariadb-read-first"),
     ),
@@ -152,7 +156,7 @@ FINDINGS: Final = (
         "conflict.",
         ("duckdb-delete-beside-update", "duckdb-lost-update", "duckdb-truncate-loses-update",
          "duckdb-swap-loses-update"),
-        ("duckdb-update-refused", "duckdb-keeps-both"),
+        ("duckdb-update-refused", "duckdb-update-first", "duckdb-keeps-both"),
     ),
 )  # fmt: skip
 NOTHING: Final = ("sqlite-keeps-both",)

@@ -24,8 +24,8 @@ COST_SAYS: Final = (
     "throughput and latency compare a database with itself alone."
 )
 TABLE_SAYS: Final = (
-    "The number behind an anomaly counts transactions that saw it, over all recordings of the "
-    "cell. Not offered: MariaDB commits DDL by itself, so it has no such change in one "
+    "The number behind an anomaly is how often it was seen, over all recordings of the cell. "
+    "Not offered: MariaDB commits DDL by itself, so it has no such change in one "
     "transaction. READ COMMITTED may show each statement another state, and does."
 )
 HOW: Final = (

@@ -107,7 +107,7 @@ def test_an_example_has_the_operations_on_its_keys() -> None:
 
 
 def test_the_shortest_example_of_each_type_is_kept() -> None:
-    one = {"type": "lost-update", "explanation": "a\nb", "did": {}}
+    one = {"type": "lost-update", "explanation": "a\nb"}
     found = shortest([("first", one), ("second", {**one, "explanation": "a"})])
     assert found["lost-update"]["command"] == "second"
 
