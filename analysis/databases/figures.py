@@ -45,7 +45,7 @@ def around(cells: Sequence[Json]) -> Any:
                 curve(long, known["from_ms"], slow, way, number, drawstyle="steps-post")
         for panel in row:
             panel.axvline(0, color="#777777", linewidth=0.9)
-        logarithmic(long.yaxis, subs=(1.0,))
+        logarithmic(long.yaxis)
         many.set_ylim(bottom=0)
         many.set_title(f"{SAID[name]}, {mine[0]['level']}: statements per second")
         long.set_title("slowest 1 % of those begun then (ms)")
@@ -64,7 +64,7 @@ def durations(cells: Sequence[Json]) -> Any:
     for place, cell in enumerate(reversed(shown)):
         rows = (
             ("change of a table", cell["ddl"]["ms"], 0.14),
-            ("longest statement beside it", cell["dml"]["stall_ms"], -0.14),
+            ("longest wait of a statement for it", cell["dml"]["stall_ms"], -0.14),
         )
         for number, (label, spread, shift) in enumerate(rows):
             if spread["n"]:

@@ -149,8 +149,8 @@ FINDINGS: Final = (
         "of one snapshot always.",
         (PROMISES["duckdb"], Source(
             "DuckDB, issue 17223", "https://github.com/duckdb/duckdb/issues/17223",
-            "UPDATE and DELETE of one row by two transactions both commit; reported for version "
-            "1.2, reproduced, closed as stale",
+            "UPDATE and DELETE of one row by two transactions both commit; reported in April "
+            "2025, reproduced, closed as stale",
         )),
         "Have the second transaction UPDATE the rows that it deletes first: two updates do "
         "conflict.",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ddlsim.analysis.databases.findings import FINDINGS, NOTHING, PROMISES, Finding
-from ddlsim.analysis.databases.view import SAID, Cost, View
+from ddlsim.analysis.databases.view import SAID, Cost, Shown, View
 
 STAR: Final = (
     "\\* counted by the order of sessions and not by what is promised alone: see the finding."
@@ -17,17 +17,18 @@ COST_SAYS: Final = (
     "Median and longest of a change of a table, from its first statement to its commit; median "
     "and 99th percentile of a statement of other clients that overlaps no change, and of one that "
     "does; median and longest of what the slowest of them waited from the beginning of the change "
-    "on. "
-    "Statements that would wait for longer than 0.3 s (PostgreSQL), 1 s (MariaDB) or 2 s (SQLite) "
-    "fail instead. `no-row`: an UPDATE of a row that is always there changed none, so that the "
-    "client gave up; the database would have committed. The machine did other work too, so "
-    "throughput and latency compare a database with itself alone."
+    "on. Statements that would wait for longer than 0.3 s (PostgreSQL), 1 s (MariaDB) or 2 s "
+    "(SQLite) fail instead; SQLite's writers try again after pauses of up to 0.1 s. `no-row`: an "
+    "UPDATE of a row that is always there changed none, so that the client gave up; the database "
+    "would have committed. The machine did other work too, so throughput and latency compare a "
+    "database with itself alone."
 )
 TABLE_SAYS: Final = (
     "The number behind an anomaly is how often it was seen, over all recordings of the cell. "
     "Not offered: MariaDB commits DDL by itself, so it has no such change in one "
     "transaction. READ COMMITTED may show each statement another state, and does."
 )
+LEFT_OUT: Final = "what does not matter is left out, and `:t2/5` is the list in row 5 of table t2"
 HOW: Final = (
     "*The schema of a table is one more list*: ADD COLUMN appends to it, SELECT * reads it with "
     "the rows, and one serialization graph has both. "
@@ -49,14 +50,16 @@ def _head(view: View, command: str) -> Iterator[str]:
     yield from (f"# {view.title}", "", *(f"* {one.title}." for one in FINDINGS), "")
     yield from (" ".join(view.lead), "")
     heads = ("database", "level", "judged as", *view.workloads)
-    yield from _table(heads, [
-        (one.database, one.level, one.promise, *(
-            f"**{cell.text}**" if cell.bad else cell.text for cell in one.cells))
-        for one in view.rows
-    ])  # fmt: skip
+    rows = [(one.database, one.level, one.promise, *map(_shown, one.cells)) for one in view.rows]
+    yield from _table(heads, rows)
     yield from (f"* `{type_}`: {meaning}" for type_, meaning in view.meanings)
     yield from ("", STAR, "", "```sh", command, "```", "")
     yield from (TABLE_SAYS, "")
+
+
+def _shown(cell: Shown) -> str:
+    text = cell.text.replace("*", r"\*")
+    return f"**{text}**" if cell.bad else text
 
 
 def _findings(view: View) -> Iterator[str]:
@@ -67,8 +70,8 @@ def _findings(view: View) -> Iterator[str]:
         yield from ("", f"What to do: {one.advice}", "", f"By hand: {_scripts(one.scripts)}.", "")
         yield from (f"Without the anomaly: {_scripts(one.controls)}.", "")
         yield from _example(view, one)
-    yield from (f"No anomaly: {_scripts(NOTHING)}.", "")
-    yield from ("What is promised: ", "")
+    yield from ("### No anomaly", "", f"SQLite: {_scripts(NOTHING)}.", "")
+    yield from ("### What is promised", "")
     yield from (f"* [{one.place}]({one.url}): {one.says}." for one in PROMISES.values())
     yield ""
 
@@ -81,7 +84,7 @@ def _example(view: View, one: Finding) -> Iterator[str]:
     if one.title in view.examples:
         where, example = view.examples[one.title]
         yield from (
-            f"As it was recorded ({where}); statements that do not matter are left out:",
+            f"As it was recorded ({where}); {LEFT_OUT}:",
             "",
         )
         yield "```"

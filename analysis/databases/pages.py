@@ -46,5 +46,6 @@ def html(study: Json, shown: view.View, scripts: Path) -> str:
         said=SAID,
         cost_head=markdown.COST_HEAD[1:],
         cost_says=markdown.COST_SAYS.replace("`", ""),
+        left_out=markdown.LEFT_OUT.replace("`", ""),
         table_says=markdown.TABLE_SAYS,
     )

@@ -3,7 +3,7 @@
 A file begins with comments: a sentence, then `database`, `levels` (those at which it does the same;
 the text has the first), `shows` (an anomaly, or nothing) and why that is `wrong` or `right`. Then
 come statements, each ended by a semicolon at the end of a line, under the session that sends them.
-An answer stands behind its statement as comments that begin with `-->`: the names of columns and
+An answer stands behind its statement as comments that begin with `-- >`: the names of columns and
 then the rows, or `no rows`; `N changed`; or `error CODE`. So all of it can be pasted.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Final
 from ddlsim.files import unfit
 from ddlsim.record.dialects.base import Connection, Database
 
-ANSWER: Final = "--> "
+ANSWER: Final = "-- > "
 SESSION: Final = "-- Session "
 MOST: Final = 100_000
 """Bytes of a script."""

@@ -13,7 +13,7 @@ UPDATE t SET v = 11 WHERE id = 1;
 -- Session B
 BEGIN TRANSACTION;
 DELETE FROM t WHERE id = 1;
---> 1 changed
+-- > 1 changed
 
 -- Session A
 COMMIT;
@@ -21,5 +21,5 @@ COMMIT;
 -- Session B
 COMMIT;
 SELECT * FROM t;
---> id | v
---> no rows
+-- > id | v
+-- > no rows

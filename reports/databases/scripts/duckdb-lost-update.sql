@@ -16,8 +16,8 @@ UPDATE t SET v = 11 WHERE id = 1;
 
 -- Session A
 DELETE FROM t WHERE v = 10;
---> 1 changed
+-- > 1 changed
 COMMIT;
 SELECT * FROM t;
---> id | v
---> no rows
+-- > id | v
+-- > no rows

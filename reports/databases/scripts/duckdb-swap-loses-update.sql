@@ -17,5 +17,5 @@ DROP TABLE t;
 ALTER TABLE t_new RENAME TO t;
 COMMIT;
 SELECT * FROM t;
---> id | v
---> 1 | 10
+-- > id | v
+-- > 1 | 10

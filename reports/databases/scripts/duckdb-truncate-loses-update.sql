@@ -17,5 +17,5 @@ TRUNCATE t;
 INSERT INTO t SELECT * FROM kept;
 COMMIT;
 SELECT * FROM t;
---> id | v
---> 1 | 10
+-- > id | v
+-- > 1 | 10

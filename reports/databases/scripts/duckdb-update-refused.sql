@@ -15,8 +15,8 @@ UPDATE t SET v = 11 WHERE id = 1;
 
 -- Session A
 UPDATE t SET v = 12 WHERE id = 1;
---> error TransactionException
+-- > error TransactionException
 ROLLBACK;
 SELECT * FROM t;
---> id | v
---> 1 | 11
+-- > id | v
+-- > 1 | 11

@@ -20,6 +20,6 @@ ALTER TABLE t ADD COLUMN w INT DEFAULT 7;
 
 -- Session A
 SELECT * FROM t;
---> id | v | w
---> 1 | 10 | 7
+-- > id | v | w
+-- > 1 | 10 | 7
 COMMIT;

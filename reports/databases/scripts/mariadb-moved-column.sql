@@ -20,6 +20,6 @@ ALTER TABLE t DROP COLUMN v;
 
 -- Session A
 SELECT * FROM t;
---> id | w
---> 1 | NULL
+-- > id | w
+-- > 1 | NULL
 COMMIT;

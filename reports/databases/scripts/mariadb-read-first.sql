@@ -14,10 +14,10 @@ SELECT count(*) FROM t;
 -- Session B
 SET lock_wait_timeout = 1;
 ALTER TABLE t ADD COLUMN w INT DEFAULT 7;
---> error 1205
+-- > error 1205
 
 -- Session A
 SELECT * FROM t;
---> id | v
---> 1 | 10
+-- > id | v
+-- > 1 | 10
 COMMIT;

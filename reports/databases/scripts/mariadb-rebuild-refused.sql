@@ -18,7 +18,7 @@ ALTER TABLE t MODIFY v BIGINT;
 
 -- Session A
 SELECT * FROM t;
---> error 1412
+-- > error 1412
 ROLLBACK;
 
 -- Session A
@@ -32,5 +32,5 @@ RENAME TABLE t TO t_old, t_new TO t;
 
 -- Session A
 SELECT * FROM t;
---> error 1412
+-- > error 1412
 ROLLBACK;

@@ -19,8 +19,8 @@ COMMIT;
 
 -- Session A
 SELECT * FROM t;
---> id | v | w
---> 1 | 10 | 7
+-- > id | v | w
+-- > 1 | 10 | 7
 INSERT INTO t VALUES (2, 20, 7);
---> error 40001
+-- > error 40001
 ROLLBACK;

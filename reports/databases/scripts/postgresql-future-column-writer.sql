@@ -21,8 +21,8 @@ COMMIT;
 
 -- Session A
 INSERT INTO sums SELECT v + w FROM t;
---> 1 changed
+-- > 1 changed
 COMMIT;
 SELECT * FROM sums;
---> total
---> 17
+-- > total
+-- > 17

@@ -20,6 +20,6 @@ COMMIT;
 
 -- Session A
 SELECT * FROM t;
---> id | v | w
---> 1 | 10 | 7
+-- > id | v | w
+-- > 1 | 10 | 7
 COMMIT;

@@ -17,7 +17,7 @@ INSERT INTO t_new SELECT * FROM t;
 
 -- Session A
 UPDATE t SET v = 11 WHERE id = 1;
---> error 55P03
+-- > error 55P03
 
 -- Session B
 DROP TABLE t;
@@ -26,7 +26,7 @@ COMMIT;
 
 -- Session A
 UPDATE t SET v = 11 WHERE id = 1;
---> 1 changed
+-- > 1 changed
 SELECT * FROM t;
---> id | v
---> 1 | 11
+-- > id | v
+-- > 1 | 11

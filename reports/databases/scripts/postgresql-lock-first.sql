@@ -13,10 +13,10 @@ LOCK TABLE t IN ACCESS SHARE MODE;
 -- Session B
 SET lock_timeout = '300ms';
 ALTER TABLE t ALTER COLUMN v TYPE BIGINT;
---> error 55P03
+-- > error 55P03
 
 -- Session A
 SELECT * FROM t;
---> id | v
---> 1 | 10
+-- > id | v
+-- > 1 | 10
 COMMIT;

@@ -21,6 +21,6 @@ COMMIT;
 
 -- Session A
 SELECT * FROM t;
---> id | w
---> 1 | NULL
+-- > id | w
+-- > 1 | NULL
 COMMIT;

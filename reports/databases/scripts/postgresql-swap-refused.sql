@@ -20,10 +20,10 @@ COMMIT;
 
 -- Session B
 DROP TABLE t;
---> error 40001
+-- > error 40001
 ROLLBACK;
 
 -- Session A
 SELECT * FROM t;
---> id | v
---> 1 | 11
+-- > id | v
+-- > 1 | 11

@@ -25,5 +25,5 @@ COMMIT;
 
 -- Session A
 SELECT * FROM t;
---> id | v
---> 1 | 10
+-- > id | v
+-- > 1 | 10

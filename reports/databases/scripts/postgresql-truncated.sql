@@ -20,6 +20,6 @@ COMMIT;
 
 -- Session A
 SELECT * FROM t;
---> id | v
---> no rows
+-- > id | v
+-- > no rows
 COMMIT;

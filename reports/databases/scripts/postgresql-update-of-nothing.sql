@@ -18,8 +18,8 @@ COMMIT;
 
 -- Session A
 UPDATE t SET v = v + 1;
---> 0 changed
+-- > 0 changed
 COMMIT;
 SELECT * FROM t;
---> id | v
---> 1 | 10
+-- > id | v
+-- > 1 | 10

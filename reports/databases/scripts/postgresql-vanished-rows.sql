@@ -20,11 +20,11 @@ COMMIT;
 
 -- Session A
 SELECT * FROM t;
---> id | v
---> no rows
+-- > id | v
+-- > no rows
 INSERT INTO sums SELECT count(*), sum(v) FROM t;
---> 1 changed
+-- > 1 changed
 COMMIT;
 SELECT * FROM sums;
---> n | total
---> 0 | NULL
+-- > n | total
+-- > 0 | NULL

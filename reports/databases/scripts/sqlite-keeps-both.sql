@@ -18,9 +18,9 @@ COMMIT;
 
 -- Session A
 SELECT * FROM t;
---> id | v
---> 1 | 10
+-- > id | v
+-- > 1 | 10
 COMMIT;
 SELECT * FROM t;
---> id | v | w
---> 1 | 11 | 7
+-- > id | v | w
+-- > 1 | 11 | 7

@@ -62,11 +62,18 @@ def test_every_finding_has_a_script_that_ends_without_an_error() -> None:
         assert any(one.answer for one in script.sent)
 
 
+def test_all_that_is_no_statement_is_a_comment_in_every_dialect() -> None:
+    """MariaDB takes two dashes for a comment only where a space follows."""
+    for script in SCRIPTS:
+        dashes = [line for line in script.text.splitlines() if line.startswith("--")]
+        assert all(line.startswith("-- ") or line == "--" for line in dashes)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "got"),
     [
-        ("--> 1 | 10 | 7", "--> 1 | 11 | 7", "got id | v | w; 1 | 10 | 7"),
-        ("--> id | v | w", "--> id | v", "got id | v | w"),
+        ("-- > 1 | 10 | 7", "-- > 1 | 11 | 7", "got id | v | w; 1 | 10 | 7"),
+        ("-- > id | v | w", "-- > id | v", "got id | v | w"),
         ("SELECT * FROM t;", "SELECT * FROM u;", "got error 42P01"),
     ],
 )

@@ -1,12 +1,14 @@
 """The study of databases: what it makes of recordings, and its stored pages."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ddlsim.analysis.databases import __main__ as command
-from ddlsim.analysis.databases import pages, study, timeline, view
+from ddlsim.analysis.databases import markdown, pages, study, timeline, view
 from ddlsim.analysis.databases.examples import reduced, shortest
 from ddlsim.analysis.databases.findings import FINDINGS, NOTHING
 from ddlsim.analysis.databases.grid import cells
@@ -22,6 +24,7 @@ HEAD = Recording(
     "strict-serializable", "a clock", "schema-append", 0, 2, 5.0, False, False, ("t0",),
 )  # fmt: skip
 CHANGER = 2
+DRAWING = re.compile("<svg.*?</svg>", re.DOTALL)
 LINES = (
     HEAD,
     Begun(0, 0, 3),
@@ -148,7 +151,8 @@ def test_a_cell_is_recorded_and_shown(tmp_path: Path) -> None:
     assert "SQLite: no anomaly in 1 cells." in text
     assert "| MariaDB | SERIALIZABLE |  |" in text
     assert "--seed 0 --clients 4 --time 0.5s" in made[0]["runs"][0]["command"]
-    assert made[0]["ddl"]["ended"]["ok"] == made[0]["runs"][0]["changes"] > 0
+    assert made[0]["ddl"]["ended"].get("ok", 0) == made[0]["runs"][0]["changes"]
+    assert made[0]["dml"]["ended"]["ok"] > 0
     assert len(said) == 1
     page = (tmp_path / "page.html").read_text("utf-8")
     assert page.count("<svg") == 2
@@ -172,3 +176,24 @@ def test_a_study_that_is_not_there_is_one_line(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "python3 dev.py study makes it" in said
+
+
+def test_the_stored_pages_are_those_of_the_stored_study() -> None:
+    """No number of them comes from anywhere else."""
+    home = ROOT / "reports" / "databases"
+    stored = json.loads((home / "study.json").read_text("utf-8"))
+    shown = view.of(stored)
+    assert markdown.page(shown, stored["command"]) == (home / "README.md").read_text("utf-8")
+    made = pages.html(stored, shown, SCRIPTS)
+    assert DRAWING.sub("", made) == DRAWING.sub("", (home / "page.html").read_text("utf-8"))
+    planted = json.loads(json.dumps(stored))
+    planted["cells"][0]["runs"][0]["changes"] += 1
+    repeat = stored["command"]
+    assert markdown.page(view.of(planted), repeat) != markdown.page(shown, repeat)
+
+
+def test_the_stored_study_has_every_cell() -> None:
+    stored = json.loads((ROOT / "reports" / "databases" / "study.json").read_text("utf-8"))
+    found = {(one["database"], one["level"], one["workload"]) for one in stored["cells"]}
+    assert found == {cell[:3] for cell in cells()}
+    assert {one.title for one in FINDINGS} == {*view.of(stored).examples}
