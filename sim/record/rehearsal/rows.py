@@ -138,8 +138,8 @@ def _end(writes: Sequence[Written], first: int, value: int | None) -> tuple[str,
         return UNWRITTEN, ", which no committed transaction wrote"
     until = 0 if by is None else by.end
     later = [one for one in kept if one is not by and one.at > until]
-    if not later or (by is not None and not by.end):
-        return "", ""
+    if not later or (by is not None and by.outcome != "ok"):
+        return "", ""  # what is in doubt may have taken effect at any later time
     newest = max(later, key=lambda one: one.at)
     return LOST, f", but {newest.value} was written after it, and its commit was acknowledged"
 

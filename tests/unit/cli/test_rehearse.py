@@ -175,12 +175,14 @@ def test_a_stall_that_is_too_long_is_no_success(tmp_path: Path) -> None:
     """
     words = ("--max-stall-ms", "5", "--load", str(tmp_path / "load.toml"))
     (tmp_path / "load.toml").write_text(
+        "lock_timeout_ms = 20\n"
         '[[transaction]]\nstatements = ["UPDATE accounts SET balance = :v WHERE id = :k"]\n'
         'values.v = { draw = "unique" }\nvalues.k = { draw = "key", table = "accounts" }\n'
     )
     found = rehearsed(tmp_path, sql, *words, code=1)
     took = found["statements"][1]["duration_ms"]
     assert took > 50
+    assert found["statements"][1]["aborts"]["lock-timeout"] > 0
     assert found["stalled"] == "accounts"
     assert 0.8 * took < found["stall_ms"] < took + 400
     assert "rows are not judged: the load is your own" in found["notes"][0]

@@ -3,14 +3,16 @@
 from collections import Counter
 from itertools import count
 from random import Random
+from typing import Any
 
 import pytest
 
 from ddlsim.record.rehearsal import load_file
 from ddlsim.record.rehearsal.load_file import Drawn, Form, form_of
-from ddlsim.record.rehearsal.loading import whole
+from ddlsim.record.rehearsal.loading import FIRST, Target, whole
 from ddlsim.record.rehearsal.measure import Call, Lines, Transacted, Wait, measure, waits_of
 from ddlsim.record.rehearsal.migration import Mark, Order
+from ddlsim.record.rehearsal.rows import anomalies
 from ddlsim.record.rehearsal.tables import Table, literal, made_columns, schema_sql, tables_of
 
 MS = 1_000_000
@@ -155,3 +157,53 @@ def test_tables_are_told_to_the_linter_in_its_types() -> None:
     assert schema_sql([made]) == (
         'CREATE TABLE t (id VARCHAR(65536) NOT NULL, "Odd name" TIMESTAMP, PRIMARY KEY (id));\n'
     )
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def target() -> Target:
+    rows = table(("id", "int", False), ("v", "int", True))
+    sent = ({FIRST, FIRST + 5, FIRST + 6}, {FIRST + 1})
+    return Target(0, rows, ((1,), (2,)), "v", False, "SELECT", "UPDATE", sent)
+
+
+def written(tx: int, at: int, value: int) -> Call:
+    return Call(tx, at * MS, (at + 1) * MS, "t", "", "", "UPDATE", (value, 1), None)
+
+
+def types(
+    last: tuple[int | None, ...], outcome: str = "ok", later: int = 20, first: str = "ok"
+) -> dict[str, int]:
+    """Of a row that was written at 10 and later; each transaction ends 5 after its write."""
+    calls = [written(0, 10, FIRST + 5), written(1, later, FIRST + 6)]
+    ended = {
+        0: Transacted(10 * MS, 15 * MS, first, "", {}),
+        1: Transacted(later * MS, (later + 5) * MS, outcome, "", {}),
+    }
+    found = anomalies(Lines(calls, ended), [target()], [last], [], [])
+    return {one.type: one.number for one in found}
+
+
+@pytest.mark.parametrize(
+    ("last", "more", "found"),
+    [
+        ((FIRST + 6, FIRST + 1), {}, {}),
+        ((FIRST + 5, FIRST + 1), {}, {"lost-write": 1}),
+        ((FIRST, FIRST + 1), {}, {"lost-write": 1}),
+        ((FIRST + 5, FIRST + 1), {"later": 14}, {}),
+        ((FIRST + 5, FIRST + 1), {"outcome": "fail"}, {}),
+        ((FIRST + 5, FIRST + 1), {"outcome": "info"}, {}),
+        ((FIRST + 6, FIRST + 1), {"outcome": "info"}, {}),
+        ((FIRST + 5, FIRST + 1), {"first": "info"}, {}),
+        ((FIRST + 5, FIRST + 1), {"first": ""}, {}),
+        ((FIRST + 6, FIRST + 1), {"outcome": "fail"}, {"unwritten-value": 1}),
+        ((FIRST + 6, FIRST), {}, {"unwritten-value": 1}),
+        ((77, None), {}, {"unwritten-value": 1, "vanished-rows": 1}),
+    ],
+)
+def test_the_last_value_of_a_row_is_one_that_can_be_the_last(
+    last: tuple[int | None, ...], more: dict[str, Any], found: dict[str, int]
+) -> None:
+    """Writes that overlap have no order; one that failed wrote nothing; one in doubt may have."""
+    assert types(last, **more) == found
