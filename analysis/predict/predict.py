@@ -21,7 +21,7 @@ from ddlsim.analysis.tune.goals import TuneError
 FORMAT: Final = 1
 WRITER: Final = "ddlsim tune --from"
 RESAMPLES: Final = 60
-STRATEGIES: Final = ("b16_mdl",)
+STRATEGIES: Final = ("b16_mdl", "postgresql")
 """The designs of the simulator that stand beside the closed form."""
 MEANINGS: Final = {
     "ddl_wait_mean": ("ms", "how long DDL waits for the users of its table, mean"),

@@ -1,8 +1,8 @@
 """The same quantities from the simulator, at calibrated values.
 
-One server and clients beside it. Each client's transactions are of two or three operations; the
-pauses inside of and between them are set so that tables are held for as long, and for the same
-share of time, as in the calm recording. A run is read like a recording.
+One server and clients beside it. Half of the transactions pause between their two or three
+operations. Pauses are set so that what is left of a hold at any time is as long on average, and a
+table held for the same share of time, as in the calm recording. A run is read like a recording.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ import numpy as np
 from ddlsim.analysis.predict.calibrated import Calibrated
 from ddlsim.analysis.predict.measured import Window, of_windows, windows
 from ddlsim.analysis.predict.recorded import LOCK, Recorded, Sent, Tx
-from ddlsim.analysis.stats.intervals import mean_interval
+from ddlsim.analysis.stats.intervals import Array, mean_interval
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Failed, Invoked, Ok, Unknown
 from ddlsim.history.history import History
@@ -32,7 +32,15 @@ FITS: Final = 3
 """How often the pauses are corrected."""
 BEFORE_MS: Final = 200
 MOST_MS: Final = 20_000
-WAITS: Final = (Reason.METADATA_LATE.name, Reason.LOCK_CONFLICT.name)
+WAITS: Final = (Reason.LOCK_TIMEOUT.name, Reason.LOCK_CONFLICT.name)
+PROTOCOL: Final = """\
+[protocol]
+delay_duration_ms = 2
+max_clock_skew_ms = 0
+safe_time_interval_ms = 1
+retry_ms = 1
+"""
+"""So that no operation waits for schema safe time, and a statement of DDL for hardly anything."""
 Triple = tuple[float, float, float]
 
 
@@ -63,13 +71,6 @@ class World:
         return f"""\
 title = "tune --from: {self.strategy}"
 source = "a recording"
-[strategy]
-name = "{self.strategy}"
-[protocol]
-delay_duration_ms = 2
-max_clock_skew_ms = 0
-safe_time_interval_ms = 1
-retry_ms = 1
 {self._plane}
 [run]
 load_ms = {round(load)}
@@ -83,7 +84,10 @@ operations = {operations}
 transaction_operations = [2, 3]
 transaction_tables = [1, {min(self.tables, 3)}]
 pause_ms = [0, {2 * self.think:.3f}]
-gap_ms = [0, {2 * self.gap:.3f}]
+gap_ms = 0
+long = 0.5
+long_operations = [2, 3]
+long_gap_ms = [0, {2 * self.gap:.3f}]
 implicit = 0.15
 rollback = 0
 fresh = 0
@@ -102,11 +106,19 @@ sql = "{statements}"
 
     @property
     def _plane(self) -> str:
-        fdb = isinstance(DESIGNS.get(self.strategy), LayerDesign)
+        """The design on its plane: one server, and messages of which a statement takes several."""
         delay = self.take / 6
-        network = f"[network]\nlatency_ms = {delay / 2:.3f}\nclient_latency_ms = {delay:.3f}"
-        cluster = '[cluster]\nplane = "fdb"\nnodes = 1' if fdb else "[cluster]\nnodes = 1"
-        return f"{cluster}\n{network}"
+        text = f"""\
+[network]
+latency_ms = {delay / 2:.3f}
+client_latency_ms = {delay:.3f}
+[strategy]
+name = "{self.strategy}"
+"""
+        if isinstance(DESIGNS.get(self.strategy), LayerDesign):
+            limit = f"lock_timeout_ms = {round(self.lock_ms)}\npoll_ms = 1\n"
+            return f'{text}{limit}[cluster]\nplane = "fdb"\nnodes = 1'
+        return f"{text}{PROTOCOL}[cluster]\nnodes = 1"
 
 
 def simulate(
@@ -114,10 +126,11 @@ def simulate(
 ) -> dict[str, Triple]:
     """Each quantity that the simulator has: its mean over seeds, with Student's interval."""
     take = float(np.median(known.takes))
-    hold, used = float(known.holds.mean()), known.used
-    every = 10 * hold + 40.0
-    world = World(strategy, clients, known.tables, take, hold / 2, 1.0, lock_ms, every)
-    world = _fitted(world, hold, used)
+    left, used = _left(known.holds), known.used
+    every = 10 * left + 40.0
+    world = _fitted(
+        World(strategy, clients, known.tables, take, left, 1.0, lock_ms, every), left, used
+    )
     alone = _executes(world)
     found = []
     for seed in seeds:
@@ -133,20 +146,28 @@ def _over_seeds(values: list[float]) -> Triple:
     return mean, max(float(low), 0.0), float(high)
 
 
-def _fitted(world: World, hold: float, used: float) -> World:
-    """The pauses with which tables are held for so long on average, and so large a share of time.
+def _left(holds: Array) -> float:
+    """How long holds go on from any time in one, on average."""
+    return float((holds**2).mean() / holds.mean() / 2)
 
-    A calm run at a small number of clients tells what the pauses come to.
+
+def _fitted(world: World, left: float, used: float) -> World:
+    """The pauses with which holds go on for so long, and take so large a share of a client's time.
+
+    Calm runs at two clients tell what the pauses come to.
     """
     for _ in range(FITS):
         calm = _played(replace(world, clients=2, every_ms=200.0), 0, ddl=False)
         holds = np.array([until - since for tx in calm.clients for _, since, until in tx.holds])
         low, high = calm.span
         share = float(holds.sum()) / ((high - low) * 2 * world.tables)
-        gap = max(world.gap + (hold - float(holds.mean())) * 0.8, 0.05)
-        cycle = float(np.mean([tx.ended - tx.began for tx in calm.clients])) + world.think
-        think = max(world.think + cycle * (share / used - 1), 0.0)
-        world = replace(world, gap=gap, think=think)
+        spans = float(np.mean([tx.ended - tx.began for tx in calm.clients]))
+        cycle = spans + world.think
+        world = replace(
+            world,
+            gap=max(world.gap * left / _left(holds), 0.05),
+            think=max(cycle * share / used - spans, 0.0),
+        )
     return world
 
 

@@ -7,7 +7,8 @@ transaction of the store that reads the head and the log, appends one update and
 transaction, writes whatever else the design's readers look at.
 
     a transaction        admit -> read_schema -> operations -> fence -> commit -> (after_failure)
-    a DDL statement      plan -> for each step: pause_before -> change, publish, commit -> settle
+    a DDL statement      plan -> for each step: pause_before -> exclude -> change, publish, commit
+                              -> settle
     all the time         background
 
 `ddlsim.layer.rules` has the rules; a file of `ddlsim.strategies` puts them together.
@@ -40,6 +41,7 @@ BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "renew_percent": (1, 100),
     "drift_percent": (0, 99),
     "poll_ms": (1, FOREVER_MS),
+    "lock_timeout_ms": (1, FOREVER_MS),
     "push_ms": (0, FOREVER_MS),
     "distance_ms": (0, FOREVER_MS),
     "cutoff_percent": (0, 1_000),
@@ -144,6 +146,9 @@ Plan = Callable[[Statement], tuple[Step, ...] | Refused]
 """The steps of a statement."""
 PauseBefore = Callable[["LayerPart", StoreTransaction, Schema], Wait[Micros]]
 """How long to wait before a further update is made on a schema; reads in its transaction."""
+Exclude = Callable[["LayerPart", StoreTransaction, str, tuple[int, ...]], Wait[Micros | Reason]]
+"""How long to wait until these objects may be changed by an update of this name, or why they may
+not; once they may, 0."""
 Activation = Callable[[int, int, int], int]
 """Since when an update is in force: (read version, commit version, distance)."""
 Publish = Callable[[LayerPart, StoreTransaction, "Publication"], None]
@@ -156,6 +161,13 @@ OwnChange = Callable[[LayerPart, Schema], None]
 """What a process does with its cache when it has built an update, before that is committed."""
 WritesEntries = Callable[[LayerPart, StoreTransaction], StoreTransaction]
 """The transaction that writes the entries of the rows that one has read."""
+
+
+async def no_locks(
+    _layer: LayerPart, _transaction: StoreTransaction, _command: str, _objects: tuple[int, ...]
+) -> Micros | Reason:
+    """No locks on tables: an update waits for none."""
+    return Micros(0)
 
 
 class Publication(NamedTuple):
@@ -175,6 +187,7 @@ class LayerDesign:
     Numbers: `copies` of the schema or its version; `schema_replicas` of the schema's shard (0: as
     all shards); `lease_ms`, after `renew_percent` of which a lease in the store is renewed, and
     `drift_percent` that it allows for; `poll_ms` between explicit reads of the schema or the mode;
+    `lock_timeout_ms` for which a lock is waited for;
     `push_ms` for a mode to reach all; `distance_ms` in versions of so many milliseconds from an
     update to its activation, and `cutoff_percent` of the window from then on to the end of writes
     under the old schema; `chunk_rows` of a backfill.
@@ -199,6 +212,7 @@ class LayerDesign:
     writes_entries: WritesEntries
     before_statement: Flow
     after_statement: Flow
+    exclude: Exclude = no_locks
     # processes
     background: tuple[Flow, ...] = ()
     # numbers
@@ -208,6 +222,7 @@ class LayerDesign:
     renew_percent: int = 50
     drift_percent: int = 10
     poll_ms: int = 500
+    lock_timeout_ms: int = 300
     push_ms: int = 3000
     distance_ms: int = 1000
     cutoff_percent: int = 100

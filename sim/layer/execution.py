@@ -96,7 +96,7 @@ class Executor:
             await tx.read_version()
             return self._shown(tx, request, table, [], predicate=False)
         index = answering(table, request.index, tuple(wanted))
-        if index is not None:
+        if index is not None and index.id not in tx.too_new:
             found = await self._looked_up(tx, request, table, index, values)
             return self._shown(tx, request, table, found, predicate=False)
         done = self._shown(tx, request, table, await self._scanned(tx, table), predicate=True)

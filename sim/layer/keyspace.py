@@ -13,6 +13,9 @@ Every key is a tuple that begins with the name of a space:
     ("s", "cutover")                        counts as written when an update comes into force
     ("s", "lease", process, number)         the version at which a process's lease on a schema ends
     ("s", "taken", process, number)         written by what takes such a lease away
+    ("s", "lock", object, transaction)      the version at which a lock on a table ends
+    ("s", "queue", object)                  a DDL statement that waits for such locks, and its end
+    ("s", "broken", transaction)            written by what takes locks that have ended away
     ("s", "record")                         two numbers and when the second is in force
     ("j", process, op)                      a DDL statement that takes several transactions
     (LOCAL, "head")                         the head, where storage servers hold it all
@@ -140,6 +143,26 @@ def leases_of(process: str) -> Range:
 def taken_key(process: str, number: int) -> Key:
     """What is written where a process's lease on a schema is taken away."""
     return (SCHEMA, "taken", process, number)
+
+
+def lock_key(object_id: int, tx: str) -> Key:
+    """Where a transaction's lock on a table lies."""
+    return (SCHEMA, "lock", object_id, tx)
+
+
+def locks_on(object_id: int) -> Range:
+    """Where the locks on a table lie."""
+    return prefix_range((SCHEMA, "lock", object_id))
+
+
+def queue_key(object_id: int) -> Key:
+    """Where the statement stands that waits for the locks on a table."""
+    return (SCHEMA, "queue", object_id)
+
+
+def broken_key(tx: str) -> Key:
+    """What is written where a transaction's locks are taken away."""
+    return (SCHEMA, "broken", tx)
 
 
 def job_key(process: str, op: str) -> Key:

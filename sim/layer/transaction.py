@@ -64,7 +64,9 @@ class LayerTx:
     at which the process had read its schema. `tables` are those that it has used, by id; `wrote` is
     whether it has written any row or entry, `outdated` whether the schema is among what its commit
     conflicted with. `last` is the turn of its last operation so far. `lease` is the number of the
-    schema on whose lease it commits, where its design has leases in the store.
+    schema on whose lease it commits, where its design has leases in the store; `locks` are
+    the tables that it has locked, where its design locks tables; `too_new` are indexes made, or
+    written anew, behind its read version.
     """
 
     def __init__(
@@ -92,6 +94,8 @@ class LayerTx:
         self.outdated = False
         self.last: Turn | None = None
         self.lease: int | None = None
+        self.locks: set[int] = set()
+        self.too_new: frozenset[int] = frozenset()
         self.limit: Timer | None = None
         self.unrecorded: list[Made] = []
         self._per_second = per_second

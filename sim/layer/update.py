@@ -81,6 +81,12 @@ class Attempt:
         built = self._step.building(schema.latest(), own_index(schema, self._job.op))
         if not isinstance(built, Built):
             return Known(built, schema.number, version)
+        objects = tuple(one.object_id for one in built.objects)
+        free = await part.design.exclude(part, transaction, self._command, objects)
+        if isinstance(free, Reason):
+            return Known(Refused(free, free.sentence), schema.number, version)
+        if free:
+            return Pause(free)
         new = self._published(schema, version, built.objects)
         after = schema.extended((new.make(version),))
         part.design.own_change(part, after)

@@ -57,6 +57,8 @@ BRANCHES: Final = (
     Probe("read-time-awaited", "a coordinator waited for a read timestamp that lay in its future"),
     Probe("statement-awaits-metadata", "a DDL waited until its node's metadata was complete"),
     Probe("users-awaited", "a DDL waited for transactions that had used its table"),
+    Probe("lock-awaited", "an operation waited for a lock on a table behind a DDL"),
+    Probe("locks-awaited", "a DDL waited for locks on its table, in front of what came later"),
     Probe("unique-lookup", "values of a unique index were looked up in another partition"),
     Probe("newer-row-excused", "a row of a newer schema was read under an older one"),
     Probe("barrier-met", "a look-up waited behind a barrier"),

@@ -18,6 +18,7 @@ class Reason(Enum):
     NEWER_ROW_VERSION = ("a row was written under a newer schema than the enlisted one", True, True)
     ROLLBACK_ONLY = ("an incompatible schema change activated before the commit", True, True)
     METADATA_LATE = ("a node's schema metadata was not complete in time", True, True)
+    LOCK_TIMEOUT = ("a lock on a table was not free in time", True, False)
     LOCK_CONFLICT = ("an older transaction holds the lock (wait-die)", True, False)
     NODE_UNREACHABLE = ("a node did not answer in time", True, False)
     PRIMARY_EXPIRED = ("the primary that held its locks is primary no longer", True, False)

@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from ddlsim.layer.design import BOUNDS
-from ddlsim.layer.rules import fences, options, plans, publishing, reading, waiting
+from ddlsim.layer.rules import fences, locks, options, plans, publishing, reading, waiting
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.protocol.design import (
@@ -83,6 +83,8 @@ ALSO: Final[dict[str, tuple[Any, ...]]] = {
 }
 """Rules that no design and no mutant has, by field."""
 ALSO_OF_LAYERS: Final[dict[str, tuple[Any, ...]]] = {
+    "admit": (locks.locked_with_the_catalog_of_the_snapshot, locks.unlocked_with_a_fresh_catalog),
+    "exclude": (locks.once_unlocked_without_a_queue,),
     "options": (options.CACHED_READ_VERSION, options.CAUSAL_WRITE_RISKY),
     "read_schema": (
         reading.whole_schema_at_snapshot,

@@ -1,0 +1,231 @@
+"""Locks on tables with a queue, and a catalog that is read at a snapshot of its own.
+
+[admit, fence, after_failure, exclude]
+
+    ("s", "lock", object, transaction)      the version at which a transaction's lock ends
+    ("s", "queue", object)                  the statement that waits for them, and when that ends
+    ("s", "broken", transaction)            written by what takes locks that have ended away
+
+A transaction locks a table at its first use, until its end, and reads the table's schema under the
+lock. A statement locks what it changes against all others: it waits until no transaction has a lock
+left, and what comes meanwhile waits behind it. No wait lasts longer than `lock_timeout_ms`, by the
+clock of the process that waits; for all others a place in the queue ends so many versions later.
+
+A lock lies in the store, where a process that dies leaves it behind: it ends with the time limit of
+its transaction, in versions. What takes an ended one away conflicts with the transaction's commit.
+"""
+
+from ddlsim.fdb.errors import FdbError
+from ddlsim.fdb.versions import versions_in
+from ddlsim.layer.design import LayerPart
+from ddlsim.layer.keyspace import broken_key, lock_key, locks_on, queue_key
+from ddlsim.layer.rules.reading import head_of, newest_of, numbered
+from ddlsim.layer.schema import Schema
+from ddlsim.layer.store import StoreTransaction
+from ddlsim.layer.transaction import LayerTx
+from ddlsim.model.reasons import Reason
+from ddlsim.model.schema import ColumnType, SchemaObject, Table
+from ddlsim.protocol.messages import ClientOperation
+from ddlsim.protocol.schema.indexes import maintained
+from ddlsim.units import US_PER_MS, Micros
+
+# --- transactions  [admit, fence, after_failure] --------------------------------------------------
+
+
+async def locked_with_a_fresh_catalog(
+    layer: LayerPart, tx: LayerTx, request: ClientOperation
+) -> Reason | None:
+    """Lock a table at its first use, and read its schema as it is under the lock."""
+    return await _locked(layer, tx, request, fresh=True)
+
+
+async def locked_with_the_catalog_of_the_snapshot(
+    layer: LayerPart, tx: LayerTx, request: ClientOperation
+) -> Reason | None:
+    """The same, but read the schema as of the transaction's read version."""
+    return await _locked(layer, tx, request, fresh=False)
+
+
+async def unlocked_with_a_fresh_catalog(
+    layer: LayerPart, tx: LayerTx, request: ClientOperation
+) -> Reason | None:
+    """Read the newest schema at the first use of a table, without a lock on it."""
+    if _uses(tx, request.table):
+        return None
+    await tx.read_version()
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            return _goes_on(tx, await _newest(layer, transaction), request)
+        except FdbError as error:
+            await transaction.on_error(error)
+
+
+async def _locked(
+    layer: LayerPart, tx: LayerTx, request: ClientOperation, *, fresh: bool
+) -> Reason | None:
+    if _uses(tx, request.table):
+        return None
+    await tx.read_version()
+    until_ms = layer.now_ms() + layer.design.lock_timeout_ms
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            schema = await _newest(layer, transaction if fresh else tx.store)
+            table = schema.latest().meant(request.table)
+            if table is None or await _lock(layer, transaction, tx, table.id):
+                return _goes_on(tx, schema, request)
+            layer.node.probe("lock-awaited")
+            await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
+        except FdbError as error:
+            await transaction.on_error(error)
+        if tx.reason is not None or layer.now_ms() >= until_ms:
+            return tx.reason or Reason.LOCK_TIMEOUT
+
+
+def _uses(tx: LayerTx, name: str) -> bool:
+    table = None if tx.used is None else tx.used.snapshot.meant(name)
+    return table is not None and table.id in tx.tables
+
+
+async def _newest(layer: LayerPart, transaction: StoreTransaction) -> Schema:
+    number = await head_of(layer, transaction)
+    return await numbered(layer, transaction, number)
+
+
+async def _lock(
+    layer: LayerPart, transaction: StoreTransaction, tx: LayerTx, object_id: int
+) -> bool:
+    """Lock a table; False while a statement waits for it."""
+    version = await transaction.read_version()
+    queued = await transaction.get(queue_key(object_id))
+    if isinstance(queued, tuple) and queued[1] > version:
+        return False
+    span = versions_in(layer.node.settings.tx_timeout_ms, layer.settings.versions_per_second)
+    transaction.set(lock_key(object_id, tx.label), version + span)
+    await transaction.commit()
+    tx.locks.add(object_id)
+    if tx.reason is not None:
+        await _release(layer, tx.label, (object_id,))
+    return True
+
+
+def _goes_on(tx: LayerTx, schema: Schema, request: ClientOperation) -> Reason | None:
+    """Go on under a schema; refuse where a table that was used is another one in it by now."""
+    used = tx.used
+    if used is not None and schema.same_until(used.schema.number, tx.tables) < schema.number:
+        return Reason.SCHEMA_CHANGED
+    if used is None or schema.number > used.schema.number:
+        used = tx.used = newest_of(schema)
+    assert tx.version is not None, f"{tx.label} has no read version"
+    table = used.snapshot.meant(request.table)
+    if table is not None:
+        before = used.schema.at(tx.version).by_id(table.id)
+        as_before = _indexes(before)
+        tx.too_new |= {one for one, types in _indexes(table).items() if as_before.get(one) != types}
+    return None
+
+
+def _indexes(table: SchemaObject | None) -> dict[int, tuple[ColumnType, ...]]:
+    """The indexes of a table, with the types of their columns: another type writes them anew."""
+    if not isinstance(table, Table):
+        return {}
+    types = {column.id: column.type for column in table.columns}
+    return {one.id: tuple(types[column] for column in one.columns) for one in maintained(table)}
+
+
+async def until_the_end(layer: LayerPart, tx: LayerTx) -> Reason | None:
+    """Release the locks with the commit; fail if one of them was taken away."""
+    if not tx.wrote:
+        release(layer, tx, Reason.TX_FINISHED)
+        return None
+    tx.store.add_read_conflict_key(broken_key(tx.label))
+    for object_id in sorted(tx.locks):
+        tx.store.clear(lock_key(object_id, tx.label))
+    return None
+
+
+def release(layer: LayerPart, tx: LayerTx, _reason: Reason) -> None:
+    """Release the locks of a transaction that has written nothing, or failed."""
+    if tx.locks:
+        layer.node.spawn(_release(layer, tx.label, tuple(sorted(tx.locks))))
+
+
+async def _release(layer: LayerPart, label: str, objects: tuple[int, ...]) -> None:
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            for object_id in objects:
+                transaction.clear(lock_key(object_id, label))
+            await transaction.commit()
+        except FdbError as error:
+            await transaction.on_error(error)
+        else:
+            return
+
+
+# --- DDL  [exclude] -------------------------------------------------------------------------------
+
+
+async def once_unlocked(
+    layer: LayerPart, transaction: StoreTransaction, command: str, objects: tuple[int, ...]
+) -> Micros | Reason:
+    """Wait, in front of what comes later, until no transaction has a lock on what is to change."""
+    return await _excluded(layer, transaction, command, objects, queue=True)
+
+
+async def once_unlocked_without_a_queue(
+    layer: LayerPart, transaction: StoreTransaction, command: str, objects: tuple[int, ...]
+) -> Micros | Reason:
+    """The same, but what comes later is let through."""
+    return await _excluded(layer, transaction, command, objects, queue=False)
+
+
+async def _excluded(
+    layer: LayerPart,
+    transaction: StoreTransaction,
+    command: str,
+    objects: tuple[int, ...],
+    *,
+    queue: bool,
+) -> Micros | Reason:
+    version = await transaction.read_version()
+    free, mine, late = True, False, False
+    for object_id in objects:
+        for key, ends in await transaction.get_range(*locks_on(object_id)):
+            assert isinstance(ends, int), f"{ends!r} is no version"
+            free &= ends <= version
+            transaction.clear(key)
+            transaction.set(broken_key(str(key[3])), version)
+        queued = await transaction.get(queue_key(object_id))
+        if isinstance(queued, tuple):
+            own = queued[0] == command
+            mine, late = mine or own, late or (own and queued[2] <= layer.now_ms())
+            free &= own or queued[1] <= version
+            transaction.clear(queue_key(object_id))
+    if free:
+        return Micros(0)
+    if late:
+        return Reason.LOCK_TIMEOUT
+    if queue and not mine:
+        await _queue(layer, command, objects)
+    layer.node.probe("locks-awaited")
+    return Micros(layer.design.poll_ms * US_PER_MS)
+
+
+async def _queue(layer: LayerPart, command: str, objects: tuple[int, ...]) -> None:
+    """Stand in front of what comes later, where no other statement does; else try again later."""
+    transaction = layer.store.transaction()
+    try:
+        version = await transaction.read_version()
+        for object_id in objects:
+            queued = await transaction.get(queue_key(object_id))
+            if isinstance(queued, tuple) and queued[1] > version:
+                return
+        span = versions_in(layer.design.lock_timeout_ms, layer.settings.versions_per_second)
+        until_ms = layer.now_ms() + layer.design.lock_timeout_ms
+        for object_id in objects:
+            transaction.set(queue_key(object_id), (command, version + span, until_ms))
+        await transaction.commit()
+    except FdbError as error:
+        await transaction.on_error(error)
