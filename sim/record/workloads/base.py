@@ -1,6 +1,6 @@
 """What a workload is: programs for clients, and programs for the one client that changes tables."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -45,6 +45,21 @@ class Workload:
 
 
 WORKLOADS: Final[Registry[Workload]] = Registry("recorded workload", "ddlsim.record.workloads")
+
+
+PAUSE_MS: Final = (1.0, 25.0)
+"""The least and the longest time that a client takes between two statements."""
+LONG: Final = 8
+"""Statements of a long transaction."""
+LONG_SHARE: Final = 0.02
+"""How many of all transactions are long."""
+FRESH: Final = 0.01
+"""How many of all transactions have a new connection."""
+
+
+def many(dice: Random, usual: Sequence[int]) -> int:
+    """How many statements a transaction has: one of the usual numbers, at times far more."""
+    return LONG if dice.random() < LONG_SHARE else dice.choice(usual)
 
 
 def value(client: int, number: int, shape: Shape) -> int:

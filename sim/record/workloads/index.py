@@ -24,8 +24,7 @@ from ddlsim.record.programs import (
     UniqueIndex,
 )
 from ddlsim.record.shape import ROWS
-from ddlsim.record.workloads.base import WORKLOADS, Ground, Workload, value
-from ddlsim.record.workloads.schema_append import PAUSE_MS
+from ddlsim.record.workloads.base import FRESH, PAUSE_MS, WORKLOADS, Ground, Workload, many, value
 
 SPARE = 3
 """Rows of a window that clients insert."""
@@ -40,7 +39,7 @@ def rows(dice: Random, ground: Ground, client: int) -> Iterator[Program]:
         low, high = ground.shape.window(turn)
         steps: list[Step] = []
         reads_only = dice.random() < 0.5
-        for _ in range(dice.choice((1, 1, 2, 3))):
+        for _ in range(many(dice, (1, 1, 2, 3))):
             if steps and dice.random() < 0.5:
                 steps.append(Pause(dice.uniform(*PAUSE_MS)))
             table = dice.randrange(ground.shape.tables)
@@ -50,7 +49,7 @@ def rows(dice: Random, ground: Ground, client: int) -> Iterator[Program]:
                 number = value(client, next(numbers), ground.shape)
                 steps.append(_write(dice, table, low, number))
         alone = len(steps) == 1 and dice.random() < 0.5
-        yield Program(tuple(steps), alone=alone, fresh=dice.random() < 0.01)
+        yield Program(tuple(steps), alone=alone, fresh=dice.random() < FRESH)
 
 
 def _write(dice: Random, table: int, low: int, number: int) -> Step:

@@ -10,9 +10,7 @@ from random import Random
 
 from ddlsim.record.programs import ANCHORS, PLAIN, AddColumn, Append, Pause, Program, Read, Step
 from ddlsim.record.shape import MOST_COLUMNS
-from ddlsim.record.workloads.base import WORKLOADS, Ground, Workload, value
-
-PAUSE_MS = (1.0, 25.0)
+from ddlsim.record.workloads.base import FRESH, PAUSE_MS, WORKLOADS, Ground, Workload, many, value
 
 
 def rows(dice: Random, ground: Ground, client: int) -> Iterator[Program]:
@@ -28,14 +26,14 @@ def rows(dice: Random, ground: Ground, client: int) -> Iterator[Program]:
             continue
         reads_only = dice.random() < 0.5
         steps: list[Step] = [_read(dice, ground, low, high)]
-        for _ in range(dice.randint(1, 2)):
+        for _ in range(many(dice, (1, 2))):
             if dice.random() < 0.5:
                 steps.append(Pause(dice.uniform(*PAUSE_MS)))
             if reads_only or dice.random() < 0.4:
                 steps.append(_read(dice, ground, low, high))
             else:
                 steps.append(_append(dice, ground, low, high, client, next(numbers)))
-        yield Program(tuple(steps), fresh=dice.random() < 0.01)
+        yield Program(tuple(steps), fresh=dice.random() < FRESH)
 
 
 def _read(dice: Random, ground: Ground, low: int, high: int) -> Step:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ddlsim.cli.flags_of_record import DISTURBED, RECORDED
+from ddlsim.foreign.recording.sent import head_at
 from ddlsim.history.recording import (
     HISTORY,
     STATEMENTS,
@@ -66,6 +67,13 @@ def is_kept(found: Json) -> None:
 
 def test_sqlite_keeps_what_it_documents(taken: tuple[Path, Json]) -> None:
     is_kept(taken[1])
+
+
+def test_sqlite_keeps_it_with_prepared_statements(tmp_path: Path) -> None:
+    found = recorded(tmp_path, "--prepared")
+    is_kept(found)
+    assert found["why"] == {}
+    assert head_at(str(tmp_path / "out" / STATEMENTS)).prepared
 
 
 @pytest.mark.parametrize("workload", [name for name in RECORDED if name != "schema-append"])

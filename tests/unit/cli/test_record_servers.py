@@ -103,6 +103,25 @@ def test_duckdb_keeps_snapshots_of_schema_and_rows(tmp_path: Path) -> None:
     assert found["changes"] > 0
 
 
+def test_plans_that_a_column_makes_unfit_are_a_class_of_failures(tmp_path: Path) -> None:
+    """PostgreSQL plans a prepared SELECT for its columns: 0A000, cached plan must not change."""
+    for prepared in (("--prepared",), ()):
+        out = tmp_path / str(len(prepared))
+        found = recorded("postgresql:embedded", out, "--isolation", "read-committed", *prepared)
+        assert found["check"]["outcome"] == "ok"
+        assert (found["why"].get("cached-plan", 0) > 0) is bool(prepared)
+        lines = [record_of(line) for line in (out / STATEMENTS).read_bytes().splitlines()]
+        said = {one.problem[2] for one in lines if isinstance(one, Statement) and one.problem}
+        assert any("cached plan must not change" in text for text in said) is bool(prepared)
+
+
+def test_duckdb_plans_prepared_statements_anew(tmp_path: Path) -> None:
+    url = f"duckdb:///{tmp_path}/db"
+    found = recorded(url, tmp_path / "out", "--workload", "drop-create", "--prepared")
+    assert "cached-plan" not in found["why"]
+    assert found["changes"] > 0
+
+
 @pytest.mark.parametrize("url", ["postgresql:embedded", "duckdb:///{}/db"])
 def test_unique_indexes_are_kept(url: str, tmp_path: Path) -> None:
     keeps_unique_indexes(url.format(tmp_path), tmp_path / "out")
