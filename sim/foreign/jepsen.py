@@ -76,6 +76,7 @@ def parse(data: bytes, path: str = "history") -> Transactions:
             path, 1, "is no Jepsen history: an EDN map such as {:type :invoke, :f :txn, :value "
             "[[:append 5 1]], :process 0} was expected, or the same as JSON",
         )  # fmt: skip
+    del data
     history = transactions_of(entries)
     if not len(history) or (history.troubles and not len(history.tx)):
         line = history.troubles[0].line if history.troubles else 0

@@ -8,6 +8,7 @@ The schema of a table is a list too: key `table * SPAN`, one element for each co
 row r of the table is key `table * SPAN + r`. An element of a list was appended once.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -112,6 +113,11 @@ _HEAD: Final = msgspec.json.Decoder(Recording)
 def line_of(record: AnyLine) -> bytes:
     """A record as a line; a value that JSON does not have is written as its text."""
     return _ENCODER.encode(record) + b"\n"
+
+
+def lines_of(records: Sequence[AnyLine]) -> bytes:
+    """Records as lines, each as `line_of` has it."""
+    return _ENCODER.encode_lines(records)
 
 
 def record_of(line: bytes) -> AnyLine:

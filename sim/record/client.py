@@ -8,16 +8,17 @@ from typing import Any, Final
 
 from ddlsim.record.dialects.base import Connection, Database, Problem
 from ddlsim.record.errors import LOST, NO_ROW
-from ddlsim.record.journal import Journal, Shown, now
+from ddlsim.record.journal import Journal, now
 from ddlsim.record.programs import (
     AddColumn,
     Append,
-    Operation,
     Pause,
     Program,
     Read,
     Step,
     UniqueIndex,
+    begun,
+    edn_of,
 )
 
 ADDED: Final = re.compile(r"c(\d+)")
@@ -73,6 +74,7 @@ class Client:
         self._process, self._clients = number, clients
         self.connection: Connection | None = None
         self._tx = -1
+        self._headings: dict[tuple[str, ...], tuple[str, int, int]] = {}
 
     def work(self, programs: Iterator[Program], stop: threading.Event) -> None:
         """Do one program after the other until there is none, or it is to end."""
@@ -110,27 +112,26 @@ class Client:
         return True
 
     def _attempt(self, program: Program, stop: threading.Event) -> None:
-        operations = program.operations
-        self._tx = self._journal.begin(self._process, operations)
-        shown: list[Shown] = []
+        asked = program.asked
+        self._tx = self._journal.begin(self._process, asked)
+        shown: list[str] = []
         ending = program.alone and program.writes
         try:
             if not program.alone:
                 self._send(self._database.begin(writes=program.writes))
-            for step in program.steps:
-                shown += self._step(step, stop)
+            shown += [self._step(step, stop) for step in program.steps]
             if not program.alone:
                 ending = True
                 self._send("COMMIT")
         except StatementError as error:
-            self._failed(operations, error.problem, ending=ending)
+            self._failed(asked, error.problem, ending=ending)
             return
-        self._end("ok", shown, changed=program.has_ddl)
+        self._end("ok", " ".join(filter(None, shown)), changed=program.has_ddl)
 
-    def _failed(self, operations: Sequence[Operation], problem: Problem, *, ending: bool) -> None:
+    def _failed(self, asked: str, problem: Problem, *, ending: bool) -> None:
         """Nothing of it took effect, unless the connection was lost while it was to."""
         lost = problem.kind == LOST
-        self._end("info" if lost and ending else "fail", operations, problem.kind)
+        self._end("info" if lost and ending else "fail", asked, problem.kind)
         if lost:
             self.close()
             return
@@ -149,9 +150,7 @@ class Client:
             return False
         return True
 
-    def _end(
-        self, outcome: str, shown: Sequence[Shown], why: str = "", *, changed: bool = False
-    ) -> None:
+    def _end(self, outcome: str, shown: str, why: str = "", *, changed: bool = False) -> None:
         self._journal.end(self._tx, self._process, outcome, shown, why)
         self._tally.add(outcome, why, changed=changed)
         if outcome == "info":
@@ -159,10 +158,11 @@ class Client:
 
     # --- steps -----------------------------------------------------------------------------------
 
-    def _step(self, step: Step, stop: threading.Event) -> Sequence[Shown]:
+    def _step(self, step: Step, stop: threading.Event) -> str:
+        """Do a step; its operations as Jepsen writes them, with what was found."""
         if isinstance(step, Pause):
             stop.wait(step.ms / 1000)
-            return ()
+            return ""
         table = self._tables[step.table]
         if isinstance(step, Read):
             return self._read(step, table)
@@ -172,19 +172,20 @@ class Client:
             self._send(self._database.unique_index(table, step))
         else:
             self._change(step, table)
-        return step.operations
+        return edn_of(step.operations)
 
-    def _read(self, step: Read, table: str) -> list[Shown]:
+    def _read(self, step: Read, table: str) -> str:
         columns, rows, _ = self._send(*self._database.read(table, step))
-        added = [int(found[1]) for name in columns if (found := ADDED.fullmatch(name))]
-        identity, value = columns.index("id"), columns.index("v")
+        if columns not in self._headings:
+            self._headings[columns] = _heading(columns)
+        added, identity, value = self._headings[columns]
         lists = {row[identity]: row[value] for row in rows}
-        schema, *keys = (key for _, key, _ in step.operations)
-        shown: list[Shown] = [("r", schema, added)]
-        for row, key in zip(step.rows, keys, strict=True):
+        schema, rows_of = begun(step)
+        shown = [f"{schema}{added}]"]
+        for row, start in rows_of:
             text = lists.get(row)
-            shown.append(("r", key, None if text is None else [*map(int, text.split(","))]))
-        return shown
+            shown.append(f"{start}nil]" if text is None else f"{start}[{text}]]")
+        return " ".join(shown)
 
     def _append(self, step: Append, table: str) -> None:
         wanted = self._database.insert_one if step.new else self._database.append
@@ -199,7 +200,7 @@ class Client:
 
     def _send(
         self, sql: str, values: tuple[Any, ...] = (), *, changes: bool = False
-    ) -> tuple[list[str], Sequence[Sequence[Any]], int]:
+    ) -> tuple[tuple[str, ...], Sequence[Sequence[Any]], int]:
         """Send a statement; its columns, its rows, and how many rows it changed, if it does."""
         at = now()
         assert self.connection is not None, "a client has a connection while it works"
@@ -207,7 +208,7 @@ class Client:
             cursor = self._database.cursor(self.connection)
             cursor.execute(sql, values) if values else cursor.execute(sql)
             count = self._database.changed(cursor) if changes else 0
-            columns, rows = ([], ()) if changes else _answer(cursor)
+            columns, rows = ((), ()) if changes else _answer(cursor)
         except Exception as error:
             self._refused(error, at, sql, values)
             raise
@@ -227,7 +228,14 @@ class Client:
         raise StatementError(problem) from error
 
 
-def _answer(cursor: Any) -> tuple[list[str], Sequence[Sequence[Any]]]:
-    if cursor.description is None:
-        return [], ()
-    return [str(column[0]) for column in cursor.description], cursor.fetchall()
+def _answer(cursor: Any) -> tuple[tuple[str, ...], Sequence[Sequence[Any]]]:
+    described = cursor.description
+    if described is None:
+        return (), ()
+    return tuple([column[0] for column in described]), cursor.fetchall()
+
+
+def _heading(columns: tuple[str, ...]) -> tuple[str, int, int]:
+    """Of an answer's columns, those that were added as a list, and the places of row and list."""
+    added = [found[1] for name in columns if (found := ADDED.fullmatch(name))]
+    return f"[{','.join(added)}]", columns.index("id"), columns.index("v")

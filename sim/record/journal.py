@@ -1,12 +1,13 @@
 """The two files of a recording, written while it goes on.
 
-Every line is one write to the system, so that a recorder that is killed loses nothing that a client
-had an answer to. One lock orders the lines; their order is the order of real time.
+The end of a transaction is written to the system before its client goes on, and before it all that
+came before: so of a recorder that is killed, nothing that a transaction had shown or done is lost.
+What is lost at most, and is no older than `OLDEST_NS`, are transactions under way that no other one
+has seen the end of. One lock orders the lines; their order is the order of real time.
 """
 
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,14 +21,13 @@ from ddlsim.history.recording import (
     Ended,
     Recording,
     Statement,
-    line_of,
+    lines_of,
 )
 from ddlsim.record.dialects.base import Problem
-from ddlsim.record.programs import Operation
 
 CLOCK: Final = "CLOCK_MONOTONIC of the recorder's machine (time.monotonic_ns)"
-Shown = tuple[str, int, int | list[int] | None]
-"""An operation with what was found."""
+OLDEST_NS: Final = 50_000_000
+"""How long a line waits at most, while any statement is answered."""
 
 
 class Journal:
@@ -37,24 +37,25 @@ class Journal:
     """
 
     def __init__(self, folder: Path, head: Recording) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._files = threading.Lock(), threading.Lock()
         self._index = 0
-        self._waiting = b""
+        self._told: list[str] = []
+        self._sent: list[AnyLine] = []
+        self._written = 0
         self._places = [folder / name for name in (STATEMENTS, HISTORY)]
         try:
             self._lines, self._history = (place.open("xb", buffering=0) for place in self._places)
         except OSError as error:
             raise refused(folder, error) from error
-        self._write(line_of(head))
+        self._write(head)
 
-    def begin(self, process: int, operations: Sequence[Operation]) -> int:
-        """A transaction that is about to be sent; its number."""
-        value = _value(operations)
+    def begin(self, process: int, asked: str) -> int:
+        """A transaction that is about to be sent, its operations as EDN; its number."""
         with self._lock:
             tx, at = self._index, now()
             self._index += 1
-            self._put(self._history, _edn("invoke", value, process, at, tx))
-            self._waiting += line_of(Begun(tx, at, process))
+            self._told.append(_edn("invoke", asked, process, at, tx))
+            self._sent.append(Begun(tx, at, process))
             return tx
 
     def statement(
@@ -62,61 +63,70 @@ class Journal:
         tx: int,
         at: int,
         sql: str,
-        values: Sequence[Any] = (),
+        values: tuple[Any, ...] = (),
         *,
-        columns: Sequence[str] | None = None,
-        rows: Sequence[Sequence[Any]] | None = None,
+        columns: tuple[str, ...] | None = None,
+        rows: Any = None,
         count: int | None = None,
         problem: Problem | None = None,
     ) -> None:
         """A statement that was sent at an instant, and has its answer now."""
-        self._write(
-            line_of(
-                Statement(
-                    tx, at, now(), sql, tuple(values),
-                    None if columns is None else tuple(columns),
-                    None if rows is None else tuple(map(tuple, rows)),
-                    count, problem,
-                )
-            )
-        )  # fmt: skip
+        until = now()
+        line = Statement(tx, at, until, sql, values, columns, rows, count, problem)
+        with self._lock:
+            self._sent.append(line)
+        if until - self._written > OLDEST_NS:
+            self._flush(until)
 
-    def end(
-        self, tx: int, process: int, outcome: str, operations: Sequence[Shown], why: str = ""
-    ) -> None:
-        """The end of a transaction: `ok` with what it found, `fail` or `info`."""
-        value = _value(operations)
+    def end(self, tx: int, process: int, outcome: str, shown: str, why: str = "") -> None:
+        """The end of a transaction: `ok` with what it found, `fail` or `info` with what it asked
+        for.
+        """
         with self._lock:
             at, index = now(), self._index
             self._index += 1
-            self._put(self._history, _edn(outcome, value, process, at, index))
-            self._lined(line_of(Ended(tx, at, outcome, why, index)))
+            self._told.append(_edn(outcome, shown, process, at, index))
+            self._sent.append(Ended(tx, at, outcome, why, index))
+        self._flush(at)
 
     def disturbed(self, what: str) -> None:
         """Something that was done to clients or to the server."""
-        self._write(line_of(Disturbed(now(), what)))
+        self._write(Disturbed(now(), what))
 
     def close(self, last: AnyLine | None = None) -> None:
-        """End both files, with a last line if the recording came to its end."""
-        if last is not None:
-            self._write(line_of(last))
-        self._lines.close()
-        self._history.close()
-
-    def _write(self, line: bytes) -> None:
-        with self._lock:
-            self._lined(line)
-
-    def _lined(self, line: bytes) -> None:
-        """Write a line, behind those that wait: of what they say the history has a line already."""
-        line, self._waiting = self._waiting + line, b""
-        self._put(self._lines, line)
-
-    def _put(self, file: Any, line: bytes) -> None:
+        """End both files, with a last line if the recording came to its end; once is enough."""
+        if self._lines.closed:
+            return
         try:
-            written = file.write(line)
-            if written is not None and written < len(line):
-                file.write(line[written:])
+            self._write(*(() if last is None else (last,)))
+        finally:
+            self._lines.close()
+            self._history.close()
+
+    def _write(self, *lines: AnyLine) -> None:
+        with self._lock:
+            self._sent += lines
+        self._flush(now())
+
+    def _flush(self, least: int) -> None:
+        """Have all lines written that were made up to an instant, by whichever client.
+
+        The history comes first: it may say more than the statements, not less.
+        """
+        with self._files:
+            if self._written > least:
+                return
+            with self._lock:
+                told, self._told, sent, self._sent = self._told, [], self._sent, []
+                at = now()
+            self._put(self._history, "".join(told).encode())
+            self._put(self._lines, lines_of(sent))
+            self._written = at
+
+    def _put(self, file: Any, lines: bytes) -> None:
+        try:
+            while lines:
+                lines = lines[file.write(lines) :]
         except OSError as error:
             raise refused(self._places[0].parent, error) from error
 
@@ -126,15 +136,8 @@ def now() -> int:
     return time.monotonic_ns()
 
 
-def _value(operations: Sequence[Operation | Shown]) -> str:
-    """Operations as EDN; a list is written as Python has it, where to EDN a comma is a space."""
-    return " ".join(
-        [f"[:{name} {key} {'nil' if found is None else found}]" for name, key, found in operations]
-    )
-
-
-def _edn(type_: str, value: str, process: int, at: int, index: int) -> bytes:
+def _edn(type_: str, value: str, process: int, at: int, index: int) -> str:
     return (
         f"{{:type :{type_}, :f :txn, :value [{value}], :process {process}, :time {at}, "
         f":index {index}}}\n"
-    ).encode()
+    )

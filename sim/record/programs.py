@@ -4,7 +4,9 @@ An operation of a history is `(function, key, value)`: `append` or `r`, with Non
 yet to find.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from ddlsim.history.recording import key_of
@@ -116,6 +118,28 @@ class Pause:
         return ()
 
 
+def edn_of(operations: Iterable[Operation]) -> str:
+    """Operations as Jepsen writes them."""
+    return " ".join(
+        [f"[:{name} {key} {'nil' if value is None else value}]" for name, key, value in operations]
+    )
+
+
+@lru_cache(maxsize=256)
+def asked(read: Read) -> str:
+    """The operations of a read as Jepsen writes them; clients repeat a few reads."""
+    return edn_of(read.operations)
+
+
+@lru_cache(maxsize=256)
+def begun(read: Read) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """The operations of a read up to the values that are yet to be found: of its table's columns,
+    and of each row.
+    """
+    starts = [f"[:{name} {key} " for name, key, _ in read.operations]
+    return starts[0], tuple(zip(read.rows, starts[1:], strict=True))
+
+
 Step = Read | Append | AddColumn | UniqueIndex | Pause
 
 
@@ -135,6 +159,15 @@ class Program:
     def operations(self) -> tuple[Operation, ...]:
         """All of its operations, in order."""
         return tuple(one for step in self.steps for one in step.operations)
+
+    @property
+    def asked(self) -> str:
+        """The same as Jepsen writes them, before anything is found."""
+        texts = [
+            asked(step) if isinstance(step, Read) else edn_of(step.operations)
+            for step in self.steps
+        ]
+        return " ".join(filter(None, texts))
 
     @property
     def writes(self) -> bool:

@@ -14,7 +14,8 @@ from ddlsim.history.recording import FORMAT, Closed, Recording, key_of
 from ddlsim.record.client import Client, Tally
 from ddlsim.record.dialects.base import Database, Facts, RefusedError
 from ddlsim.record.faults import base as fault
-from ddlsim.record.journal import CLOCK, Journal, Shown, now
+from ddlsim.record.journal import CLOCK, Journal, now
+from ddlsim.record.programs import edn_of
 from ddlsim.record.shape import Shape, shape_of
 from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
 
@@ -114,15 +115,15 @@ def _make_tables(database: Database, wanted: Wanted, journal: Journal, shape: Sh
                 keys = [key_of(table, row) for table in range(shape.tables) for row in group]
                 if not at:
                     keys += [key_of(table) for table in range(shape.tables)]
-                operations: list[Shown] = [("append", key, 0) for key in keys]
+                asked = edn_of([("append", key, 0) for key in keys])
                 sent = [] if at else [database.create(name) for name in shape.names]
                 sent += [database.insert(name, group) for name in shape.names]
-                tx = journal.begin(process, [("append", key, 0) for key in keys])
+                tx = journal.begin(process, asked)
                 for sql in sent:
                     begins = now()
                     cursor.execute(sql)
                     journal.statement(tx, begins, sql)
-                journal.end(tx, process, "ok", operations)
+                journal.end(tx, process, "ok", asked)
         finally:
             connection.close()
     except Exception as error:

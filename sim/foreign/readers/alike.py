@@ -9,6 +9,7 @@ shape that says anything unusual are left to the format's reader, one by one.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ TYPES: Final = {"invoke": 0, "ok": 1, "fail": 2, "info": 3}
 """The types of entries."""
 CHUNK: Final = 1 << 20
 """Bytes looked at together: what the processor's caches hold."""
+TOGETHER: Final = 8
+"""Chunks whose lines become entries together: columns of numbers take more than entries do."""
 MOST_SHAPES: Final = 2_000
 """More shapes than this: the lines are not alike."""
 MARK: Final = 10**17
@@ -89,12 +92,18 @@ def read(data: bytes, form: Format) -> Alike | None:
         return None
     shapes: dict[bytes, int] = {}
     first: list[bytes] = []
-    scans: list[_Scan] = []
-    for chunk in _chunks(data):
-        scans.append(_scan(chunk, form, shapes, first))
+    known: list[Shape | None] = []
+    parts: list[Alike] = []
+    chunks, lines = _chunks(data), 0
+    while some := list(islice(chunks, TOGETHER)):
+        scans = [_scan(chunk, form, shapes, first) for chunk in some]
         if len(shapes) > MOST_SHAPES:
             return None
-    return _Entries(_joined(scans), [_shape_of(line, form) for line in first], data).alike()
+        known += [_shape_of(line, form) for line in first[len(known) :]]
+        scan = _joined(scans)
+        parts.append(_Entries(scan, known, some, lines).alike())
+        lines += len(scan.shape)
+    return _whole(parts)
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
@@ -239,8 +248,10 @@ def _op_of(one: Any) -> ShapeOp | None:
 class _Entries:
     """Puts the lines of each shape into their places among all entries."""
 
-    def __init__(self, scan: _Scan, shapes: list[Shape | None], data: bytes) -> None:
-        self._scan, self._shapes, self._data = scan, shapes, data
+    def __init__(
+        self, scan: _Scan, shapes: list[Shape | None], chunks: list[bytes], before: int
+    ) -> None:
+        self._scan, self._shapes, self._chunks, self._before = scan, shapes, chunks, before
         known = np.asarray([one is not None for one in shapes], np.bool_)
         self._entry_line = np.flatnonzero(known[scan.shape])
         self._left = np.flatnonzero(~known[scan.shape])
@@ -259,7 +270,7 @@ class _Entries:
         key, begin, length = (np.zeros(total, np.int64) for _ in range(3))
         for number, shape in enumerate(self._shapes):
             rows = self._of_shape[self._cuts[number] : self._cuts[number + 1]]
-            if shape is None:
+            if shape is None or not len(rows):
                 continue
             slot = scan.line[self._entry_line[rows]]
             types[rows] = shape.type
@@ -273,14 +284,36 @@ class _Entries:
                 if op_of.value != NONE:
                     begin[op] = scan.slot[slot + op_of.value]
                     length[op] = scan.count[slot + op_of.value]
+        values = scan.numbers[ranges(begin, length)]
         operations = Operations(
-            self._first, self._count, function, key, form, begin, length, scan.numbers, {}
-        )
-        lines = self._entry_line + 1
+            self._first, self._count, function, key, form, np.cumsum(length) - length, length,
+            values, {},
+        )  # fmt: skip
+        lines = self._entry_line + self._before + 1
         return Alike(types, processes, indices, lines, operations, self._lines_left())
 
     def _lines_left(self) -> list[tuple[int, bytes]]:
         if not len(self._left):
             return []
-        lines = self._data.split(b"\n")
-        return [(at + 1, lines[at]) for at in self._left.tolist()]
+        lines = [line for one in self._chunks for line in one.split(b"\n")[1:-1]]
+        return [(self._before + at + 1, lines[at]) for at in self._left.tolist()]
+
+
+def _columns(one: Alike) -> list[Array]:
+    of = one.operations
+    some = [of.count, of.function, of.key, of.form, of.length, of.number]
+    return [one.types, one.processes, one.indices, one.lines, *some]
+
+
+def _whole(parts: list[Alike]) -> Alike:
+    """The entries of parts that follow each other; the parts are used up."""
+    left = [line for one in parts for line in one.left]
+    columns = [_columns(parts.pop(0)) for _ in range(len(parts))]
+    found = [np.concatenate([one.pop(0) for one in columns]) for _ in range(len(columns[0]))]
+    types, processes, indices, lines, count, function, key, form, length, number = found
+    own = np.maximum(count, 0)
+    operations = Operations(
+        np.cumsum(own) - own, count, function, key, form, np.cumsum(length) - length, length,
+        number, {},
+    )  # fmt: skip
+    return Alike(types, processes, indices, lines, operations, left)

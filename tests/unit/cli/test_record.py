@@ -88,7 +88,7 @@ def test_an_append_that_a_copied_table_lacks_breaks_snapshots_and_nothing_weaker
     lines = (copy / HISTORY).read_text().splitlines()
     matched = [(at, LIST_READ.search(line)) for at, line in enumerate(lines)]
     at, found = next((at, one) for at, one in matched if one is not None)
-    gone = re.compile(rf"(\[:r {found[1]} \[0), {found[2]}\b")
+    gone = re.compile(rf"(\[:r {found[1]} \[0),{found[2]}\b")
     assert any(gone.search(line) for line in lines[at + 1 :])
     later = [gone.sub(r"\1", line) for line in lines[at + 1 :]]
     (copy / HISTORY).write_text("\n".join([*lines[: at + 1], *later]))
@@ -125,9 +125,9 @@ def test_check_of_the_folder_judges_the_recording_once(taken: tuple[Path, Json])
     assert json.loads(plain.out)["files"][0]["transactions"] == file["transactions"]
 
 
-SCHEMA_READ = re.compile(r":type :ok.*\[:r \d*?(?:0{7}|\b0) \[0(, [\d, ]+)\]")
+SCHEMA_READ = re.compile(r":type :ok.*\[:r \d*?(?:0{7}|\b0) \[0(,[\d,]+)\]")
 """A committed read of a table's columns after one was added."""
-LIST_READ = re.compile(r":type :ok.*?\[:r (\d*[1-9]) \[0, (\d+)")
+LIST_READ = re.compile(r":type :ok.*?\[:r (\d*[1-9]) \[0,(\d+)")
 """A committed read of a row to which something was appended."""
 
 

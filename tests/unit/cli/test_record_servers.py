@@ -207,11 +207,11 @@ def test_a_commit_that_a_restart_has_lost_is_found(tmp_path: Path) -> None:
     out = tmp_path / "out"
     recorded("postgresql:embedded", out, "--isolation", "read-committed")
     lines = (out / HISTORY).read_text().splitlines()
-    shown = [re.findall(r"\[:r (\d+) \[0, (\d+)", line) if ":ok" in line else [] for line in lines]
+    shown = [re.findall(r"\[:r (\d+) \[0,(\d+)", line) if ":ok" in line else [] for line in lines]
     keys = Counter(pair for pairs in shown for pair in pairs)
     (key, element), _ = keys.most_common(1)[0]
     first = next(at for at, pairs in enumerate(shown) if (key, element) in pairs)
-    gone = re.compile(rf"(\[:r {key} \[0), {element}\b")
+    gone = re.compile(rf"(\[:r {key} \[0),{element}\b")
     (out / HISTORY).write_text("\n".join([*lines[: first + 1], *(gone.sub(r"\1", line)
                                           for line in lines[first + 1 :])]))  # fmt: skip
     [file] = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"]

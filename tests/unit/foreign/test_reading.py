@@ -205,3 +205,23 @@ def test_json_and_edn_are_recognised(workload: str) -> None:
     assert not json_lines.is_json(synthetic.edn(made).encode())
     assert json_lines.is_json(synthetic.json_lines(made).encode())
     assert not jepsen.recognises(b'{"event":"Header","format":1}')
+
+
+def test_a_long_text_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that the fast way leaves to the parser, and new shapes, stand in all parts."""
+    odd = PLAIN.replace(":index 1,", ":index 1, :error {:a 1},").splitlines()
+    text = "\n".join([*odd[:9], "; a comment", *odd[9:60], '{:process :nemesis, :value "x"}',
+                      *odd[60:]]).encode()  # fmt: skip
+    whole = alike.read(text, edn.FORMAT)
+    monkeypatch.setattr(alike, "CHUNK", 700)
+    monkeypatch.setattr(alike, "TOGETHER", 3)
+    parts = alike.read(text, edn.FORMAT)
+    assert whole is not None
+    assert parts is not None
+    assert len(text) > 9 * 700
+    assert parts.left == whole.left != []
+    for one, other in zip(whole[:4], parts[:4], strict=True):
+        assert np.array_equal(one, other)
+    for name in ("first", "count", "function", "key", "form", "begin", "length", "number"):
+        both = getattr(whole.operations, name), getattr(parts.operations, name)
+        assert np.array_equal(*both), name
