@@ -21,6 +21,8 @@ WIDTH_AWAY: Final = 80
 NAME_MOST: Final = 26
 OURS: Final = "ours"
 """The source of what no document names."""
+OF_RECORD: Final = "ddlsim record"
+"""The remark on what a recording has, and no scenario."""
 REMARK: Final = "remark"
 """Not in the JSON: what the text says of an entry besides its summary."""
 
@@ -129,21 +131,29 @@ def mutants() -> Iterator[Entry]:
 
 
 def faults() -> Iterator[Entry]:
-    """Every kind of fault."""
+    """Every kind of fault, of scenarios and of recordings."""
     from ddlsim.nemesis.base import FAULTS
+    from ddlsim.record.faults.base import FAULTS as RECORDED
 
-    return (_entry(name, one.summary, one.source or OURS) for name, one in FAULTS.items())
+    for name, one in FAULTS.items():
+        yield _entry(name, one.summary, one.source or OURS, verb="run")
+    for name, recorded in RECORDED.items():
+        yield _entry(name, recorded.summary, OURS, OF_RECORD, verb="record")
 
 
 def workloads() -> Iterator[Entry]:
-    """Every kind of workload."""
+    """Every kind of workload, of scenarios and of recordings."""
+    from ddlsim.record.workloads.base import WORKLOADS as RECORDED
     from ddlsim.workload.base import WORKLOADS
 
     for name, one in WORKLOADS.items():
         lacks = [
             f"on plane {plane} without {', '.join(keys)}" for plane, keys in one.cannot.items()
         ]
-        yield _entry(name, one.summary, one.source or OURS, "; ".join(lacks), cannot=one.cannot)
+        yield _entry(name, one.summary, one.source or OURS, "; ".join(lacks), cannot=one.cannot,
+                     verb="run")  # fmt: skip
+    for name, recorded in RECORDED.items():
+        yield _entry(name, recorded.summary, OURS, OF_RECORD, cannot={}, verb="record")
 
 
 def checkers() -> Iterator[Entry]:

@@ -35,8 +35,14 @@ def execute(options: Options) -> int:
         options.time or (SECONDS if options.transactions is None else LONGEST_S),
         options.transactions, _faults(database, options.fault),
     )  # fmt: skip
+    is_new = not Path(options.out).exists()
     folder = folder_of(options.out)
-    recorded = record(database, wanted, folder)
+    try:
+        recorded = record(database, wanted, folder)
+    except BaseException:
+        if is_new and not any(folder.iterdir()):
+            folder.rmdir()
+        raise
     file = (folder / STATEMENTS).as_posix()
     judged = None
     if not options.unjudged:

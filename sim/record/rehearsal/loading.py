@@ -16,8 +16,7 @@ from ddlsim.history.recording import key_of
 from ddlsim.record.client import Client, StatementError
 from ddlsim.record.dialects.base import Connection, Problem
 from ddlsim.record.errors import NO_ROW
-from ddlsim.record.journal import Shown
-from ddlsim.record.programs import Operation, Pause, Program, Step
+from ddlsim.record.programs import Operation, Pause, Program, Step, edn_of
 from ddlsim.record.rehearsal.load_file import Drawn, Form, Load, form_of
 from ddlsim.record.rehearsal.stages.base import Stage, run
 from ddlsim.record.rehearsal.tables import INTEGER, TEXT, Table
@@ -111,24 +110,24 @@ class Transaction(Program):
 class Loader(Client):
     """A client that sends queries."""
 
-    def _step(self, step: Any, stop: threading.Event) -> Sequence[Shown]:
+    def _step(self, step: Any, stop: threading.Event) -> str:
         if not isinstance(step, Query):
             return super()._step(step, stop)
         writes = step.value is not None
         columns, rows, changed = self._send(step.sql, step.values, changes=writes)
         target = step.target
         if target is None or target.column is None:
-            return ()
+            return ""
         if writes:
             if not changed:
                 text = f"row {target.keys[step.row]} of {target.name} was not found"
                 raise StatementError(Problem("", NO_ROW, text))
-            return step.operations
+            return edn_of(step.operations)
         if not rows or target.column not in columns:
-            return ()
+            return ""
         value = target.value_of(step.row, rows[0][columns.index(target.column)])
         [(_, key, _)] = step.operations
-        return () if value is None else ((READ, key, value),)
+        return "" if value is None else edn_of([(READ, key, value)])
 
 
 # --- the tables ----------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class Migration:
         order = mark.order
         inside = bool(self._open)
         if not inside:
-            self._tx = self._journal.begin(self._process, ())
+            self._tx = self._journal.begin(self._process, "")
         self._open.append(mark)
         mark.at = now()
         self.current = mark
@@ -153,7 +153,7 @@ class Migration:
 
     def _end(self, outcome: str, problem: Problem | None = None) -> None:
         self._journal.end(
-            self._tx, self._process, outcome, (), "" if problem is None else problem.kind
+            self._tx, self._process, outcome, "", "" if problem is None else problem.kind
         )
         at = now()
         for mark in self._open:

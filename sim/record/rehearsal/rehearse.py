@@ -14,8 +14,8 @@ from ddlsim import __version__, files
 from ddlsim.history.recording import FORMAT, HISTORY, Closed, Recording, key_of
 from ddlsim.record.client import Tally
 from ddlsim.record.dialects.base import Connection, Facts, RefusedError
-from ddlsim.record.journal import CLOCK, Journal, Shown, now
-from ddlsim.record.programs import Operation
+from ddlsim.record.journal import CLOCK, Journal, now
+from ddlsim.record.programs import Operation, edn_of
 from ddlsim.record.recorder import looked_at
 from ddlsim.record.rehearsal.load_file import Load
 from ddlsim.record.rehearsal.loading import Loader, Plans, Target, targets_of
@@ -199,8 +199,8 @@ def _begin_registers(journal: Journal, process: int, made: Rehearsed) -> None:
         if one.column is not None
         for row in range(len(one.keys))
     ]
-    tx = journal.begin(process, written)
-    journal.end(tx, process, "ok", [*written])
+    tx = journal.begin(process, edn_of(written))
+    journal.end(tx, process, "ok", edn_of(written))
 
 
 class _Cast:
@@ -298,13 +298,13 @@ def _read_last(stage: Stage, wanted: Wanted, journal: Journal, made: Rehearsed) 
             made.last.append(found)
             if found is None:
                 continue
-            operations: list[Shown] = []
+            operations: list[Operation] = []
             for row, value in enumerate(found):
                 number = target.value_of(row, value) if value is not None else None
                 if number is not None:
                     operations.append(("r", key_of(target.number, row + 1), number))
-            tx = journal.begin(process, [(name, key, None) for name, key, _ in operations])
-            journal.end(tx, process, "ok", operations)
+            tx = journal.begin(process, edn_of([(name, key, None) for name, key, _ in operations]))
+            journal.end(tx, process, "ok", edn_of(operations))
 
 
 def _last(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.cli.arguments import LISTS
+from ddlsim.cli.flags_of_record import DISTURBED, RECORDED
 from ddlsim.cli.verb_list import lines
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
@@ -46,6 +47,13 @@ def test_known_things_are_there() -> None:
     assert listed("mutants")["no_completeness_wait"]["breaks"] == "98.past.3"
     assert "learner_lag" in listed("faults")
     assert "mixed" in listed("workloads")
+    for what, ours, recorded in (
+        ("workloads", "mixed", RECORDED),
+        ("faults", "learner_lag", DISTURBED),
+    ):
+        verbs = {name: entry["verb"] for name, entry in listed(what).items()}
+        assert verbs[ours] == "run"
+        assert {name for name, verb in verbs.items() if verb == "record"} == {*recorded}
     assert listed("checkers")["atomicity"]["invariant"] == "I1"
     assert list(listed("reasons")) == [reason.name for reason in Reason]
 

@@ -169,6 +169,7 @@ def test_bad_input_is_one_line(words: tuple[str, ...], said: str, tmp_path: Path
     done = ddlsim("record", *given)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert done.err.endswith(f"{said.replace('{}', str(tmp_path))}\n")
+    assert [one.name for one in tmp_path.iterdir()] == ["there"]
     assert (tmp_path / "there").read_text() == "mine"
 
 
