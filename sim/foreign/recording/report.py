@@ -11,10 +11,10 @@ import numpy as np
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
-from ddlsim.foreign.recording import uniqueness
+from ddlsim.foreign.recording import uniqueness, whole
 from ddlsim.foreign.recording.crossings import MEANING, Crossing, crossings
 from ddlsim.foreign.recording.documented import DOCUMENTED
-from ddlsim.foreign.recording.sent import head_at, lines, statements
+from ddlsim.foreign.recording.sent import head_at, statements
 from ddlsim.foreign.recording.words import Words, tx_of
 from ddlsim.foreign.report import Report, of_verdict
 from ddlsim.graph.history import Array
@@ -33,14 +33,19 @@ def judge(path: str, model: str | None) -> Report:
 
     Raises `ForeignError` where either file cannot be read.
     """
-    head = head_at(path)
-    history = jepsen.load(str(Path(path).with_name(HISTORY)))
+    head, beside = head_at(path), str(Path(path).with_name(HISTORY))
+    lines = whole.Lines(path)
+    unique = uniqueness.look(lines)
+    history = whole.history_at(beside)
+    whole.compare(lines, history, beside)
     keys = _keys(history, head, path)
     weakest = COPIED if head.copies else {}
     judged = jepsen.judge(_named(history, head.tables), model or head.promise, path, weakest)
     found = crossings(history, keys, head.clients + 1)
     verdict, told = _with_crossings(judged.verdict, found, path, head, history)
-    verdict, more_told = _with_uniqueness(verdict, path, head, history)
+    verdict, more_told = _with_uniqueness(verdict, unique, path, head, history)
+    if not lines.closed:
+        verdict = replace(verdict, notes=(whole.KILLED, *verdict.notes))
     ended = ", ".join(f"{count:,} {how}" for how, count in judged.counts.items() if count)
     facts = f"{head.server}, {head.isolation}, {head.workload}: {ended}"
     checked = (
@@ -101,10 +106,9 @@ def _with_crossings(
 
 
 def _with_uniqueness(
-    verdict: Verdict, path: str, head: Recording, history: Transactions
+    verdict: Verdict, found: uniqueness.Found, path: str, head: Recording, history: Transactions
 ) -> tuple[Verdict, list[Anomaly]]:
     """The verdict, with the rows that break a unique index first; and those to be told."""
-    found = uniqueness.look(lines(path))
     many = len(found.duplicates)
     if many and head.isolation == uniqueness.DIRTY:
         note = f"{uniqueness.DUPLICATE}, {many:,} times, which {uniqueness.DIRTY} allows"

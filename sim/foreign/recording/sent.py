@@ -1,6 +1,6 @@
 """The statements of some transactions, as they were sent, out of a recording of any length."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ import msgspec
 
 from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign.readers.problems import ForeignError
-from ddlsim.history.recording import AnyLine, Recording, Statement, head_of, record_of
+from ddlsim.history.recording import Recording, Statement, head_of, record_of
 
 LONGEST_HEAD: Final = 1 << 20
 _PREFIX: Final = b'{"event":"Statement","tx":'
@@ -25,20 +25,6 @@ def head_at(path: str) -> Recording:
             return head_of(file.readline(LONGEST_HEAD))
     except (OSError, msgspec.DecodeError) as error:
         raise ForeignError(path, 1, f"is no recording ({error}); record one anew") from None
-
-
-def lines(path: str) -> Iterator[AnyLine]:
-    """Every line of a recording; `ForeignError` for one that cannot be read, with its number."""
-    number = 0
-    try:
-        if (why := unfit(path, HISTORY_MOST)) is not None:
-            raise ForeignError(path, 0, why)
-        with Path(path).open("rb") as file:
-            for line in file:
-                number += 1
-                yield record_of(line)
-    except (OSError, msgspec.DecodeError) as error:
-        raise ForeignError(path, number, f"is no line of a recording ({error})") from None
 
 
 def statements(path: str, wanted: Iterable[int]) -> dict[int, list[Statement]]:

@@ -213,7 +213,7 @@ def test_a_commit_that_a_restart_has_lost_is_found(tmp_path: Path) -> None:
     first = next(at for at, pairs in enumerate(shown) if (key, element) in pairs)
     gone = re.compile(rf"(\[:r {key} \[0),{element}\b")
     (out / HISTORY).write_text("\n".join([*lines[: first + 1], *(gone.sub(r"\1", line)
-                                          for line in lines[first + 1 :])]))  # fmt: skip
+                                          for line in lines[first + 1 :]), ""]))  # fmt: skip
     [file] = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"]
     assert file["outcome"] == "violated"
     assert "incompatible-order" in file["counts"]

@@ -1,0 +1,180 @@
+"""Whether the two files of a recording are as a recorder leaves them, and belong together.
+
+Invocations and completions were numbered together, one by one, so in either file no number is
+missing, doubled or out of its turn. A recorder that was killed leaves the beginning of both files:
+of a last line that has no end nothing had been answered, and the history may say more than the
+statements. Anything else is a damaged file; `ForeignError` has the first line that does not fit.
+"""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from ddlsim.files import HISTORY_MOST, unfit
+from ddlsim.foreign import jepsen
+from ddlsim.foreign.readers.problems import ForeignError, contents
+from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN
+from ddlsim.history.recording import (
+    AnyLine,
+    Begun,
+    Closed,
+    Disturbed,
+    Ended,
+    Recording,
+    Statement,
+    record_of,
+)
+
+STATUS: Final = {"ok": COMMITTED, "fail": ABORTED, "info": UNKNOWN}
+KILLED: Final = "the recording did not come to its end: its recorder was killed, or its files cut"
+
+
+class _WrongLineError(Exception):
+    """A line that does not fit those before it; the message says why."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """The last transaction of a process: its number, and the last instant of a line of it."""
+
+    tx: int
+    at: int
+    outcome: str = ""
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of `recording.jsonl`, looked at while they are read, once.
+
+    Afterwards `ended` has the transactions with a completion, `completions` the index of each one,
+    and `outcomes` how it ended; `closed` says whether the recording came to its end.
+    """
+
+    path: str
+    closed: bool = False
+    ended: "array[int]" = field(default_factory=lambda: array("q"))
+    completions: "array[int]" = field(default_factory=lambda: array("q"))
+    outcomes: "array[int]" = field(default_factory=lambda: array("b"))
+    lines: "array[int]" = field(default_factory=lambda: array("q"))
+    _next: int = 0
+    _at: int = 0
+    _disturbed: int = -1
+    _of_process: dict[int, _Open] = field(default_factory=dict)
+    _open: dict[int, _Open] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[AnyLine]:
+        """Every line; `ForeignError` for the first that is damaged."""
+        if (why := unfit(self.path, HISTORY_MOST)) is not None:
+            raise ForeignError(self.path, 0, why)
+        number = 0
+        try:
+            with Path(self.path).open("rb") as file:
+                for line in file:
+                    number += 1
+                    if not line.endswith(b"\n") and number > 1:
+                        return
+                    one = record_of(line)
+                    self._look(one, number)
+                    yield one
+        except (OSError, msgspec.DecodeError) as error:
+            raise ForeignError(self.path, number, f"no line of a recording ({error})") from None
+        except _WrongLineError as error:
+            raise ForeignError(self.path, number, f"{error}; the file is damaged") from None
+
+    def _look(self, one: AnyLine, number: int) -> None:
+        if self.closed:
+            raise _WrongLineError("a line behind the last one")
+        if isinstance(one, Recording) is not (number == 1):
+            raise _WrongLineError("the head is not the first line, or not the only one")
+        if isinstance(one, Statement):
+            self._statement(one)
+        elif isinstance(one, Begun):
+            self._in_turn(one.tx, one.at)
+            before = self._of_process.get(one.process)
+            if before is not None:
+                if not before.outcome:
+                    raise _WrongLineError(f"process {one.process} had not ended {before.tx}")
+                del self._open[before.tx]
+            self._of_process[one.process] = self._open[one.tx] = _Open(one.tx, one.at)
+        elif isinstance(one, Ended):
+            self._end(one, number)
+        elif isinstance(one, Disturbed):
+            if one.at <= self._disturbed:
+                raise _WrongLineError("a fault that is out of its turn")
+            self._disturbed = one.at
+        self.closed = isinstance(one, Closed)
+
+    def _in_turn(self, index: int, at: int) -> None:
+        if index != self._next:
+            raise _WrongLineError(f"number {index} stands where {self._next} was to come")
+        if at < self._at:
+            raise _WrongLineError("its time is before that of the number before it")
+        self._next, self._at = index + 1, at
+
+    def _statement(self, one: Statement) -> None:
+        tx = self._open.get(one.tx)
+        if tx is None or tx.outcome == "ok":
+            raise _WrongLineError(f"a statement of transaction {one.tx}, which is not under way")
+        if one.at < tx.at or one.until < one.at:
+            raise _WrongLineError("a statement that is out of its turn")
+        tx.at = one.until
+        if (one.columns is None) is not (one.rows is None):
+            raise _WrongLineError("an answer with columns or rows alone")
+        width = len(one.columns or ())
+        if any(len(row) != width for row in one.rows or ()):
+            raise _WrongLineError("a row that does not have the answer's columns")
+
+    def _end(self, one: Ended, number: int) -> None:
+        self._in_turn(one.index, one.at)
+        tx = self._open.get(one.tx)
+        if tx is None or tx.outcome or one.at < tx.at:
+            raise _WrongLineError(f"the end of transaction {one.tx}, which is not under way")
+        if one.outcome not in STATUS:
+            raise _WrongLineError(f"an end that is {one.outcome!r}")
+        tx.outcome, tx.at = one.outcome, one.at
+        self.ended.append(one.tx)
+        self.completions.append(one.index)
+        self.outcomes.append(STATUS[one.outcome])
+        self.lines.append(number)
+
+
+def history_at(path: str) -> Transactions:
+    """The history of a recording; `ForeignError` unless it is as a recorder leaves it."""
+    data = contents(path, "Jepsen history")
+    if not data.endswith(b"\n"):
+        data = data[: data.rfind(b"\n") + 1]
+    history = jepsen.parse(data, path)
+    for trouble in history.troubles:
+        raise ForeignError(path, trouble.line, f"{trouble.what}; the file is damaged")
+    wrong = np.flatnonzero(history.indices != np.arange(len(history.indices)))
+    if len(wrong):
+        at = int(wrong[0])
+        found = f"index {history.indices[at]} stands where {at} was to come"
+        raise ForeignError(path, int(history.lines[at]), f"{found}; the file is damaged")
+    return history
+
+
+def compare(lines: Lines, history: Transactions, path: str) -> None:
+    """Hold the completions of a recording, whose lines were all read, against its history at a
+    path; `ForeignError` for the first that the other one does not have.
+    """
+    tx, index = (np.frombuffer(one, np.int64) for one in (lines.ended, lines.completions))
+    outcome = np.frombuffer(lines.outcomes, np.int8)
+    number = np.minimum(np.searchsorted(history.begin, tx), max(len(history) - 1, 0))
+    fits = history.begin[number] == tx
+    fits &= (history.entry[number] == index) & (history.status[number] == outcome)
+    if not fits.all():
+        at = int(np.flatnonzero(~fits)[0])
+        why = f"transaction {tx[at]} has not this end in {Path(path).name}; a file is damaged"
+        raise ForeignError(lines.path, lines.lines[at], why)
+    completed = np.flatnonzero(history.entry != history.begin)
+    if lines.closed and len(completed) > len(tx):
+        more = completed[~np.isin(history.begin[completed], tx)]
+        at = int(history.lines[history.entry[more[0]]])
+        raise ForeignError(path, at, f"{Path(lines.path).name} lacks this end; a file is damaged")
