@@ -154,7 +154,7 @@ FINDINGS: Final = (
         )),
         "Have the second transaction UPDATE the rows that it deletes first: two updates do "
         "conflict.",
-        ("duckdb-delete-beside-update", "duckdb-lost-update", "duckdb-truncate-loses-update",
+        ("duckdb-lost-update", "duckdb-delete-beside-update", "duckdb-truncate-loses-update",
          "duckdb-swap-loses-update"),
         ("duckdb-update-refused", "duckdb-update-first", "duckdb-keeps-both"),
     ),
