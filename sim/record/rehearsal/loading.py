@@ -19,7 +19,7 @@ from ddlsim.record.errors import NO_ROW
 from ddlsim.record.programs import Operation, Pause, Program, Step, edn_of
 from ddlsim.record.rehearsal.load_file import Drawn, Form, Load, form_of
 from ddlsim.record.rehearsal.stages.base import Stage, run
-from ddlsim.record.rehearsal.tables import INTEGER, TEXT, Table
+from ddlsim.record.rehearsal.tables import BIG, INTEGER, TEXT, Table
 
 FIRST: Final = 1_000_000
 STRIDE: Final = 1_009
@@ -186,7 +186,7 @@ def _column(
 ) -> tuple[str | None, bool]:
     """The first column that takes a value of the load and gives it back; it is tried out."""
     for one in table.columns:
-        if one.name in table.key or one.family not in (INTEGER, TEXT):
+        if one.name in table.key or one.family not in (INTEGER, BIG, TEXT):
             continue
         is_text = one.family == TEXT
         value: Any = str(FIRST) if is_text else FIRST

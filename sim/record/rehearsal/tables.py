@@ -11,15 +11,17 @@ primary key, from 1, or 0."""
 
 SMALL: Final = "small"
 INTEGER: Final = "integer"
+BIG: Final = "bigint"
 TEXT: Final = "text"
 _FAMILIES: Final = (
+    ("other", r"\[\]|^enum|^set\b"),
     (SMALL, r"tinyint|smallint|int2|year"),
-    ("interval", r"interval"),
-    (INTEGER, r"int|serial"),
-    ("number", r"num|dec|real|double|float|money"),
-    ("boolean", r"bool"),
-    ("timestamp", r"timestamp|datetime"),
-    ("date", r"date"),
+    (BIG, r"\b(?:big ?int|bigserial|int8|hugeint)"),
+    (INTEGER, r"\b(?:int(?!erval|4range|8range)|mediumint|serial)"),
+    ("number", r"\b(?:num(?!range)|dec|real|double|float|money)"),
+    ("boolean", r"\bbool"),
+    ("timestamp", r"\b(?:timestamp|datetime)"),
+    ("date", r"\bdate\b"),
     ("uuid", r"uuid"),
     ("json", r"json"),
     (TEXT, r"char|text|clob|string|^$"),
@@ -28,6 +30,7 @@ _FAMILIES: Final = (
 _LITERALS: Final = {
     SMALL: "{small}",
     INTEGER: "{n}",
+    BIG: "{n}",
     "number": "{n}",
     "boolean": "{truth}",
     "timestamp": "'2026-01-01 00:00:00'",
@@ -37,9 +40,12 @@ _LITERALS: Final = {
     TEXT: "'{n}'",
 }
 """The value of row n. It is the same for all columns of a type: so foreign keys find their row."""
-_SQL: Final = {SMALL: "SMALLINT", INTEGER: "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN",
+_SQL: Final = {SMALL: "SMALLINT", INTEGER: "INT", BIG: "BIGINT", "boolean": "BOOLEAN",
                "timestamp": "TIMESTAMP", "date": "DATE", "uuid": "UUID"}  # fmt: skip
+_SIZE: Final = re.compile(r"\((\d+(?:, ?\d+)?)\)")
 LARGEST_SMALL: Final = 100
+LONGEST: Final = 65_536
+"""Of a text without a length."""
 
 
 def family_of(type_: str) -> str:
@@ -50,11 +56,33 @@ def family_of(type_: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `needed` where it may not be left out of an INSERT."""
+    """A column: its type in the words of the database, and whether NULL may stand there."""
 
     name: str
-    family: str
-    needed: bool
+    type: str
+    nullable: bool
+    defaulted: bool
+
+    @property
+    def family(self) -> str:
+        """What its type is like."""
+        return family_of(self.type)
+
+    @property
+    def needed(self) -> bool:
+        """Whether it may not be left out of an INSERT."""
+        return not self.nullable and not self.defaulted
+
+    @property
+    def sql(self) -> str:
+        """Its type as the linter reads it."""
+        size = _SIZE.search(self.type)
+        if self.family == "number":
+            if not re.match("num|dec", self.type.lower()):
+                return "DOUBLE"
+            return f"DECIMAL({size[1]})" if size else "DECIMAL"
+        text = f"VARCHAR({size[1] if size and self.family == TEXT else LONGEST})"
+        return _SQL.get(self.family, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +99,8 @@ def tables_of(described: Iterable[Described]) -> list[Table]:
     columns: dict[str, list[Column]] = {}
     keys: dict[str, list[tuple[int, str]]] = {}
     for table, name, type_, nullable, defaulted, place in described:
-        needed = not nullable and not defaulted
-        columns.setdefault(table, []).append(Column(name, family_of(type_ or ""), needed))
+        column = Column(name, type_ or "", bool(nullable), bool(defaulted))
+        columns.setdefault(table, []).append(column)
         if place:
             keys.setdefault(table, []).append((place, name))
     return [
@@ -88,8 +116,8 @@ def schema_sql(tables: Iterable[Table]) -> str:
 
 def _definition(table: Table) -> str:
     parts = [
-        f"{_shown(one.name)} {_SQL.get(one.family, 'VARCHAR(65536)')}"
-        f"{' NOT NULL' if one.needed or one.name in table.key else ''}"
+        f"{_shown(one.name)} {one.sql}"
+        f"{'' if one.nullable and one.name not in table.key else ' NOT NULL'}"
         for one in table.columns
     ]
     keys = table.key or (table.columns[0].name,)

@@ -7,13 +7,22 @@ from typing import Any
 
 import pytest
 
+from ddlsim.cli.predicted import predictions
 from ddlsim.record.rehearsal import load_file
 from ddlsim.record.rehearsal.load_file import Drawn, Form, form_of
 from ddlsim.record.rehearsal.loading import FIRST, Target, whole
 from ddlsim.record.rehearsal.measure import Call, Lines, Transacted, Wait, measure, waits_of
 from ddlsim.record.rehearsal.migration import Mark, Order
 from ddlsim.record.rehearsal.rows import anomalies
-from ddlsim.record.rehearsal.tables import Table, literal, made_columns, schema_sql, tables_of
+from ddlsim.record.rehearsal.tables import (
+    Table,
+    family_of,
+    literal,
+    made_columns,
+    schema_sql,
+    tables_of,
+)
+from ddlsim.sql.splitting import split
 
 MS = 1_000_000
 
@@ -152,11 +161,55 @@ def test_values_of_one_row_agree_so_that_references_hold() -> None:
     assert literal("uuid", 7) == "'00000000-0000-4000-8000-000000000007'"
 
 
+@pytest.mark.parametrize(
+    ("type_", "family"),
+    [
+        ("point", "other"), ("interval", "other"), ("int4range", "other"), ("numrange", "other"),
+        ("daterange", "other"), ("tsrange", "other"), ("enum('int')", "other"), ("bit(3)", "other"),
+        ("UNSIGNED BIG INT", "bigint"), ("mediumint(9)", "integer"), ("SERIAL", "integer"),
+        ("", "text"), ("LONGTEXT", "text"), ("decimal(4)", "number"), ("jsonb", "json"),
+        ("integer[]", "other"), ("text[]", "other"), ("year(4)", "small"),
+    ],
+)  # fmt: skip
+def test_types_are_alike_by_their_names(type_: str, family: str) -> None:
+    assert family_of(type_) == family
+
+
 def test_tables_are_told_to_the_linter_in_its_types() -> None:
-    made = table(("id", "character varying", False), ("Odd name", "timestamp with time zone", True))
+    told = {
+        "character varying": "VARCHAR(65536)",
+        "varchar(40)": "VARCHAR(40)",
+        "timestamp(3) with time zone": "TIMESTAMP",
+        "integer": "INT",
+        "bigint(20)": "BIGINT",
+        "tinyint(1)": "SMALLINT",
+        "numeric(10,2)": "DECIMAL(10,2)",
+        "double precision": "DOUBLE",
+        "enum('a','b')": "VARCHAR(65536)",
+    }
+    made = table(("id", "int", False), *((f"N {name}", name, True) for name in told))
+    listed = ", ".join(f'"N {name}" {like}' for name, like in told.items())
     assert schema_sql([made]) == (
-        'CREATE TABLE t (id VARCHAR(65536) NOT NULL, "Odd name" TIMESTAMP, PRIMARY KEY (id));\n'
+        f"CREATE TABLE t (id INT NOT NULL, {listed}, PRIMARY KEY (id));\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("sql", "verdict"),
+    [
+        ("ALTER TABLE t ALTER COLUMN v TYPE varchar(80)", "survive"),
+        ("ALTER TABLE t ALTER COLUMN v TYPE varchar(20)", "abort"),
+        ("ALTER TABLE t ALTER COLUMN id TYPE bigint", "refused"),
+        ("ALTER TABLE t ALTER COLUMN v SET NOT NULL", "none"),
+    ],
+)
+def test_a_change_of_a_type_is_predicted_from_the_type_before(sql: str, verdict: str) -> None:
+    made = tables_of(
+        [("t", "id", "int", False, False, 1), ("t", "v", "varchar(40)", False, True, 0)]
+    )
+    sent = Order(*split(sql, "postgresql")[0])
+    [found] = predictions(schema_sql(made), [sent])
+    assert found["verdict"] == verdict, found
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class PostgresqlStage(Stage, Postgresql):
     )  # fmt: skip
     usual = "read-committed"
     described_sql = """
-        SELECT c.relname, a.attname, format_type(a.atttypid, NULL), NOT a.attnotnull,
+        SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
                a.atthasdef OR a.attidentity <> '',
                coalesce(array_position(i.indkey::smallint[], a.attnum), -1) + 1
         FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
