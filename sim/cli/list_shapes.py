@@ -7,7 +7,7 @@ from ddlsim.cli.shapes import Expected
 
 
 class Listed(TypedDict):
-    """An entry of a list that has no further keys: faults, workloads, probes, terms, schemas."""
+    """An entry of a list that has no further keys: probes, terms, schemas."""
 
     name: str
     summary: str
@@ -28,7 +28,13 @@ class ListedStrategy(Listed):
     claims: dict[str, list[str]]
 
 
-class ListedWorkload(Listed):
+class ListedFault(Listed):
+    """A kind of fault, and the verb that has it: `run` (of scenarios) or `record`."""
+
+    verb: Literal["run", "record"]
+
+
+class ListedWorkload(ListedFault):
     """A kind of workload: by data plane, the keys that mean nothing there, with the reason."""
 
     cannot: dict[str, dict[str, str]]
@@ -108,7 +114,7 @@ LISTED: Final[dict[str, type]] = {
     "scenarios": ListedScenario,
     "strategies": ListedStrategy,
     "mutants": ListedMutant,
-    "faults": Listed,
+    "faults": ListedFault,
     "workloads": ListedWorkload,
     "checkers": ListedChecker,
     "clauses": ListedClause,

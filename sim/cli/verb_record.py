@@ -1,7 +1,8 @@
 """`ddlsim record`: a real database under DDL and DML as a history, judged like any other."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
@@ -35,14 +36,8 @@ def execute(options: Options) -> int:
         options.time or (SECONDS if options.transactions is None else LONGEST_S),
         options.transactions, _faults(database, options.fault),
     )  # fmt: skip
-    is_new = not Path(options.out).exists()
-    folder = folder_of(options.out)
-    try:
+    with folder_of(options.out) as folder:
         recorded = record(database, wanted, folder)
-    except BaseException:
-        if is_new and not any(folder.iterdir()):
-            folder.rmdir()
-        raise
     file = (folder / STATEMENTS).as_posix()
     judged = None
     if not options.unjudged:
@@ -89,14 +84,21 @@ def _faults(database: Database, asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(asked)
 
 
-def folder_of(directory: str) -> Path:
-    """The folder of --out, new or empty."""
+@contextmanager
+def folder_of(directory: str) -> Iterator[Path]:
+    """The folder of --out, new or empty; where the block fails, a new one without files is gone."""
     files.no_file("--out", directory)
     path = Path(directory)
+    is_new = not path.exists()
     files.make_folder(path)
     if held := sorted(entry.name for entry in path.iterdir()):
         raise InputError(f"--out {directory}: holds {held[0]}; name a new or empty directory")
-    return path
+    try:
+        yield path
+    except BaseException:
+        if is_new and not any(path.iterdir()):
+            path.rmdir()
+        raise
 
 
 def document(

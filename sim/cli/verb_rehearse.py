@@ -140,7 +140,8 @@ def _sent(stage: Stage, file: str | None, load: Load) -> Script:
 def _folder(directory: str | None) -> Iterator[Path]:
     """The folder of --out, or one that is gone in the end, whatever ends this process."""
     if directory is not None:
-        yield folder_of(directory)
+        with folder_of(directory) as folder:
+            yield folder
         return
     with kept.folder() as folder:
         yield folder

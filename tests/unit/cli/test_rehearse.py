@@ -326,7 +326,8 @@ def test_a_load_that_cannot_be_used_is_one_line(load: str, said: str, tmp_path: 
 )  # fmt: skip
 def test_bad_input_is_one_line(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     url, *more = (word.replace("{}", str(tmp_path)) for word in words)
-    done = called(tmp_path, "DROP TABLE none", *more, url=url)
+    done = called(tmp_path, "DROP TABLE none", *more, "--out", f"{tmp_path}/out", url=url)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
     assert not (tmp_path / "x").exists()
+    assert not (tmp_path / "out").exists()
