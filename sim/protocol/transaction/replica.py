@@ -293,7 +293,7 @@ class Replica:
             if reason is None and checks:
                 op_ts = clock.now()
                 current, reason = await self._checked(request, op_ts, "after-locks")
-            reason = reason or self._over(request, local, op_ts)
+            reason = reason or self._over(request, local)
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
             ready = await self._unblocked(request, local, current)
@@ -362,11 +362,11 @@ class Replica:
 
     # --- execution --------------------------------------------------------------------------------
 
-    def _over(self, request: Operate, local: LocalReplica, op_ts: Timestamp) -> Reason | None:
-        """The reason if the operation's transaction or lease is over."""
+    def _over(self, request: Operate, local: LocalReplica) -> Reason | None:
+        """The reason if its transaction is over, or its lease by now: op_ts may precede a wait."""
         if request.tx in local.machine.ended:
             return Reason.TX_FINISHED
-        if not serves(local, request, op_ts):
+        if not serves(local, request, self.node.clock.current()):
             self.node.probe("primary-expired")
             return Reason.PRIMARY_EXPIRED
         return None

@@ -230,3 +230,16 @@ def test_an_operation_under_an_earlier_lease_is_refused_at_once() -> None:
     primary = Primary()
     primary["n1"].leases.begin(Lease(PLACE, "n1", NEXT_LEASE, NEVER))
     assert primary.do(OLD, "get").reason is Reason.PRIMARY_EXPIRED
+
+
+def test_an_operation_that_waits_beyond_its_lease_is_refused() -> None:
+    """Also where it keeps the op_ts of before the wait: a later primary has written since."""
+    primary = Primary(strategy=replace(IEP, check_operation_when=ARRIVAL_ONLY))
+    primary["n1"].leases.begin(Lease(PLACE, "n1", NEXT_LEASE, timestamp(40)))
+    primary.put(YOUNG, 1, 5, lease_start=NEXT_LEASE)
+    waiting = primary.send(OLD, "get", lease_start=NEXT_LEASE)
+    primary.later(50)
+    primary.end(YOUNG)
+    primary.later(0)
+    assert waiting.value.op_ts < timestamp(40)
+    assert waiting.value.reason is Reason.PRIMARY_EXPIRED
