@@ -98,13 +98,19 @@ def _table(made: dict[str, Any], to: Any) -> None:
     for title in ("predicted", *(["measured"] if made["loaded"] else []), *designs):
         table.add_column(title, no_wrap=True)
     for one in made["quantities"]:
-        runs = {each["strategy"]: f"{each['value']:.3g}" for each in one["simulated"]}
-        cells = [_shown(one["predicted"])]
+        share = one["unit"] == "share"
+        runs = {each["strategy"]: _number(each["value"], share=share) for each in one["simulated"]}
+        cells = [_shown(one["predicted"], share=share)]
         if made["loaded"]:
-            cells.append(_shown(one["measured"]) + ("" if one["agrees"] else " *"))
+            cells.append(_shown(one["measured"], share=share) + ("" if one["agrees"] else " *"))
         table.add_row(one["name"], *cells, *(runs.get(name, "-") for name in designs))
     to.print(table)
 
 
-def _shown(one: dict[str, float]) -> str:
-    return f"{one['value']:.3g} [{one['low']:.3g}, {one['high']:.3g}]"
+def _shown(one: dict[str, float], *, share: bool) -> str:
+    value, low, high = (_number(one[key], share=share) for key in ("value", "low", "high"))
+    return f"{value} [{low.removesuffix(' %')}, {high.removesuffix(' %')}]"
+
+
+def _number(value: float, *, share: bool) -> str:
+    return f"{100 * value:.2f} %" if share else f"{value:.3g}"
