@@ -18,10 +18,11 @@ from ddlsim.analysis.predict.recorded import Recorded, read
 from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.cli import verb_predict
 from ddlsim.history.recording import STATEMENTS
-from tests.support.command import ddlsim
+from tests.support.command import ROOT, ddlsim
 from tests.support.json_schemas import wrong
 from tests.support.lock_queue import EXECUTES, LOCK_MS, play
 
+SHIPPED = ROOT / "reports/databases/prediction"
 TRIED = ("ddl_wait_mean", "ddl_latency_p50", "ddl_latency_p95", "stalled_per_ddl", "stall_mean")
 
 
@@ -197,7 +198,13 @@ def test_the_command_shows_and_writes_a_prediction(
     assert made == json.loads((out / "prediction.json").read_text("utf-8"))
     mean = made["quantities"][0]
     assert mean["agrees"], mean
-    assert mean["simulated"][0]["strategy"] == "b16_mdl"
+    stalled = {
+        run["strategy"]: run["value"]
+        for one in made["quantities"]
+        if one["name"] == "stalled_per_ddl"
+        for run in one["simulated"]
+    }
+    assert stalled["b16_mdl"] < 0.5 < stalled["postgresql"], "only one of them has a queue"
     drawn = ddlsim("plot", "prediction", str(out))
     assert drawn.code == 0, drawn
     assert "measured" in (out / "prediction.svg").read_text("utf-8")
@@ -205,6 +212,13 @@ def test_the_command_shows_and_writes_a_prediction(
     shown = capsys.readouterr().out
     assert "ddl_latency_p95" in shown
     assert "DDL executes for 2" in shown
+
+
+@pytest.mark.parametrize("file", sorted(SHIPPED.glob("*.json")), ids=lambda file: file.stem)
+def test_a_shipped_prediction_fits_its_schema_and_its_figure(file: Path, tmp_path: Path) -> None:
+    assert wrong("predict", json.loads(file.read_text("utf-8"))) == []
+    assert ddlsim("plot", "prediction", str(file), "--out", f"{tmp_path}/a.svg").code == 0
+    assert (tmp_path / "a.svg").read_bytes() == file.with_suffix(".svg").read_bytes()
 
 
 def test_without_another_recording_its_own_load_is_predicted(calm: Path) -> None:
