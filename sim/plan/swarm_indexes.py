@@ -3,6 +3,7 @@
 Worlds of other designs are drawn without a die of this module, and stay what they are.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
@@ -10,9 +11,6 @@ from ddlsim.plan.swarm_work import LATE
 
 ROWS: Final = (1, 2, 8, 50)
 """Rows of one step of a backfill."""
-UNANSWERED: Final = 0.4
-"""The share of worlds in which questions about older transactions are lost, and a coordinator is
-soon taken for one that left: its transactions, many of them long, cross the build."""
 FEW: Final = 0.6
 """The share of worlds with few other clients, and no other DDL: tables stay, and locks are free."""
 
@@ -49,22 +47,106 @@ def add(knobs: Knobs, data: Table) -> None:
         "values": die.pick((2, 5)),
         "retries": die.pick((0, 2)),
     }
-    unanswered = knobs.on("drain unanswered", UNANSWERED)
-    if unanswered:
-        lost: Table = {"name": "lost_message", "kind": "are-older-open"}
-        lost |= {"count": die.pick((5, 100, 100)), "from_ms": die.between(0, load_ms // 4)}
-        data["faults"] = [*data.get("faults", []), lost]
-        protocol["election_timeout_ms"] = max(delay_ms // 4, 5)
-        work |= {"long": 0.6, "long_gap_ms": [delay_ms, 4 * delay_ms], "implicit": 0.1}
-        work |= {"finds": 0.15, "read_only": 0.1, "keys": 40, "transaction_operations": [2, 4]}
-        work |= {"builds": 1, "stay_ms": 2 * load_ms}
-        protocol |= {"backfill_rows": max(ROWS), "backfill_pause_ms": 0}
-    if knobs.on("few beside index builds", FEW) or unanswered:
+    aim = knobs.pick("build aimed at", AIMS)
+    if aim != OFF:
+        AIMED[aim](knobs, data, work)
+    if knobs.on("few beside index builds", FEW) or aim != OFF:
         late = [one for one in data.pop("migration", ()) if f"TABLE {LATE} " in one["sql"]]
         if late:  # faults may name it
             data["migration"] = late
         data["run"]["load_ms"] = 2 * load_ms
-        mixed = {**data["workload"][0], "clients": die.between(1, 4), "find": 15}
+        mixed = {
+            **data["workload"][0],
+            "clients": die.between(1, 4),
+            "find": 15 if aim == OFF else 2,
+        }
         data["workload"] = [mixed, work]
     else:
         data["workload"] = [*data["workload"], work]
+
+
+def _faulty(data: Table, fault: Table) -> None:
+    data["faults"] = [*data.get("faults", []), fault]
+
+
+def _crowded(data: Table, work: Table) -> None:
+    """Transactions write several rows of many; the index comes to a full table.
+
+    Queries are few: one that finds its rows without the index locks the whole partition.
+    """
+    load_ms = data["run"]["load_ms"]
+    work |= {"finds": 0.03, "read_only": 0.1, "implicit": 0.1, "keys": 400}
+    work |= {"transaction_operations": [2, 5], "build_pause_ms": [load_ms * 3 // 10, load_ms // 2]}
+
+
+def _lasting(data: Table, work: Table) -> None:
+    """The index stays, whatever becomes of its entries."""
+    work |= {"builds": 1, "stay_ms": 2 * data["run"]["load_ms"]}
+
+
+def _unanswered(knobs: Knobs, data: Table, work: Table) -> None:
+    """Questions about older transactions are lost: a coordinator is soon taken for one that left.
+
+    Its transactions, many of them long, cross the build.
+    """
+    protocol = data["protocol"]
+    delay_ms = max(protocol["delay_duration_ms"], 1)
+    die = knobs.die("build aimed at, details")
+    count = die.pick((5, 1000, 1000))
+    _faulty(data, {"name": "lost_message", "kind": "are-older-open", "count": count})
+    protocol["election_timeout_ms"] = max(delay_ms // 4, 5)
+    protocol["tx_timeout_ms"] = max(protocol["tx_timeout_ms"], 40 * delay_ms)
+    protocol |= {"backfill_rows": max(ROWS), "backfill_pause_ms": 0}
+    _crowded(data, work)
+    _lasting(data, work)
+    work |= {"long": 0.8, "long_gap_ms": [delay_ms, 4 * delay_ms], "pause_ms": [0, delay_ms]}
+    work["clients"] = 10
+
+
+def _late_cleanups(knobs: Knobs, data: Table, work: Table) -> None:
+    """Outcomes come to other partitions late.
+
+    Intents of transactions that have committed without the index are there while the backfill goes
+    past.
+    """
+    _parted(data)
+    protocol = data["protocol"]
+    delay_ms = max(protocol["delay_duration_ms"], 1)
+    die = knobs.die("build aimed at, details")
+    late: Table = {"name": "late_message", "kind": "cleanup", "count": 2000}
+    late["from_ms"] = data["run"]["load_ms"] * 3 // 10
+    for key in ("orphan_check_ms", "orphan_sweep_ms"):  # no participant asks sooner
+        protocol[key] = max(protocol.get(key, 0), 20 * delay_ms)
+    _faulty(data, late | {"delay_ms": delay_ms * die.pick((3, 4, 6))})
+    protocol |= {"backfill_rows": max(ROWS), "backfill_pause_ms": 0}
+    _crowded(data, work)
+    _lasting(data, work)
+
+
+def _late_part(knobs: Knobs, data: Table, work: Table) -> None:
+    """A primary stops as its backfill begins: its partition is filled long after the others."""
+    _parted(data)
+    _crowded(data, work)
+    delay_ms = max(data["protocol"]["delay_duration_ms"], 1)
+    die = knobs.die("build aimed at, details")
+    when: Table = {"moment": "backfill-begun"}
+    nth = die.between(1, data["cluster"]["partitions"])
+    if nth > 1:
+        when["nth"] = nth
+    stop: Table = {"name": die.pick(("pause", "pause", "crash")), "node": "its node"}
+    _faulty(data, stop | {"when": when, "for_ms": delay_ms * die.between(3, 10)})
+
+
+def _parted(data: Table) -> None:
+    """Tables have two partitions at least."""
+    data["cluster"]["partitions"] = max(data["cluster"]["partitions"], 2)
+
+
+Aim = Callable[[Knobs, Table, Table], None]
+AIMED: Final[dict[str, Aim]] = {
+    "drain": _unanswered,
+    "clean-ups": _late_cleanups,
+    "partition": _late_part,
+}
+AIMS: Final = (OFF, OFF, *AIMED, "drain")
+"""What a build is aimed at; the drain needs more worlds than the others."""

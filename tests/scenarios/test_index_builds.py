@@ -19,7 +19,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 
-SEEDS = (3, 4, 6, 9, 11, 13, 15, 18)
+SEEDS = (3, 4, 7, 9, 10, 13, 15, 23)
 DRAWN = swarm.Source(None, "", {"strategy.name": "ignite_index"})
 
 

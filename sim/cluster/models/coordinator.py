@@ -415,14 +415,13 @@ class CoordinatorModel:
     def _compare_again(self, before: Sent, sent: Sent, *, answered: bool) -> None:
         """A request that is sent again: as it was, and waited for twice as long.
 
-        Without an answer in its time it is sent again at once.
+        Without an answer in its time it is sent again at once, or after a pause.
         """
-        over_us, retry_us = before.at_us + before.wait_us, self._settings.retry_us
-        if not answered and retry_us and sent.at_us == over_us + retry_us:
-            self._wrong(
-                f"{sent.message.tx.label} is sent again after a rest; no answer came in time"
-            )
         old, new, label = before.message, sent.message, sent.message.tx.label
+        over_us = max(before.at_us + before.wait_us, self._divergence.resumed_us())
+        retry_us = self._settings.retry_us
+        if not answered and retry_us and sent.at_us == over_us + retry_us:
+            self._wrong(f"{label} is sent again after a rest; no answer came in time")
         if self._repeats and old.commit_ts != new.commit_ts:
             self._wrong(f"{label} is sent again with another commit_ts")
         if (old.participants, old.tables) != (new.participants, new.tables):

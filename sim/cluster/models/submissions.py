@@ -97,8 +97,9 @@ class ToMetaStorage(Submissions):
         return reply
 
     def _compare_rest(self, key: object, one: Submission) -> None:
-        """A request without an answer in its time is sent again at once."""
-        over_us, retry_us = one.at_us + one.wait_us, self.node.settings.retry_us
+        """A request without an answer in its time is sent again at once, or after a pause."""
+        over_us = max(one.at_us + one.wait_us, self._divergence.resumed_us())
+        retry_us = self.node.settings.retry_us
         silent = one.tries and isinstance(one.answer, NoReplyType)
         if silent and retry_us and self.node.watch.now_us == over_us + retry_us:
             self._divergence.found(f"it submits {key!r} after a rest; no answer came in time")

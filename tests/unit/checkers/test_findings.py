@@ -268,6 +268,7 @@ def test_f25_explains_what_real_time_says_of_an_operation_under_way_and_of_no_ot
     [
         ("F-3", "compatible", ", late, nothing found", ", late", None),
         ("F-13", "110.table.rename", ", late", ", late, judged in time", None),
+        ("F-14", "compatible", ", late", ", late, judged in time", None),
         ("F-24", "compatible", ", late, judged in time", ", late", "F-24"),
     ],
 )
@@ -286,7 +287,7 @@ def test_a_late_use_between_two_changes_is_explained_whichever_finding_closes_th
         way = (
             first,
             ("T", f"rw-schema[{used}{use}]"),
-            ("D(column-dropped)", "wr-schema"),
+            ("D(column-dropped, index-dropped)", "wr-schema"),
             last,
         )
         anomaly = replace(cycle(*way), back_ms=back_ms)

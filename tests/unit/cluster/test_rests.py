@@ -13,6 +13,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.scenario.load import load
+from ddlsim.scenario.scenario import read
 from tests.support.kept_worlds import differences
 
 REFUSED = "faults/refused_at_once"
@@ -67,3 +68,73 @@ def test_a_request_that_does_not_rest_is_seen(
     assert found
     assert {one for one, _ in found} == {part}
     assert all("again without a rest" in what for _, what in found)
+
+
+PAUSED = """
+title = "A pause ends when a rest behind the last request would"
+expect = "ok"
+[strategy]
+name = "iep"
+[protocol]
+preset = "ignite3_tests"
+resend_ms = 100
+retry_ms = 7
+[cluster]
+nodes = 3
+voters = 3
+[network]
+latency_ms = 0
+client_latency_ms = 0
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[leader]]
+group = "meta"
+node = "n1"
+[[leader]]
+group = "t/0"
+node = "n3"
+[[faults]]
+name = "lost_message"
+kind = "KIND"
+sender = "n2"
+[[faults]]
+name = "pause"
+node = "n2"
+from_ms = 150
+for_ms = 57
+"""
+STATEMENT = """
+[[step]]
+id = "s"
+client = "c"
+node = "n2"
+at_ms = 100
+ddl = "ALTER TABLE t ADD COLUMN w INT"
+expect = "ok"
+"""
+COMMIT = """
+[[step]]
+id = "w"
+client = "c"
+node = "n2"
+tx = "T1"
+at_ms = 90
+do = ["put", "t", 1, { v = 5 }]
+expect = "ok"
+[[step]]
+id = "s"
+client = "c"
+node = "n2"
+tx = "T1"
+at_ms = 100
+do = "commit"
+expect = "ok"
+"""
+
+
+@pytest.mark.parametrize(("kind", "step"), [("submit", STATEMENT), ("finish", COMMIT)])
+def test_a_pause_as_long_as_a_rest_is_none(kind: str, step: str) -> None:
+    """The answer is due at 200 ms, and the node is paused until 207 (ignite_index, world 869)."""
+    history = run(plan(read(PAUSED.replace("KIND", kind) + step, "paused"), models=True))
+    assert history.probes[f"{kind}-resent"]
+    assert differences(history) == []
