@@ -132,8 +132,9 @@ class IndexStore:
     ) -> list[Filled]:
         """Carry out a step of a backfill; gives the entries that it changed.
 
-        The first step deals with the intents. Those that come later are of transactions with the
-        index, or of such as cannot commit any more.
+        The first step deals with the intents, and with the rows that they replace: their entries go
+        with the commit. Those that come later are of transactions with the index, or of such as
+        cannot commit any more.
         """
         index_id = command.index_id
         done = index_id in self.complete or index_id in self.erased
@@ -143,6 +144,7 @@ class IndexStore:
         found: list[Filled] = []
         if not command.begin:
             for key, (tx, op, version, row) in intents.items():
+                found += self._fill_row(command, index, key, rows.get(key, []))
                 values = self._values(index, command.version, version, row)
                 found += self._fill_intent(index_id, key, tx, op, values)
         keys = list(rows)[command.begin : command.begin + command.limit]

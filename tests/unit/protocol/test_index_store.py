@@ -96,16 +96,19 @@ def test_a_backfill_removes_what_a_transaction_without_the_index_left() -> None:
 
 
 def test_a_backfill_gives_entries_to_intents_that_commit_behind_it() -> None:
-    one = store()
-    rows = {1: versions((10, 5))}
-    (first, second, third) = one.fill(
-        step(), rows, {1: (OLD, "w", TABLE.version, (1, 6)), 2: (OLD, "x", TABLE.version, (2, 5))}
-    )
-    assert [each.tx for each in (first, second, third)] == [OLD, OLD, None]
-    assert found(one) == {5: [1], 6: []}
-    for key in (1, 2):
-        one.commit(OLD, key, at(90))
-    assert found(one) == {5: [1, 2], 6: [1]}, "the row was not entered when its intent was met"
+    """What they replace goes with the commit, also where the row's turn comes in a later step."""
+    for limit in (10, 1):
+        one = store()
+        rows = {3: versions((10, 6)), 1: versions((10, 5))}
+        intents = {1: (OLD, "w", TABLE.version, (1, 6)), 2: (OLD, "x", TABLE.version, (2, 5))}
+        filled = one.fill(step(0, limit), rows, intents)
+        assert [each.tx for each in filled] == [None, OLD, OLD, OLD, None]
+        one.fill(step(limit, limit), rows, intents)
+        assert found(one) == {5: [1], 6: [3]}
+        for key in (1, 2):
+            one.commit(OLD, key, at(90))
+        assert found(one, 89) == {5: [1], 6: [3]}
+        assert {value: sorted(keys) for value, keys in found(one).items()} == {5: [2], 6: [1, 3]}
 
 
 def test_an_intent_replaces_the_entry_that_is_there() -> None:
