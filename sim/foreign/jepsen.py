@@ -6,6 +6,7 @@ without timestamps and version orders needs more: what may be inferred, and when
 """
 
 import gc
+import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import Final, NamedTuple
 from ddlsim.foreign.inference import list_append, rw_register
 from ddlsim.foreign.inference.inference import Finding, Found, weaker_than
 from ddlsim.foreign.readers import edn, json_lines
+from ddlsim.foreign.readers.alike import Text
 from ddlsim.foreign.readers.entries import LARGEST
 from ddlsim.foreign.readers.problems import ForeignError, contents, trouble_lines
 from ddlsim.foreign.readers.transactions import Transactions, transactions_of
@@ -27,6 +29,7 @@ from ddlsim.graph.names import SUFFIXES, split
 from ddlsim.graph.verdict import Answer, Verdict, counts_of, first_of_each
 
 HEAD: Final = 4096
+VISIBLE: Final = re.compile(rb"\S")
 LOSS: Final = "lost-update"
 MADE_OF_WRITES: Final = ("G0", "G1c")
 NOTHING_ELSE: Final[Mapping[str, str]] = {}
@@ -61,16 +64,17 @@ def load(path: str) -> Transactions:
     return parse(contents(path, "Jepsen history"), path)
 
 
-def parse(data: bytes, path: str = "history") -> Transactions:
+def parse(data: Text, path: str = "history") -> Transactions:
     """The same from its bytes; `path` is only what errors call it."""
-    if not data.strip():
+    if VISIBLE.search(data) is None:
         raise ForeignError(path, 0, "is empty; give a Jepsen history")
-    data = data.removeprefix(BOM_UTF8)
     head = data[:HEAD]
+    if head.startswith(BOM_UTF8):
+        data, head = data[len(BOM_UTF8) :], head.removeprefix(BOM_UTF8)
     if edn.is_edn(head):
         entries = edn.read(data)
     elif json_lines.is_json(head):
-        entries = json_lines.read(data)
+        entries = json_lines.read(data[:])
     else:
         raise ForeignError(
             path, 1, "is no Jepsen history: an EDN map such as {:type :invoke, :f :txn, :value "

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from mmap import MADV_DONTNEED, PAGESIZE, mmap
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ _HUGE: Final = re.compile(rb"\d{%d}" % DIGITS)
 NUMBER: Final = 1
 """Stands in a shape for a number, or for all numbers of a list."""
 
+Text = bytes | mmap
 Fields = dict[str, Any] | None
 Reader = Callable[[bytes], Fields]
 """Reads a line as a map of an entry's fields; None if it cannot."""
@@ -86,16 +88,16 @@ class _Scan:
     shape: Array
 
 
-def read(data: bytes, form: Format) -> Alike | None:
+def read(data: Text, form: Format) -> Alike | None:
     """The entries of a text; None if its lines are not alike."""
-    if bytes([NUMBER]) in data:
-        return None
     shapes: dict[bytes, int] = {}
     first: list[bytes] = []
     known: list[Shape | None] = []
     parts: list[Alike] = []
     chunks, lines = _chunks(data), 0
     while some := list(islice(chunks, TOGETHER)):
+        if any(bytes([NUMBER]) in chunk for chunk in some):
+            return None
         scans = [_scan(chunk, form, shapes, first) for chunk in some]
         if len(shapes) > MOST_SHAPES:
             return None
@@ -106,8 +108,10 @@ def read(data: bytes, form: Format) -> Alike | None:
     return _whole(parts)
 
 
-def _chunks(data: bytes) -> Iterator[bytes]:
-    """The text in parts that begin and end with the end of a line."""
+def _chunks(data: Text) -> Iterator[bytes]:
+    """The text in parts that begin and end with the end of a line; of a file that is mapped, no
+    more than a part stays in memory.
+    """
     at, size = 0, len(data)
     while at < size:
         stop = data.find(b"\n", at + CHUNK)
@@ -115,6 +119,8 @@ def _chunks(data: bytes) -> Iterator[bytes]:
         part = data[at:stop]
         yield b"\n%b%b" % (part, b"" if part.endswith(b"\n") else b"\n")
         at = stop
+        if isinstance(data, mmap) and (whole := at - at % PAGESIZE):
+            data.madvise(MADV_DONTNEED, 0, whole)
 
 
 def _scan(chunk: bytes, form: Format, shapes: dict[bytes, int], first: list[bytes]) -> _Scan:
@@ -284,11 +290,10 @@ class _Entries:
                 if op_of.value != NONE:
                     begin[op] = scan.slot[slot + op_of.value]
                     length[op] = scan.count[slot + op_of.value]
-        values = scan.numbers[ranges(begin, length)]
+        begin, held = _shared(scan.numbers, key, form, begin, length)
         operations = Operations(
-            self._first, self._count, function, key, form, np.cumsum(length) - length, length,
-            values, {},
-        )  # fmt: skip
+            self._first, self._count, function, key, form, begin, length, held, {}
+        )
         lines = self._entry_line + self._before + 1
         return Alike(types, processes, indices, lines, operations, self._lines_left())
 
@@ -299,21 +304,46 @@ class _Entries:
         return [(self._before + at + 1, lines[at]) for at in self._left.tolist()]
 
 
-def _columns(one: Alike) -> list[Array]:
+def _shared(
+    numbers: Array, key: Array, form: Array, begin: Array, length: Array
+) -> tuple[Array, Array]:
+    """The numbers that operations hold, and where those of each begin: a list that is a beginning
+    of the longest one of its key stands there only.
+    """
+    listed = np.flatnonzero((form == LISTED) & (length > 0))
+    order = listed[np.lexsort((length[listed], key[listed]))]
+    last = np.flatnonzero(np.append(key[order][1:] != key[order][:-1], True)[: len(order)])
+    longest = np.repeat(order[last], np.diff(last, prepend=-1))
+    own = ranges(begin[order], length[order])
+    wanted = own + np.repeat(begin[longest] - begin[order], length[order])
+    wrong = np.flatnonzero(numbers[own] != numbers[wanted])
+    alike = np.ones(len(order), np.bool_)
+    alike[np.searchsorted(np.cumsum(length[order]), wrong, side="right")] = False
+    holder = np.arange(len(key))
+    holder[order[alike]] = longest[alike]
+    holds = np.flatnonzero(holder == np.arange(len(key)))
+    count = length[holds]
+    found = np.zeros(len(key), np.int64)
+    found[holds] = np.cumsum(count) - count
+    return found[holder], numbers[ranges(begin[holds], count)]
+
+
+def _columns(one: Alike, before: int) -> list[Array]:
+    """Its columns; so many numbers of others come before its own."""
     of = one.operations
-    some = [of.count, of.function, of.key, of.form, of.length, of.number]
+    some = [of.count, of.function, of.key, of.form, of.begin + before, of.length, of.number]
     return [one.types, one.processes, one.indices, one.lines, *some]
 
 
 def _whole(parts: list[Alike]) -> Alike:
     """The entries of parts that follow each other; the parts are used up."""
     left = [line for one in parts for line in one.left]
-    columns = [_columns(parts.pop(0)) for _ in range(len(parts))]
+    numbers = np.cumsum([0, *(len(one.operations.number) for one in parts)]).tolist()
+    columns = [_columns(parts.pop(0), before) for before in numbers[:-1]]
     found = [np.concatenate([one.pop(0) for one in columns]) for _ in range(len(columns[0]))]
-    types, processes, indices, lines, count, function, key, form, length, number = found
+    types, processes, indices, lines, count, function, key, form, begin, length, number = found
     own = np.maximum(count, 0)
     operations = Operations(
-        np.cumsum(own) - own, count, function, key, form, np.cumsum(length) - length, length,
-        number, {},
-    )  # fmt: skip
+        np.cumsum(own) - own, count, function, key, form, begin, length, number, {}
+    )
     return Alike(types, processes, indices, lines, operations, left)

@@ -51,22 +51,22 @@ def is_edn(head: bytes) -> bool:
     return _START.match(head) is not None
 
 
-def read(data: bytes) -> Table:
+def read(data: alike.Text) -> Table:
     """All entries of a file, or of what of it can be read."""
     entries = Entries()
     start = _START.match(data)
     if start is not None and start.group(1) is not None:
-        lines = data.split(b"\n")
+        lines = data[:].split(b"\n")
         _unwrap(lines, entries)
         data = b"\n".join(lines)
     found = alike.read(data, FORMAT)
     if found is not None and _one_each([line for _, line in found.left], len(found.lines)):
         entries.alike = found
         _add(entries, found.left)
-    elif _one_each(lines := data.split(b"\n")):
+    elif _one_each(lines := data[:].split(b"\n")):
         _add(entries, enumerate(lines, 1))
     else:
-        _add(entries, _forms(data, entries))
+        _add(entries, _forms(data[:], entries))
     return entries.table()
 
 

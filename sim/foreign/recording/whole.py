@@ -9,6 +9,7 @@ statements. Anything else is a damaged file; `ForeignError` has the first line t
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign import jepsen
-from ddlsim.foreign.readers.problems import ForeignError, contents
+from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
 from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN
 from ddlsim.history.recording import (
@@ -146,10 +147,16 @@ class Lines:
 
 def history_at(path: str) -> Transactions:
     """The history of a recording; `ForeignError` unless it is as a recorder leaves it."""
-    data = contents(path, "Jepsen history")
-    if not data.endswith(b"\n"):
-        data = data[: data.rfind(b"\n") + 1]
-    history = jepsen.parse(data, path)
+    try:
+        if (why := unfit(path, HISTORY_MOST)) is not None:
+            raise ForeignError(path, 0, why)
+        with Path(path).open("rb") as file:
+            mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise ForeignError(path, 0, f"cannot be read ({error}); record anew") from None
+    with mapped as data:
+        end = data.rfind(b"\n") + 1
+        history = jepsen.parse(data if end == len(data) else data[:end], path)
     for trouble in history.troubles:
         raise ForeignError(path, trouble.line, f"{trouble.what}; the file is damaged")
     wrong = np.flatnonzero(history.indices != np.arange(len(history.indices)))

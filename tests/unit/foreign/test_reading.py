@@ -222,6 +222,27 @@ def test_a_long_text_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts.left == whole.left != []
     for one, other in zip(whole[:4], parts[:4], strict=True):
         assert np.array_equal(one, other)
-    for name in ("first", "count", "function", "key", "form", "begin", "length", "number"):
-        both = getattr(whole.operations, name), getattr(parts.operations, name)
-        assert np.array_equal(*both), name
+    one, other = whole.operations, parts.operations
+    for name in ("first", "count", "function", "key", "form", "length"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    every = range(len(one.key))
+    assert [*map(one.value_of, every)] == [*map(other.value_of, every)]
+
+
+def test_a_list_that_begins_as_a_longer_one_stands_once() -> None:
+    """Lists that differ anywhere, and those of other keys, keep their own elements."""
+    lists = [[1], [1, 2], [1, 2, 3], [1, 3], [2], [1, 2, 3], [], None]
+    shown = [(key, one) for key in (7, 8) for one in (lists if key == 7 else [[1, 2], [1, 2, 9]])]
+    text = "".join(
+        f"{{:type :ok, :f :txn, :value [[:r {key} {'nil' if one is None else one}] "
+        f"[:append 9 {at}]], :process 0, :index {at}}}\n"
+        for at, (key, one) in enumerate(shown)
+    )
+    found = alike.read(text.encode(), edn.FORMAT)
+    assert found is not None
+    of = found.operations
+    reads, appends = range(0, len(of.key), 2), range(1, len(of.key), 2)
+    assert [of.value_of(op) for op in reads] == [one for _, one in shown]
+    assert [of.value_of(op) for op in appends] == [*range(len(shown))]
+    elements = sum(len(one) for one in ([1, 2, 3], [1, 3], [2], [1, 2, 9]))
+    assert len(of.number) == elements + len(shown)
