@@ -5,15 +5,19 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import Final
 
+from ddlsim.fdb.settings import FdbSettings
 from ddlsim.kernel.rng import Streams
+from ddlsim.model.ops import Ddl
 from ddlsim.model.programs import DdlItem, Program, Step, TransactionItem
 from ddlsim.nemesis.base import FaultWorld, decided_role
 from ddlsim.plan.nodes import drawn_us
 from ddlsim.plan.records import FaultPlan, MomentPlan
+from ddlsim.scenario.config import store_settings
 from ddlsim.scenario.migrations import paced
 from ddlsim.scenario.moments import MomentTable
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import Scenario
+from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.units import Micros, ms
 from ddlsim.workload.base import Die
 
@@ -23,6 +27,8 @@ SLOWNESS: Final = 2
 """How many times their own pauses programs may take, where `[run]` does not say."""
 DRAIN_EXTRA_MS: Final = 5_000
 """How much longer the drain is than both time limits of the protocol, by default."""
+STEPS: Final = 4
+"""The most schema updates of a statement of the layer: the states of an index."""
 
 
 def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tuple[Step, ...]]:
@@ -146,7 +152,31 @@ def lengths(
     drain_ms = run.drain_ms
     if drain_ms is None:
         drain_ms = numbers["operation_timeout_ms"] + numbers["commit_wait_ms"] + DRAIN_EXTRA_MS
+        drain_ms += _of_statements_ms(scenario, programs, steps)
     return load_us, ms(drain_ms)
+
+
+def _of_statements_ms(
+    scenario: Scenario, programs: tuple[Program, ...], steps: tuple[Step, ...]
+) -> int:
+    """The most that a design of the layer lets all statements wait, one behind the other.
+
+    A step waits for leases, a switch of modes, a version in the future and the window behind it.
+    """
+    if scenario.strategy not in LAYER_DESIGNS:
+        return 0
+    fields = scenario.strategy_fields.items()
+    design = LAYER_DESIGNS.get(scenario.strategy).with_rules(
+        {name: number for name, number in fields if isinstance(number, int)}
+    )
+    items = [item for program in programs for item in program.items]
+    count = sum(isinstance(item, DdlItem) for item in items)
+    count += sum(isinstance(step.do, Ddl) for step in steps)
+    store, drift = FdbSettings(**store_settings(scenario.table.fdb)), design.drift_percent
+    lease_ms = design.lease_ms * (100 + drift) // (100 - drift) + 1
+    version_ms = design.distance_ms + store.window_ms * (100 + design.cutoff_percent) // 100
+    rests_ms = design.push_ms + design.poll_ms + 2 * store.idle_commit_ms
+    return count * STEPS * (lease_ms + version_ms + rests_ms)
 
 
 def _instants(

@@ -156,6 +156,19 @@ def test_the_load_lasts_until_all_that_is_planned_can_have_begun() -> None:
     assert planned(MIGRATIONS).drain_us == 45_000_000
 
 
+def test_the_drain_has_time_for_the_waits_of_a_design_of_the_layer() -> None:
+    def drain_ms(design: str, statements: int) -> float:
+        sql = "; ".join(f"CREATE TABLE u{one} (id INT PRIMARY KEY)" for one in range(statements))
+        text = f"[strategy]\n{design}\n"
+        text += f'[cluster]\nplane = "fdb"\n[[migration]]\nsql = "{sql}"\n'
+        return planned(text).drain_us / 1000
+
+    short, long = 'name = "c16_safe"', 'name = "tidb_lease"'
+    assert drain_ms(short, 2) - drain_ms(short, 1) == drain_ms(short, 1) - 45_000 < 90_000
+    assert drain_ms(long, 1) - 45_000 > 4 * 45_000
+    assert drain_ms(long, 1) > drain_ms(f"{long}\nlease_ms = 10", 1) + 4 * 44_000
+
+
 FAULTS = (
     "[cluster]\nnodes = 5\n"
     '[[faults]]\nname = "pause"\nnode = "any follower"\nfrom_ms = 5\nfor_ms = 9\n'
