@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ddlsim.history.events import (
     Enlisted,
     Invoked,
+    Named,
     Ok,
     ReadExecuted,
     ReadTimeChosen,
@@ -245,6 +246,8 @@ class _Player:
     def _put(self, at: float, op: str, key: Any, value: Any) -> None:
         columns = self.table.columns
         given = {0: key, 1: value}
+        if self.story.settings[""].get("tells_names"):
+            self.story.add(at, Named, self.client, op, (), {"v": value})
         self._write(at, op, key, tuple((one.id, given.get(one.id)) for one in columns))
 
     def _delete(self, at: float, op: str, key: Any) -> None:

@@ -201,10 +201,20 @@ def unique_violated(case: Case, tx: Transaction, _: TxAborted) -> Needless | Non
 
 
 def _others(writes: Writes, tx: Transaction, table: Table, key: Any, rv: int) -> list[Cells]:
-    """The rows of other keys that it can have met, as its version of the table shows them."""
-    committed = (writes.newest_at(item, rv) for item in writes.versions if item[0] == table.id)
+    """The rows of other keys that it met, as its version of the table shows them.
+
+    What it has written itself stands in the place of what was committed there.
+    """
+    own = {
+        key_of(event.key): writes.at[at] for at, event in tx.writes if event.object_id == table.id
+    }
+    committed = (
+        writes.newest_at(item, rv)
+        for item in writes.versions
+        if item[0] == table.id and key_of(item[1]) not in own
+    )
     found = [version.write for version in committed if version is not None]
-    found += [writes.at[at] for at, own in tx.writes if own.object_id == table.id]
+    found += own.values()
     shown = [writes.due(one, table.version) for one in found if key_of(one.event.key) != key]
     return [due[0] for due in shown if due is not None and due[0] is not None]
 

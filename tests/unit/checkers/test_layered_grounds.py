@@ -120,9 +120,15 @@ def test_a_name_that_was_there(name: str, due: list[str]) -> None:
     assert told(story) == due
 
 
-def refused(story: Layered, reason: str, values: dict[str, Any] | None, *, v: int) -> list[str]:
-    """T names values for the row `r` and is refused for a reason."""
-    story.run("T", 30, 40, ("get", "q"), v=v, aborts=reason)
+def refused(
+    story: Layered,
+    reason: str,
+    values: dict[str, Any] | None,
+    *before: tuple[Any, ...],
+    v: int,
+) -> list[str]:
+    """T names values for the row `r` and is refused for a reason; what it did before."""
+    story.run("T", 30, 40, *(before or [("get", "q")]), v=v, aborts=reason)
     story.add(39, Invoked, "client of T", "named", "T", "p1", "put", table="t", key="r")
     story.add(39, Named, "client of T", "named", (), values)
     return told(story)
@@ -149,6 +155,25 @@ def test_a_unique_index_in_which_nothing_is_equal(
     story.run("A", 10, 20, ("put", "s", 5), v=2)
     story.run("B", 32, 35, ("put", "u", 1), v=2)
     assert refused(story, "UNIQUE_VIOLATED", values, v=2) == due
+
+
+@pytest.mark.parametrize(
+    ("before", "due"),
+    [
+        ([("delete", "s")], ["no-equal-row"]),
+        ([("put", "s", 6)], ["no-equal-row"]),
+        ([("put", "q", 5), ("put", "s", 6)], []),
+        ([("put", "s", 6), ("put", "s", 5)], []),
+        ([("delete", "q")], []),
+    ],
+)
+def test_a_unique_index_on_a_row_that_the_transaction_has_changed_itself(
+    before: list[tuple[Any, ...]], due: list[str]
+) -> None:
+    story = calm()
+    story.index("D", 1, unique=True)
+    story.run("A", 10, 20, ("put", "s", 5), v=2)
+    assert refused(story, "UNIQUE_VIOLATED", {"v": 5}, *before, v=2) == due
 
 
 @pytest.mark.parametrize("reason", ["METADATA_LATE", "TX_TIMED_OUT", "NODE_UNREACHABLE"])
