@@ -187,7 +187,12 @@ def check_violated(case: Case, tx: Transaction, _: TxAborted) -> Needless | None
 
 
 def unique_violated(case: Case, tx: Transaction, _: TxAborted) -> Needless | None:
-    """Another row, its own or one of its read version, had the values of one that it named."""
+    """Another row, its own or one of its read version, had the values of one that it named.
+
+    Of one that has enlisted no table, which is a statement's on entries, no client named anything.
+    """
+    if not tx.enlisted:
+        return None
     writes, began = writes_of(case), case.began.get(tx.name)
     for key, table, row in _named_rows(case, tx):
         if row is None or began is None:

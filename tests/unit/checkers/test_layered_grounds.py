@@ -176,6 +176,14 @@ def test_a_unique_index_on_a_row_that_the_transaction_has_changed_itself(
     assert refused(story, "UNIQUE_VIOLATED", {"v": 5}, *before, v=2) == due
 
 
+def test_a_statement_that_finds_two_equal_rows_is_not_judged_by_names() -> None:
+    """A chunk whose first row has the values of one before it has written nothing yet."""
+    story = calm()
+    story.add(30, TxBegan, "D/0.2", "p1", ts(30), implicit=False)
+    story.add(31, TxAborted, "p1", "D/0.2", "UNIQUE_VIOLATED")
+    assert told(story) == []
+
+
 @pytest.mark.parametrize("reason", ["METADATA_LATE", "TX_TIMED_OUT", "NODE_UNREACHABLE"])
 def test_what_the_store_or_a_lease_ended_is_not_judged(reason: str) -> None:
     story = calm()
