@@ -6,6 +6,8 @@ from typing import Final
 CLOSED: Final = "iep_closed"
 OPEN: Final = "iep"
 SHIPPED: Final = "ignite3"
+BUILDING: Final = "ignite_index"
+"""The design that builds indexes on the Ignite plane."""
 BASELINES: Final = (CLOSED, OPEN, SHIPPED)
 """A rule is tried under those of these that have it, anything else under all of them."""
 SAFE: Final = "c16_safe"
@@ -39,6 +41,15 @@ STRICT: Final = (CLOSED,)
 
 TRANSACTION: Final = "protocol/transaction"
 AREAS: Final[dict[str, tuple[str, ...]]] = {
+    "index-builds": (
+        "protocol/index_build/*",
+        "protocol/partition/index_store.py:*",
+        "protocol/partition/partition.py:Partition._fill",
+        "protocol/partition/partition.py:Partition._record_filled",
+        f"{TRANSACTION}/index_entries.py:*",
+        "protocol/schema/index_states.py:*",
+        "protocol/design/index_rules.py:*",
+    ),
     "reads": (
         f"{TRANSACTION}/readers.py:*",
         f"{TRANSACTION}/routing.py:Router.ask_replica*",
@@ -120,19 +131,15 @@ OUT: Final = (
     "protocol/transaction/marking.py:Marks.uses",
     "protocol/transaction/marking.py:Marks.abort_users",
     "protocol/schema_change/row_counter.py:*",
-    "protocol/index_build/*",
-    "protocol/partition/index_store.py:*",
-    "protocol/partition/partition.py:Partition._fill",
-    "protocol/partition/partition.py:Partition._record_filled",
-    "protocol/transaction/index_entries.py:*",
     "protocol/transaction/coordinator.py:Coordinator._find",
     "protocol/transaction/readers.py:Readers._found",
-    "protocol/schema/index_states.py:*",
     "protocol/schema/indexes.py:*",
     "protocol/schema/type_examples.py:*",
     "protocol/design/agreed_installs.py:*",
     "protocol/design/border_rules.py:*",
-    "protocol/design/index_rules.py:*",
+    "protocol/design/index_rules.py:at_once",
+    "protocol/design/index_rules.py:once_registered",
+    "protocol/design/index_rules.py:once_stopping",
     "protocol/design/lag_policies.py:*",
     "protocol/design/mandatory_columns.py:*",
     "fdb/controller.py:Controller._tell",
@@ -157,6 +164,7 @@ and what a machine's clock shows: another clock is another world, and no fault o
 WATCHING: Final = ("c4_session", "c2_watch")
 LOCAL: Final = ("c7_ss_local",)
 ONLY: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(AREAS["index-builds"], (BUILDING,)),
     f"{TRANSACTION}/participant.py:Participant._validate_and_finish": (SHIPPED,),
     "protocol/schema/by_name.py:*": (SHIPPED,),
     "protocol/schema/compatibility.py:*_as_shipped": (SHIPPED,),

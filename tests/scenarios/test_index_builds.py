@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.case.rows import upgraded
 from ddlsim.checkers.judge import judge
@@ -12,13 +13,23 @@ from ddlsim.cluster.run import run
 from ddlsim.history.events import RowFinal, UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.index_events import IndexFinal, IndexPartRead
+from ddlsim.history.world_events import PartDiverged
 from ddlsim.model.ddl import IndexDropped, IndexStateSet
 from ddlsim.model.schema import PUBLIC, SchemaObject, Table
 from ddlsim.plan import swarm, swarm_indexes
 from ddlsim.plan.plan import plan
+from ddlsim.protocol.partition.index_store import IndexStore
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 
+LIVELY = 11
+"""A drawn world in which snapshots are taken while an index is built."""
+NAMES = {
+    "entries": {"entries of a snapshot"},
+    "open": {"open entries of a snapshot"},
+    "filled": {"how far indexes are in a snapshot"},
+    "complete": {"indexes that are complete in a snapshot"},
+}
 SEEDS = (3, 4, 7, 9, 10, 13, 15, 23)
 DRAWN = swarm.Source(None, "", {"strategy.name": "ignite_index"})
 
@@ -149,3 +160,27 @@ def test_the_schedule_of_a_mutant_breaks_something_with_it_alone(mutant: str) ->
         verdict = judge(run(plan(read(text, mutant), 0, models=False)))
         broken = {one.invariant for one in verdict.violations if one.status == "violation"}
         assert broken == ({CONVICTED[mutant]} if chosen else set()), verdict.violations
+
+
+def test_the_model_of_a_partition_sees_a_snapshot_that_lacks_an_entry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A replica that came back with it would lose what a transaction is yet to enter."""
+    overrides = DRAWN.overrides | {"protocol.snapshot_entries": 5}
+    snapshot = IndexStore.snapshot
+
+    def found() -> set[str]:
+        source = swarm.Source(None, "", overrides)
+        history = run(plan(swarm.scenario(source, LIVELY), LIVELY, models=True))
+        return {one.what.split(" is ")[0] for one in all_of(history, PartDiverged)}
+
+    assert found() == set()
+    for field in ("entries", "open", "filled", "complete"):
+        monkeypatch.setattr(
+            IndexStore,
+            "snapshot",
+            lambda self, field=field: replace(
+                snapshot(self), **{field: getattr(snapshot(self), field)[:-1]}
+            ),
+        )
+        assert found() & NAMES[field], field

@@ -262,6 +262,7 @@ class ModelledPartition(Partition):
         for name in (*FIELDS, *also, "ops", "catalog_version"):
             what = f"{name} of a snapshot"
             self._divergence.compare(what, getattr(copy, name), getattr(self._model, name))
+        self._compare_index(state)
         return state
 
     def install(self, state: object) -> None:
@@ -271,12 +272,34 @@ class ModelledPartition(Partition):
         self._compare_all()
         self._divergence.compare("what is not cleaned up", self.uncleaned, self._model.uncleaned)
         self._divergence.compare("the writes in a snapshot", self._ops, self._model.ops)
+        self._compare_index(state)
         written: dict[TxId, dict[Key, None]] = {}
         for key, intent in self._model.intents.items():
             written.setdefault(intent.tx, {})[key] = None
         self._divergence.compare("whose intents there are", self._written, written)
         if (self.applied_index, self.applied_term) != (state.index, state.term):
             self._divergence.found(f"a snapshot at index {state.index} was installed as another")
+
+    def _compare_index(self, state: PartitionState) -> None:
+        """A snapshot has all entries, what is to become of them, and how far each index is."""
+        kept, index = state.entries, self.index
+        assert kept is not None, f"a snapshot of {self.name} has no entries"
+        entries = {
+            (index_id, values, key): tuple(moves)
+            for index_id, by_values in index.entries.items()
+            for values, by_key in by_values.items()
+            for key, moves in by_key.items()
+        }
+        compare = self._divergence.compare
+        compare("entries of a snapshot", {one[:3]: one[3] for one in kept.entries}, entries)
+        writes = {(tx, key): one for tx, keys in index.open.items() for key, one in keys.items()}
+        compare("open entries of a snapshot", {one[:2]: one[2] for one in kept.open}, writes)
+        compare("how far indexes are in a snapshot", dict(kept.filled), index.filled)
+        for what, ids, known in (
+            ("complete", kept.complete, index.complete),
+            ("erased", kept.erased, index.erased),
+        ):
+            compare(f"indexes that are {what} in a snapshot", set(ids), set(known))
 
     def as_of(self, key: Key, read_ts: Timestamp) -> RowVersion | None:
         found: RowVersion | None = super().as_of(key, read_ts)
