@@ -15,6 +15,7 @@ from ddlsim.cluster.designs import layer_design
 from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
+from ddlsim.fdb.log import Log
 from ddlsim.fdb.processes import boot
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.storage import Storage
@@ -61,6 +62,7 @@ class FdbCluster(Machines):
         self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}
         self.layers: dict[str, LayerProcess] = {}
+        self._last: int | None = None
         self._record_clocks()
         for name in (*self._roles, *(node.name for node in plan.nodes)):
             self.open_port(name, HybridClock)
@@ -124,10 +126,20 @@ class FdbCluster(Machines):
     # --- the end ----------------------------------------------------------------------------------
 
     def has_open_work(self) -> bool:
-        """Whether a machine is down, or a process of the layer has a transaction or a statement."""
+        """Whether a machine is down, or a process of the layer has a transaction or a statement.
+
+        Or a storage server lacks what the logs had when these were first over.
+        """
         running = self._running()
-        return len(running) < len(self.hosts) or any(
+        if len(running) < len(self.hosts) or any(
             self.layers[node.name].has_open_work for node in self.plan.nodes
+        ):
+            self._last = None
+            return True
+        if self._last is None:
+            self._last = max(log.last for log in self.stores.values() if isinstance(log, Log))
+        return any(
+            isinstance(one, Storage) and one.version < self._last for one in self.stores.values()
         )
 
     def _running(self) -> dict[str, Host]:

@@ -83,6 +83,11 @@ class Log(Process):
         node.on(Lock, self.lock)
         node.on(Confirm, self.confirm)
 
+    @property
+    def last(self) -> int:
+        """The last version that is on the disk."""
+        return self._disk.end
+
     # --- generations ------------------------------------------------------------------------------
 
     def begin(self, generation: Generation, tail: Tail) -> None:
