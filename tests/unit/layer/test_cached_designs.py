@@ -1,5 +1,6 @@
 """Designs that keep the schema from one transaction to the next: C2 to C5, C7, C12 to C14."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -160,6 +161,33 @@ def test_c5_a_process_without_a_lease_refuses() -> None:
     assert answer_or(w.put("b", None, 1, v=5)) is None
     cut_after_a_lease(w)
     assert answer_or(w.put("b", None, 1, v=5)) is Reason.METADATA_LATE
+
+
+def test_c5_a_lease_lasts_no_longer_than_it_says() -> None:
+    w = World(design("c5_lease", lease_ms=1000), ticking=True)
+    w.run_ms(10)
+    assert answer_or(w.put("b", None, 1, v=5)) is None
+    w.store.cut_schema.add("b")
+    w.run_ms(500)
+    assert answer_or(w.put("b", None, 1, v=5)) is None
+    w.run_ms(600)
+    assert answer_or(w.put("b", None, 1, v=5)) is Reason.METADATA_LATE
+
+
+def test_a_schema_is_confirmed_as_of_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The read takes four milliseconds, and an update may come within them."""
+
+    async def seven(*_: object, **__: object) -> int:
+        return 7
+
+    times, confirmed = iter((5, 9)), []
+    layer: Any = SimpleNamespace(
+        now_ms=partial(next, times, 9), confirm=lambda *one: confirmed.append(one), cache=None
+    )
+    monkeypatch.setattr(reading, "head_of", seven)
+    monkeypatch.setattr(reading, "numbered", seven)
+    result_of(Loop(), reading.refreshed(layer, SimpleNamespace(read_version=seven)))  # type: ignore[arg-type]
+    assert confirmed == [(7, 5)]
 
 
 def test_c5_t1_without_refusal_a_third_version_is_in_use() -> None:

@@ -1,12 +1,14 @@
 """Leases that lie in the store: `crdb` and `tidb_mdl`."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.keyspace import SCHEMA
-from ddlsim.layer.rules.leases import Bell, under_a_lease
+from ddlsim.layer.keyspace import SCHEMA, lease_key
+from ddlsim.layer.rules.leases import Bell, _take_ended, under_a_lease
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.units import Micros
@@ -144,6 +146,27 @@ def test_what_an_earlier_incarnation_has_leased_is_taken_away() -> None:
     assert held(w, "b") == [2]
     w.processes["b"] = earlier
     assert answer_or(w.commit("b", "T")) is Reason.TX_CONFLICT
+
+
+@pytest.mark.parametrize(("first", "second", "waits"), [(9, 1, True), (1, 9, True), (1, 1, False)])
+def test_one_lease_that_lasts_is_waited_for_whichever_ends_before(
+    first: int, second: int, *, waits: bool
+) -> None:
+    """Versions at which two processes' leases on the schema before end; the present one is 5."""
+    rows = [(lease_key(name, 2), ends) for name, ends in (("a", first), ("b", second))]
+
+    async def now() -> int:
+        return 5
+
+    async def found(*_: object) -> list[Any]:
+        return [(key, ends) for key, ends in rows]
+
+    store: Any = SimpleNamespace(
+        read_version=now, get_range=found, clear=lambda _: None, set=lambda *_: None
+    )
+    layer: Any = SimpleNamespace(design=design("crdb", poll_ms=20))
+    pause = result_of(Loop(), _take_ended(layer, store, 3))
+    assert pause == (Micros(20_000) if waits else 0)
 
 
 def test_two_statements_leave_no_process_two_versions_behind() -> None:
