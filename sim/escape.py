@@ -14,6 +14,7 @@ LINE_MOST: Final = 300
 """No line of an error is longer."""
 HEAD: Final = 190
 CUT: Final = " [...] "
+WORD_MOST: Final = 30
 
 
 def escaped(text: str, keep: str = LAYOUT) -> str:
@@ -27,12 +28,20 @@ def escaped(text: str, keep: str = LAYOUT) -> str:
 
 
 def one_line(text: str, most: int = LINE_MOST) -> str:
-    """A text as one line of at most so many characters: its beginning and its end."""
+    """A text as one line of at most so many characters: its beginning and its end.
+
+    It is cut between words, where one ends within `WORD_MOST` characters.
+    """
     line = escaped(" ".join(part.strip() for part in text.splitlines() if part.strip()), keep="")
     if len(line) <= most:
         return line
     head = min(HEAD, most // 2)
-    return line[:head] + CUT + line[head + len(CUT) - most :]
+    first, last = line[:head], line[head + len(CUT) - most :]
+    if (end := first.rfind(" ", head - WORD_MOST)) > 0:
+        first = first[:end]
+    if 0 <= (begin := last.find(" ", 0, WORD_MOST)):
+        last = last[begin + 1 :]
+    return first + CUT + last
 
 
 def markup(text: str) -> str:

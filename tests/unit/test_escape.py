@@ -60,3 +60,11 @@ def test_junit_is_xml_whatever_the_names_are() -> None:
     text = junit.text("suite", EVIL, [case])
     assert ElementTree.fromstring(text.split("\n", 1)[1]) is not None
     assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_a_long_list_is_cut_between_its_names() -> None:
+    names = [f"design_{number}" for number in range(100)]
+    line = one_line(f"one of {', '.join(names)}")
+    assert len(line) <= 300
+    first, last = line.split(" [...] ")
+    assert {*first.removeprefix("one of ").strip(",").split(", "), *last.split(", ")} <= {*names}
