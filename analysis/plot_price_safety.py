@@ -53,10 +53,17 @@ def draw(found: Mapping[str, Any]) -> Any:
     heading(drawn, "What does each design cost, and is it safe?")
     key_of(axes[0][0], (("safety kept", True), ("safety broken", False)))
     said = f"{found['runs']:,} runs, seeds {found['seeds'][0]} to {found['seeds'][1]}"
-    note(drawn, f"{said}; bars: 95 % over seeds; line: safe designs that no safe one beats")
+    said += "; bars: 95 % over seeds; line: safe designs that no safe one beats"
+    note(drawn, said + _missing(found["designs"]))
     for panel, spots in placed:
         name_points(panel, spots)
     return drawn
+
+
+def _missing(designs: Sequence[Design]) -> str:
+    """The designs without a number, which have no point."""
+    names = [one["design"] for one in designs if not (_there(one, ADDED) and _there(one, DDL))]
+    return f"; without a decided statement: {', '.join(names)}" if names else ""
 
 
 def _safe(one: Design) -> bool:

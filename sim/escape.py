@@ -39,7 +39,7 @@ def one_line(text: str, most: int = LINE_MOST) -> str:
     first, last = line[:head], line[head + len(CUT) - most :]
     if (end := first.rfind(" ", head - WORD_MOST)) > 0:
         first = first[:end]
-    if 0 <= (begin := last.find(" ", 0, WORD_MOST)):
+    if (begin := last.find(" ", 0, WORD_MOST)) >= 0:
         last = last[begin + 1 :]
     return first + CUT + last
 

@@ -186,7 +186,8 @@ def test_a_schema_is_confirmed_as_of_before_it_is_read(monkeypatch: pytest.Monke
     )
     monkeypatch.setattr(reading, "head_of", seven)
     monkeypatch.setattr(reading, "numbered", seven)
-    result_of(Loop(), reading.refreshed(layer, SimpleNamespace(read_version=seven)))  # type: ignore[arg-type]
+    transaction: Any = SimpleNamespace(read_version=seven)
+    result_of(Loop(), reading.refreshed(layer, transaction))
     assert confirmed == [(7, 5)]
 
 
