@@ -6,12 +6,10 @@ what each claim assumes. Nothing here names a design. The goals are compared wit
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
-from ddlsim import files
 from ddlsim.analysis.compare.columns import COLUMNS
 from ddlsim.analysis.compare.records import SAFETY, Line
 from ddlsim.checkers.base import in_order
@@ -24,8 +22,8 @@ from ddlsim.model.design import (
     DesignHeader,
 )
 from ddlsim.scenario.config import Probability, TableRecord
-from ddlsim.scenario.files import reason
-from ddlsim.scenario.problems import Origin, ScenarioError, convert, near
+from ddlsim.scenario.files import text_at
+from ddlsim.scenario.problems import Origin, convert, near
 from ddlsim.scenario.scenario import parse_toml
 
 PLANES: Final = {"locking": "ignite", "optimistic": "fdb"}
@@ -104,13 +102,7 @@ GOALS: Final = (
 
 def read(path: str) -> AdviceTable:
     """The facts in a file; raises `ScenarioError`, whose message is one line."""
-    try:
-        if (why := files.unfit(path, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"{path}: {why}")
-        text = Path(path).read_text(files.TEXT)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: {reason(error)}; name a file of facts") from None
-    return parsed(text, path)
+    return parsed(text_at(path, path, "; name a file of facts"), path)
 
 
 def parsed(text: str, name: str) -> AdviceTable:

@@ -16,7 +16,7 @@ from ddlsim.analysis.stats.axes import Axis, read_axis
 from ddlsim.analysis.stats.conditions import Condition, read_condition
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario.config import Positive, TableRecord, Text
-from ddlsim.scenario.files import reason
+from ddlsim.scenario.files import text_at
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import paths_of
 from ddlsim.scenario.positions import show_path
@@ -84,12 +84,7 @@ class Sweep(msgspec.Struct, frozen=True):
 def load_sweep(path: str, *, outside: bool = False) -> Sweep:
     """The sweep in a file; raises `ScenarioError`, whose message is one line."""
     file = Path(path)
-    try:
-        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"{path}: {why}")
-        text = file.read_text(files.TEXT)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: {reason(error)}; name a sweep file") from None
+    text = text_at(file, path, "; name a sweep file")
     return read_sweep(text, path, directory=file.parent, outside=outside)
 
 

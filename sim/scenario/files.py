@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
+from ddlsim import files
 from ddlsim.scenario.measured import text_of
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.positions import Path
@@ -60,3 +61,16 @@ class Files:
 def reason(error: Exception) -> str:
     """Why a file cannot be read, without its path."""
     return error.strerror or "error" if isinstance(error, OSError) else "it is not UTF-8 text"
+
+
+def text_at(file: str | FilePath, name: str, remedy: str = "") -> str:
+    """The text of a file; raises `ScenarioError`, whose one line begins with `name`.
+
+    `remedy` ends the line of a file that cannot be read.
+    """
+    try:
+        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
+            raise ScenarioError(f"{name}: {why}")
+        return FilePath(file).read_text(files.TEXT)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{name}: {reason(error)}{remedy}") from None

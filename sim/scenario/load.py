@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim import files
-from ddlsim.scenario.files import reason
+from ddlsim.scenario.files import text_at
 from ddlsim.scenario.problems import ScenarioError, closest
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.shipped import roots, shipped
@@ -49,14 +49,8 @@ def _near(name: str) -> str:
 
 
 def _load(file: Path, name: str, overrides: Mapping[str, Any] | None, *, outside: bool) -> Scenario:
-    try:
-        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"{name}: {why}")
-        text = file.read_text(files.TEXT)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{name}: {reason(error)}") from None
     return read(
-        text,
+        text_at(file, name),
         name,
         directory=str(file.parent),
         within=_within(file, outside=outside),

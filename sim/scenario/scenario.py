@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from ddlsim import files
 from ddlsim.model.programs import Step
 from ddlsim.model.records import Record
 from ddlsim.scenario import bounds, checks, config
@@ -19,7 +18,7 @@ from ddlsim.scenario.faults import (
     placed,
     read_faults,
 )
-from ddlsim.scenario.files import Files, reason
+from ddlsim.scenario.files import Files, text_at
 from ddlsim.scenario.first_schema import tables_at_start, views_at_start
 from ddlsim.scenario.migrations import MigrationEntry, paced, read_migrations, read_schema
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
@@ -213,12 +212,7 @@ def override(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
 
 def with_migration(scenario: Scenario, file: str) -> Scenario:
     """The same scenario, its DDL replaced by the statements of a file."""
-    try:
-        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"--migration {file}: {why}")
-        text = FilePath(file).read_text(files.TEXT)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"--migration {file}: {reason(error)}") from None
+    text = text_at(file, f"--migration {file}")
     if any(step.line and type(step.do).__name__ == "Ddl" for step in scenario.steps):
         raise ScenarioError(f"--migration {file}: the DDL of {scenario.name} is scripted in steps")
     return override(scenario, {MIGRATION: file, f"{EMBEDDED}{file}": text})

@@ -4,16 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Final
 
 from msgspec import Meta, field
 
-from ddlsim import files
 from ddlsim.scenario.config import Positive, TableRecord, Text
-from ddlsim.scenario.files import reason
-from ddlsim.scenario.problems import Origin, ScenarioError, convert, near
+from ddlsim.scenario.files import text_at
+from ddlsim.scenario.problems import Origin, convert, near
 from ddlsim.scenario.scenario import parse_toml
 
 MOST_VALUES: Final = 1_000_000
@@ -151,13 +149,7 @@ class Load:
 
 def read(path: str) -> Load:
     """The load of a file; raises `ScenarioError`, whose message is one line."""
-    try:
-        if (why := files.unfit(path, files.TEXT_MOST)) is not None:
-            raise ScenarioError(f"{path}: {why}")
-        text = Path(path).read_text(files.TEXT)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: {reason(error)}; name a file of a load") from None
-    return parsed(text, path)
+    return parsed(text_at(path, path, "; name a file of a load"), path)
 
 
 def parsed(text: str, name: str) -> Load:
