@@ -2,9 +2,13 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
+from ddlsim.record import kept
 from ddlsim.record.dialects.base import Connection, Database, RefusedError
 from ddlsim.record.rehearsal.tables import Table, tables_of
 from ddlsim.record.url import Url
@@ -99,6 +103,43 @@ class Stage(Database):
     @abstractmethod
     def source(self) -> str:
         """What is copied, in words."""
+
+
+class FileStage(Stage):
+    """A database that is a file: the file itself, or a copy that is gone after the block."""
+
+    @property
+    def source(self) -> str:
+        return f"the file {self.url.path}, rows and all"
+
+    @contextmanager
+    def ground(self) -> Iterator[None]:
+        """The file of the URL, or a copy in a temporary folder."""
+        given = Path(self.url.path)
+        if (self.in_place or self.structure) and not given.is_file():
+            what = "there is no such file; name one, or --schema"
+            raise RefusedError(f"{self.name}:///{given}: {what}")
+        if self.in_place:
+            with self.opened():
+                yield
+            return
+        with kept.folder() as folder:
+            self.url = replace(self.url, path=str(folder / "copy.db"))
+            with self.opened():
+                if self.structure:
+                    self.copy_structure(given)
+                yield
+
+    def opened(self) -> AbstractContextManager[None]:
+        """What all connections share while the block runs."""
+        return nullcontext()
+
+    @abstractmethod
+    def copy_structure(self, given: Path) -> None:
+        """Copy a file, rows and all; raises `RefusedError`."""
+
+    def interrupt(self, connection: Connection) -> None:
+        cast(Any, connection).interrupt()
 
 
 def run(database: Database, connection: Connection, sql: str, *values: Any) -> list[Sequence[Any]]:

@@ -2,17 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
-from ddlsim.record import kept
-from ddlsim.record.dialects.base import Connection, RefusedError
 from ddlsim.record.dialects.duckdb import Duckdb
-from ddlsim.record.rehearsal.stages.base import STAGES, Stage, not_copied
+from ddlsim.record.rehearsal.stages.base import STAGES, FileStage, not_copied
 
 
-class DuckdbStage(Stage, Duckdb):
+class DuckdbStage(FileStage, Duckdb):
     """A file of one process; what conflicts fails at once, so that nothing waits for a lock."""
 
     outside = ("ATTACH", "DETACH", "COPY", "EXPORT", "IMPORT", "INSTALL", "LOAD", "USE")
@@ -28,29 +24,8 @@ class DuckdbStage(Stage, Duckdb):
         ORDER BY c.table_name, c.column_index
     """
 
-    @property
-    def source(self) -> str:
-        return f"the file {self.url.path}, rows and all"
-
     @contextmanager
-    def ground(self) -> Iterator[None]:
-        """The file itself, or a copy that is gone after the block."""
-        given = Path(self.url.path)
-        if (self.in_place or self.structure) and not given.is_file():
-            raise RefusedError(f"duckdb:///{given}: there is no such file; name one, or --schema")
-        if self.in_place:
-            with self._opened():
-                yield
-            return
-        with kept.folder() as folder:
-            self.url = replace(self.url, path=str(folder / "copy.db"))
-            with self._opened():
-                if self.structure:
-                    self._copy_structure(given)
-                yield
-
-    @contextmanager
-    def _opened(self) -> Iterator[None]:
+    def opened(self) -> Iterator[None]:
         try:
             self._root = self._driver.connect(self.url.path)
         except self._driver.Error as error:
@@ -60,7 +35,7 @@ class DuckdbStage(Stage, Duckdb):
         finally:
             self._root.close()
 
-    def _copy_structure(self, given: Path) -> None:
+    def copy_structure(self, given: Path) -> None:
         try:
             name = str(given).replace("'", "''")
             self._root.execute(f"ATTACH '{name}' AS ddlsim_source (READ_ONLY)")
@@ -68,9 +43,6 @@ class DuckdbStage(Stage, Duckdb):
             self._root.execute("DETACH ddlsim_source")
         except self._driver.Error as error:
             raise not_copied(self, error) from None
-
-    def interrupt(self, connection: Connection) -> None:
-        cast(Any, connection).interrupt()
 
 
 STAGES.add("duckdb", DuckdbStage)
