@@ -76,7 +76,7 @@ class RehearsedStatement(TypedDict):
 
 
 class RowAnomaly(TypedDict):
-    """What became of rows and of acknowledged writes: `count` cases, the first in words, and where
+    """Rows and acknowledged writes that are wrong: `count` cases, the first in words, and where
     the database's documentation warns of it, if it does.
     """
 

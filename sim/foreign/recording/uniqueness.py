@@ -1,4 +1,4 @@
-"""What a recording shows of unique indexes: what became of them, and rows that break them.
+"""What a recording shows of unique indexes: how many were made, and rows that break them.
 
 `duplicate-under-unique`: a statement returned two rows with one value of the indexed column. Its
 transaction began after the CREATE of the index was acknowledged, and the statement had its answer
@@ -49,7 +49,7 @@ class _Index:
 
 @dataclass(slots=True)
 class Found:
-    """What became of indexes, and the rows that break one."""
+    """Indexes that were made, refused or left invalid, and the rows that break one."""
 
     duplicates: list[Duplicate] = field(default_factory=list)
     created: int = 0

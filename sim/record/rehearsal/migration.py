@@ -35,7 +35,7 @@ class Order(NamedTuple):
 
 @dataclass(slots=True)
 class Mark:
-    """What became of a statement; times are nanoseconds of the recording's clock.
+    """The outcome of a statement; times are nanoseconds of the recording's clock.
 
     `waited_ms` is None where the database tells of no waits. `behind` is the largest number of
     clients that were seen to wait meanwhile. `effect` is the end of the transaction that it is in.

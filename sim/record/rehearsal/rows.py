@@ -1,4 +1,4 @@
-"""What became of rows and of acknowledged writes, held against their own recording.
+"""Rows and acknowledged writes in the end, held against their own recording.
 
 Each row of a judged table is a register. Writes of it are ordered in time as far as one begins
 after the transaction of another has ended: the first is replaced then, whatever the level of

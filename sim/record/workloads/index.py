@@ -3,7 +3,7 @@
 It is on column x. Clients set x of rows, and insert rows, with few values, so that many would break
 the index. Before it is created, values are taken away in its own transaction, so that nothing is in
 its way, or in one before, or not at all; where the database has it, half of the indexes are created
-and dropped without a lock on writers, and it is asked for what became of them.
+and dropped without a lock on writers, and it is asked whether they are valid.
 """
 
 from collections.abc import Iterator
