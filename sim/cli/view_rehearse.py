@@ -11,6 +11,7 @@ from ddlsim.cli.predicted import NOTHING
 from ddlsim.cli.shapes_rehearse import LatencyOf, Rehearse, RehearsedStatement
 from ddlsim.cli.words import command, counted, labelled, say, verdict
 from ddlsim.escape import escaped
+from ddlsim.foreign.report import headline
 from ddlsim.record.errors import CLASSES
 from ddlsim.record.rehearsal.rows import MEANING
 
@@ -148,7 +149,7 @@ def prediction(one: RehearsedStatement) -> str:
 
 def _anomalies(found: Rehearse, to: Console) -> None:
     for one in found["anomalies"]:
-        say(f"{one['type']}: {one['table']}, {one['count']:,} times", to, "bold red")
+        say(f"{headline(one['type'], one['count'])}: {one['table']}", to, "bold red")
         say(f"{MEANING[one['type']]}; {one['example']}", to, indent="  ")
         say(one["documented"], to, indent="  ")
     if not found["anomalies"]:

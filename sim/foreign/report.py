@@ -43,14 +43,14 @@ def of_verdict(
         facts += f"; not {', '.join(verdict.ruled_out)}"
     many = dict(verdict.counts)
     found = tuple(
-        (_headline(one.type, many.pop(one.type, 0)), one.explanation) for one in verdict.anomalies
+        (headline(one.type, many.pop(one.type, 0)), one.explanation) for one in verdict.anomalies
     )
     looked_for = (*_looked_for(verdict.model), *checked)
     outcome = OUTCOMES[verdict.valid]
     return Report(outcome, fields | data, facts, found, verdict.notes, looked_for)
 
 
-def _headline(type_: str, count: int) -> str:
+def headline(type_: str, count: int) -> str:
     """The type of an anomaly; the first of its type has the count."""
     return type_ if count < 2 else f"{type_}, {count:,} times"
 

@@ -16,7 +16,7 @@ from ddlsim.foreign.recording.crossings import MEANING, Crossing, crossings
 from ddlsim.foreign.recording.documented import DOCUMENTED
 from ddlsim.foreign.recording.sent import head_at, statements
 from ddlsim.foreign.recording.words import Words, tx_of
-from ddlsim.foreign.report import Report, of_verdict
+from ddlsim.foreign.report import Report, headline, of_verdict
 from ddlsim.graph.history import Array
 from ddlsim.graph.models import Model, model_of
 from ddlsim.graph.verdict import Anomaly, Verdict
@@ -111,7 +111,7 @@ def _with_uniqueness(
     """The verdict, with the rows that break a unique index first; and those to be told."""
     many = len(found.duplicates)
     if many and head.isolation == uniqueness.DIRTY:
-        note = f"{uniqueness.DUPLICATE}, {many:,} times, which {uniqueness.DIRTY} allows"
+        note = f"{headline(uniqueness.DUPLICATE, many)}, which {uniqueness.DIRTY} allows"
         found.duplicates.clear()
         verdict = replace(verdict, notes=(note, *verdict.notes))
     first = found.duplicates[:WORDED]
@@ -149,6 +149,6 @@ def _worded(
 def _allowed(found: list[Crossing], model: Model) -> list[str]:
     allowed = Counter(one.type for one in found if not model.forbids_type(one.shape))
     return [
-        f"{type_}, {count:,} times, which {model.name} allows: {MEANING[type_]}"
+        f"{headline(type_, count)}, which {model.name} allows: {MEANING[type_]}"
         for type_, count in allowed.items()
     ]

@@ -133,7 +133,8 @@ def test_the_structure_of_a_server_is_copied_and_its_own_database_left_alone(
         asked(SCHEMA)
         asked("CREATE VIEW rich AS SELECT * FROM public.accounts WHERE balance > 9")
         asked("INSERT INTO accounts (owner, balance) VALUES ('me', 10)")
-        sql = "ALTER TABLE public.accounts ADD COLUMN w integer; ALTER TABLE public.notes DROP COLUMN text"
+        added, dropped = "accounts ADD COLUMN w integer", "notes DROP COLUMN text"
+        sql = f"ALTER TABLE public.{added}; ALTER TABLE public.{dropped}"
         found = rehearsed(tmp_path, url, sql)
         assert (found["committed"] > 0, found["tables"]) == (True, ["accounts", "notes"])
         assert asked("SELECT * FROM accounts") == [(1, "me", 10, 20)]
