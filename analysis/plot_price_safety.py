@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ddlsim.analysis.compare.advise import FITTING
 from ddlsim.analysis.figures.drawing import canvas, heading, key_of, logarithmic, note, point
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
@@ -20,6 +19,8 @@ DDL: Final = "ddl_p50"
 LINEAR_MS: Final = 10
 """Below this the x axis is linear, so that 0 has a place."""
 WIDE: Final = 30
+SAFE: Final = ("safe", "holes", "weaker")
+"""Verdicts of designs that keep safety."""
 Design = Mapping[str, Any]
 
 
@@ -67,7 +68,7 @@ def _missing(designs: Sequence[Design]) -> str:
 
 
 def _safe(one: Design) -> bool:
-    return one["verdict"] in (*FITTING, "weaker")
+    return one["verdict"] in SAFE
 
 
 def _there(one: Design, key: str) -> bool:

@@ -1,8 +1,9 @@
 """From a few facts about a system to the designs that fit it, and why the others do not.
 
-What a design needs is in its header: the plane on which it runs, the invariants that it claims, and
-what each claim assumes. Nothing here names a design. The goals are compared with the table of
-`compare`, run at the system's own numbers.
+What a design needs follows from its header, the plane on which it runs, the invariants that it
+claims, and what each claim assumes, and from its rules: the features that its store must have.
+Nothing here names a design. The goals are compared with the table of `compare`, run at the system's
+own numbers.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from msgspec import Meta
 from ddlsim.analysis.compare.columns import COLUMNS
 from ddlsim.analysis.compare.records import SAFETY, Line
 from ddlsim.checkers.base import in_order
+from ddlsim.layer.design import LayerDesign
+from ddlsim.layer.switches import FEATURES, SHIPPED, features_of
 from ddlsim.model.design import (
     DELAY_BOUNDED,
     ELECTIONS_SLOW,
@@ -21,6 +24,7 @@ from ddlsim.model.design import (
     SKEW_BOUNDED,
     DesignHeader,
 )
+from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.config import Probability, TableRecord
 from ddlsim.scenario.files import text_at
 from ddlsim.scenario.problems import Origin, convert, near
@@ -39,19 +43,21 @@ RESTS_ON: Final = {
     RATES_BOUNDED: "rates",
 }
 """The fact that an assumption rests on."""
-FITTING: Final = ("safe", "holes")
-"""Verdicts of the table that leave a design among those that fit."""
+BROKEN: Final = ("violation", "stuck")
+"""Statuses of a breach of a claim under its assumptions."""
 Bound = Literal["bounded", "unbounded"]
 Above = Annotated[float, Meta(gt=0)]
 
 
 class SystemTable(TableRecord, frozen=True):
-    """`[system]`: how transactions are kept apart (both ways, where it is left out), whether the
+    """`[system]`: how transactions are kept apart (both ways, where it is left out), what the store
+    has that others lack (`FEATURES`; what FoundationDB has, where it is left out), whether the
     difference of clocks, delays, and the rates of clocks (which are good where they are not) have a
     bound, whether every node can always be reached, whether clients must see
     their own DDL at once, and the invariants that are needed."""
 
     concurrency: Literal["locking", "optimistic"] | None = None
+    store_has: tuple[str, ...] = SHIPPED
     clocks: Bound = "bounded"
     delays: Bound = "unbounded"
     rates: Bound = "bounded"
@@ -110,12 +116,20 @@ def parsed(text: str, name: str) -> AdviceTable:
     data = parse_toml(text, name)
     origin = Origin(name, text)
     table: AdviceTable = convert(data, AdviceTable, origin)
-    known = list(dict.fromkeys(checker.invariant for checker in in_order()))
-    for index, invariant in enumerate(table.system.invariants):
-        if invariant not in known:
-            what = f"no invariant is called {invariant!r}; {near(invariant, known)}"
-            raise origin.error(("system", "invariants", index), what)
+    for key, kind, known in (
+        ("invariants", "invariant", invariants()),
+        ("store_has", "feature of a store", list(FEATURES)),
+    ):
+        for index, given in enumerate(getattr(table.system, key)):
+            if given not in known:
+                what = f"no {kind} is called {given!r}; {near(given, known)}"
+                raise origin.error(("system", key, index), what)
     return table
+
+
+def invariants() -> list[str]:
+    """The invariants that may be needed."""
+    return list(dict.fromkeys(checker.invariant for checker in in_order()))
 
 
 def settings_of(load: LoadTable) -> dict[str, Any]:
@@ -131,16 +145,24 @@ def settings_of(load: LoadTable) -> dict[str, Any]:
 # --- what fits -----------------------------------------------------------------------------------
 
 
-def unfit(header: DesignHeader, system: SystemTable) -> list[str]:
-    """Why a design does not fit, by what its header says; empty where it may."""
+Design = Strategy | LayerDesign
+
+
+def unfit(header: DesignHeader, system: SystemTable, needs: Sequence[str] = ()) -> list[str]:
+    """Why a design does not fit, by what its header says and what its store needs; empty where it
+    may."""
     if system.concurrency is not None and PLANES[system.concurrency] != header.plane:
         return [f"it runs on plane {header.plane}; {system.concurrency} is asked for"]
-    needed = [*system.invariants, *[OWN_DDL] * system.own_ddl, *[ENDS] * (not system.all_reachable)]
+    found = [
+        f"its store needs {name}, {FEATURES[name]}"
+        for name in needs
+        if name not in system.store_has
+    ]
     claims = {claim.invariant: claim for claim in header.claims}
-    unclaimed = [one for one in dict.fromkeys(needed) if one not in claims]
-    found = [f"it does not claim {', '.join(unclaimed)}"] if unclaimed else []
+    unclaimed = [one for one in needed(system) if one not in claims]
+    found += [f"it does not claim {', '.join(unclaimed)}"] if unclaimed else []
     resting: dict[str, list[str]] = {}
-    for invariant in dict.fromkeys(needed):
+    for invariant in needed(system):
         for assumption in claims[invariant].assumes if invariant in claims else ():
             fact = RESTS_ON.get(assumption)
             if fact is None or getattr(system, fact) == "unbounded":
@@ -151,12 +173,27 @@ def unfit(header: DesignHeader, system: SystemTable) -> list[str]:
     ]
 
 
-def missed(line: Line, goals: GoalTable) -> list[str]:
-    """Why a design that may fit does not, by its line of the table."""
+def needed(system: SystemTable) -> list[str]:
+    """The invariants that a system needs."""
+    own, ends = [OWN_DDL] * system.own_ddl, [ENDS] * (not system.all_reachable)
+    return list(dict.fromkeys([*system.invariants, *own, *ends]))
+
+
+def missed(line: Line, system: SystemTable, goals: GoalTable) -> list[str]:
+    """Why a design that may fit does not, by its line of the table.
+
+    A broken claim counts, needed or not. What is not claimed counts where it is needed; what broke
+    out of assumption does not, since the facts ensure what the needed claims assume.
+    """
     found = []
-    if line.verdict not in FITTING:
-        broken = ", ".join(one.invariant for one in line.breaches)
-        found.append(f"{line.verdict}: the table shows that it breaks {broken or 'a claim'}")
+    against = [
+        one.invariant
+        for one in line.breaches
+        if one.status in BROKEN or (one.status == "accepted" and one.invariant in needed(system))
+    ]
+    if against or line.verdict == "not judged":
+        what = f"the table shows that it breaks {', '.join(against)}" if against else "no run ended"
+        found.append(f"{line.verdict}: {what}")
     columns = {column.key: column for column in COLUMNS}
     for goal in GOALS:
         most = getattr(goals, goal.key)
@@ -174,13 +211,17 @@ def missed(line: Line, goals: GoalTable) -> list[str]:
 
 
 class Split(NamedTuple):
-    """The designs that may fit by their headers, and why each of the others does not."""
+    """The designs that may fit by what they claim and need, and why each of the others does not."""
 
     fitting: list[str]
     others: dict[str, list[str]]
 
 
-def split(headers: Sequence[DesignHeader], system: SystemTable) -> Split:
-    """Sort designs by what their headers say."""
-    others = {one.name: why for one in headers if (why := unfit(one, system))}
-    return Split([one.name for one in headers if one.name not in others], others)
+def split(designs: Sequence[Design], system: SystemTable) -> Split:
+    """Sort designs by what their headers say, and by what their stores need."""
+    others = {one.name: why for one in designs if (why := unfit(one.header, system, _needs(one)))}
+    return Split([one.name for one in designs if one.name not in others], others)
+
+
+def _needs(design: Design) -> tuple[str, ...]:
+    return features_of(design) if isinstance(design, LayerDesign) else ()

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ddlsim.analysis.compare.advise import AdviceTable, invariants
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import STATUSES
@@ -26,6 +27,7 @@ from ddlsim.cli import (
     shapes_rehearse,
     shapes_shrink,
 )
+from ddlsim.layer.switches import FEATURES
 from ddlsim.lint import document as lint
 from ddlsim.model import probes
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
@@ -131,6 +133,14 @@ def _rehearse() -> Schema:
 def _load() -> Schema:
     defs = _components([LoadTable])
     return {**_ref("LoadTable"), "$defs": _without_null(defs)}
+
+
+def _facts() -> Schema:
+    defs = _components([AdviceTable])
+    system = defs["SystemTable"]["properties"]
+    system["store_has"]["items"] = _known(FEATURES)
+    system["invariants"]["items"] = _known(invariants())
+    return {**_ref("AdviceTable"), "$defs": _without_null(defs)}
 
 
 def _explain() -> Schema:
@@ -403,6 +413,7 @@ SCHEMAS: Final[dict[str, Published]] = {
     "load": Published(
         "a load of a rehearsal (TOML)", "ddlsim rehearse --load WORKLOAD.toml", _load
     ),
+    "facts": Published("the facts about a system (TOML)", "ddlsim advise FACTS.toml", _facts),
     "explain": Published(
         "the arguments against a history",
         "ddlsim explain --output json",

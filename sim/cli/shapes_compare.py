@@ -1,7 +1,8 @@
 """The documents of `compare` and `advise --output json`, key by key."""
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
+from ddlsim.analysis.compare.advise import AdviceTable
 from ddlsim.analysis.compare.records import Line
 
 
@@ -35,7 +36,7 @@ class Advise(TypedDict):
 
     format: int
     command: str
-    facts: dict[str, Any]
+    facts: AdviceTable
     fits: list[str]
     others: dict[str, list[str]]
     table: Compare | None

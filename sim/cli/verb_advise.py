@@ -15,11 +15,17 @@ from ddlsim.cli.problems import InputError
 from ddlsim.cli.progress import Progress
 from ddlsim.cli.shapes_compare import Advise, Compare
 from ddlsim.history.history import FORMAT
+from ddlsim.layer.switches import FEATURES, SHIPPED
 from ddlsim.registry import load_file
 from ddlsim.strategies.base import DESIGNS
 
 QUESTIONS: Final = (
     ("system", "concurrency", "transactions: locking or optimistic (empty: both)"),
+    (
+        "system",
+        "store_has",
+        f"the store has, by commas: {', '.join(FEATURES)}, or none (empty: {', '.join(SHIPPED)})",
+    ),
     ("system", "clocks", "clocks: bounded or unbounded (empty: bounded)"),
     ("system", "delays", "message delays: bounded or unbounded (empty: unbounded)"),
     ("system", "all_reachable", "can every node always be reached: true or false (empty: false)"),
@@ -32,6 +38,8 @@ QUESTIONS: Final = (
 )
 WORDS: Final = ("concurrency", "clocks", "delays")
 """The answers that are strings of TOML."""
+LISTS: Final = ("store_has",)
+"""The answers that are names with commas between them, or `none`."""
 
 
 def execute(options: Options) -> int:
@@ -59,15 +67,21 @@ def asked() -> str:
         print(f"{question}: ", end="", file=sys.stderr, flush=True)
         answer = sys.stdin.readline().strip()
         if answer:
-            value = f'"{answer}"' if key in WORDS else answer
-            tables[table].append(f"{key} = {value}")
+            tables[table].append(f"{key} = {_value(key, answer)}")
     return "".join(f"[{name}]\n" + "".join(f"{one}\n" for one in tables[name]) for name in tables)
+
+
+def _value(key: str, answer: str) -> str:
+    """An answer as TOML has it."""
+    if key in LISTS:
+        names = [] if answer == "none" else [one.strip() for one in answer.split(",")]
+        return "[" + ", ".join(f'"{one}"' for one in names) + "]"
+    return f'"{answer}"' if key in WORDS else answer
 
 
 def advised(options: Options, facts: AdviceTable) -> Advise:
     """The designs that fit, the others with their reasons, and the table of those that were run."""
-    headers = [one.header for _, one in DESIGNS.items()]
-    chosen = split(headers, facts.system)
+    chosen = split([one for _, one in DESIGNS.items()], facts.system)
     table: Compare | None = None
     fits: list[str] = []
     others = dict(chosen.others)
@@ -79,7 +93,7 @@ def advised(options: Options, facts: AdviceTable) -> Advise:
             )
         others |= {one.design: [one.why] for one in left}
         for line in lines:
-            if why := missed(line, facts.goals):
+            if why := missed(line, facts.system, facts.goals):
                 others[line.design] = why
             else:
                 fits.append(line.design)
@@ -93,7 +107,7 @@ def advised(options: Options, facts: AdviceTable) -> Advise:
     return {
         "format": FORMAT,
         "command": shlex.join([*words, *repeat.also(options.load, outside=False)]),
-        "facts": msgspec.to_builtins(facts),
+        "facts": facts,
         "fits": fits,
         "others": {name: others[name] for name in sorted(others)},
         "table": table,

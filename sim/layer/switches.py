@@ -1,5 +1,6 @@
-"""The rules of designs that need what FoundationDB lacked in 2018, and its switch in the store."""
+"""What designs need of the store: switches of what FoundationDB lacked in 2018, and features."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Final
 
@@ -15,14 +16,43 @@ NEEDS: Final[dict[object, str]] = {
     waiting.switch_registered_ahead: "future_write_conflicts",
 }
 """The switch that must be on, by rule."""
+METADATA_VERSION: Final = "metadata_version"
+SCHEMA_REPLICAS: Final = "schema_replicas"
+FEATURES: Final[dict[str, str]] = {
+    METADATA_VERSION: "a version that comes with every read version (FoundationDB from 6.1 on)",
+    "local_keys": "keys that every storage server holds, compared by proxies at the commit",
+    "past_read_conflicts": "a read conflict since a version before the read version",
+    "future_write_conflicts": "a write conflict at a version after the commit version",
+    SCHEMA_REPLICAS: "more replicas of one range of keys than of the rest",
+}
+"""What a store may lack, by name, and what each is. FoundationDB has the first one alone."""
+SHIPPED: Final = (METADATA_VERSION,)
+"""What FoundationDB has as it is."""
+RELIES_ON: Final[dict[object, str]] = NEEDS | {
+    reading.metadata_version: METADATA_VERSION,
+    reading.metadata_version_at_snapshot: METADATA_VERSION,
+    reading.metadata_version_wrong_tag: METADATA_VERSION,
+    publishing.head_and_metadata_version: METADATA_VERSION,
+}
+"""The feature that a rule needs; the simulated store always has the metadata version."""
 
 
 def switches_of(design: LayerDesign) -> tuple[str, ...]:
     """The switches that must be on for a design, by name."""
-    found = {NEEDS[rule] for one in fields(design) for rule in _rules(getattr(design, one.name))}
-    return tuple(sorted(found))
+    return tuple(sorted(_named(design, NEEDS)))
 
 
-def _rules(value: object) -> list[object]:
-    rules = value if isinstance(value, tuple) else (value,)
-    return [one for one in rules if callable(one) and one in NEEDS]
+def features_of(design: LayerDesign) -> tuple[str, ...]:
+    """The features that a store must have for a design, in the order of `FEATURES`."""
+    found = _named(design, RELIES_ON) | ({SCHEMA_REPLICAS} if design.schema_replicas else set())
+    return tuple(name for name in FEATURES if name in found)
+
+
+def _named(design: LayerDesign, names: Mapping[object, str]) -> set[str]:
+    """The names of the rules in the fields of a design that have one."""
+    found = set()
+    for one in fields(design):
+        value = getattr(design, one.name)
+        rules = value if isinstance(value, tuple) else (value,)
+        found |= {names[rule] for rule in rules if callable(rule) and rule in names}
+    return found

@@ -4,7 +4,6 @@ import pytest
 from msgspec import structs
 
 from ddlsim.analysis.compare.advise import (
-    FITTING,
     GoalTable,
     LoadTable,
     SystemTable,
@@ -14,7 +13,8 @@ from ddlsim.analysis.compare.advise import (
     split,
     unfit,
 )
-from ddlsim.analysis.compare.records import WORDS, Value
+from ddlsim.analysis.compare.records import Value
+from ddlsim.layer.switches import FEATURES
 from ddlsim.model.design import DELAY_BOUNDED, LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
@@ -77,33 +77,108 @@ def test_leases_fit_where_clocks_differ_without_a_bound_but_run_at_a_known_rate(
 
 
 def test_the_known_designs_are_split_by_their_claims_alone() -> None:
-    headers = [one.header for _, one in DESIGNS.items()]
-    chosen = split(headers, SystemTable(clocks="unbounded"))
+    designs = [one for _, one in DESIGNS.items()]
+    chosen = split(designs, SystemTable(clocks="unbounded"))
     assert {"c16_safe", "c1_schema"} <= {*chosen.fitting}
     assert {DESIGNS.get(name).header.plane for name in chosen.fitting} == {"fdb"}
-    assert {*chosen.fitting} | {*chosen.others} == {one.name for one in headers}
-    assert "iep" in split(headers, SystemTable()).fitting
-    assert "a1_naive_future" in split(headers, SystemTable()).others
-    assert "a1_naive_future" in split(headers, SystemTable(delays="bounded")).fitting
+    assert {*chosen.fitting} | {*chosen.others} == {one.name for one in designs}
+    assert "iep" in split(designs, SystemTable()).fitting
+    assert "a1_naive_future" in split(designs, SystemTable()).others
+    assert "a1_naive_future" in split(designs, SystemTable(delays="bounded")).fitting
 
 
 def test_goals_are_compared_with_the_table() -> None:
     line = a_line("d", ddl_p99=Value(362.0), schema_aborts=Value(0.121))
-    assert missed(line, GoalTable()) == []
-    assert missed(line, GoalTable(ddl_p99_ms=362.0, schema_aborts=0.121)) == []
-    assert missed(line, GoalTable(ddl_p99_ms=361.0)) == ["DDL p99 is 362.0 ms, more than 361.0 ms"]
+    assert missed(line, SystemTable(), GoalTable()) == []
+    assert missed(line, SystemTable(), GoalTable(ddl_p99_ms=362.0, schema_aborts=0.121)) == []
+    assert missed(line, SystemTable(), GoalTable(ddl_p99_ms=361.0)) == [
+        "DDL p99 is 362.0 ms, more than 361.0 ms"
+    ]
     told = ["schema aborts is 12.10 %, more than 12.00 %"]
-    assert missed(line, GoalTable(schema_aborts=0.12)) == told
+    assert missed(line, SystemTable(), GoalTable(schema_aborts=0.12)) == told
     few = a_line("d", dml_p99=Value(None, why="no durations"))
-    assert missed(few, GoalTable(dml_p99_ms=1.0)) == [
+    assert missed(few, SystemTable(), GoalTable(dml_p99_ms=1.0)) == [
         "DML p99: no durations; dml_p99_ms cannot be judged"
     ]
 
 
-@pytest.mark.parametrize("word", [word for word in WORDS if word not in FITTING])
-def test_a_design_that_the_table_shows_broken_does_not_fit(word: str) -> None:
-    line = a_line("d", verdict=word, breaches=(a_breach(),))
-    assert missed(line, GoalTable()) == [f"{word}: the table shows that it breaks I1"]
+BREACHES = [
+    ("violation", "I3", True),
+    ("stuck", "I9", True),
+    ("violation", "I11", True),
+    ("accepted", "I1", True),
+    ("accepted", "I3", False),
+    ("out_of_assumption", "I1", False),
+]
+"""Where I1 alone is needed: a breach, and whether it tells against the design."""
+
+
+@pytest.mark.parametrize(("status", "invariant", "against"), BREACHES)
+def test_a_breach_counts_if_it_is_of_a_claim_or_of_what_is_needed(
+    status: str, invariant: str, *, against: bool
+) -> None:
+    system = SystemTable(invariants=("I1",), own_ddl=False, all_reachable=True)
+    breach = structs.replace(a_breach(), status=status, invariant=invariant)
+    line = a_line("d", verdict="unsafe", breaches=(breach,))
+    told = [f"unsafe: the table shows that it breaks {invariant}"]
+    assert missed(line, system, GoalTable()) == told * against
+
+
+def test_a_design_of_which_no_run_ended_does_not_fit() -> None:
+    line = a_line("d", verdict="not judged")
+    assert missed(line, SystemTable(), GoalTable()) == ["not judged: no run ended"]
+
+
+LACKS = {
+    "c7_ss_local": "local_keys",
+    "c11_future_conflict": "future_write_conflicts",
+    "c13_past": "past_read_conflicts",
+    "c1c_replicas": "schema_replicas",
+}
+TAGGED = ("c12_grv", "c16_safe", "c16_states", "c16_tables", "record_layer")
+
+
+def test_a_store_must_have_what_a_design_needs() -> None:
+    designs = [one for _, one in DESIGNS.items()]
+    as_it_is = split(designs, SystemTable()).others
+    for name, feature in LACKS.items():
+        assert as_it_is[name][0] == f"its store needs {feature}, {FEATURES[feature]}"
+    wider = split(designs, SystemTable(store_has=tuple(FEATURES)))
+    assert {"c7_ss_local", "c11_future_conflict", "c1c_replicas"} <= {*wider.fitting}
+    assert wider.others["c13_past"] == ["it does not claim I1, I2, I3, I4"]
+    of_2018 = split(designs, SystemTable(store_has=()))
+    assert {one for one, why in of_2018.others.items() if "metadata_version" in why[0]} == {
+        *TAGGED,
+        "c12_at_start",
+    }
+
+
+ANSWERS = [
+    # strategies.md, section 7: the facts, designs that fit, designs that do not
+    ("concurrency = 'optimistic'\nclocks = 'unbounded'",
+     "c1_schema c1b_version c3_copies c3b_versions c12_grv c16_safe",
+     "c2_watch c4_session c5_lease c7_ss_local c11_future_conflict c12_at_start c14_modes iep"),
+    ("concurrency = 'locking'\nclocks = 'unbounded'", "", "iep a3_barrier a7_dd c16_safe"),
+    ("clocks = 'unbounded'\nown_ddl = false\ninvariants = ['I1', 'I2', 'I8']",
+     "a5_safetime a6_safetime_csmax a7_dd iep", "a1_naive_future a2_warmup_physical a3_barrier"),
+    ("concurrency = 'locking'", "a5_safetime a7_dd a4_ack_gate iep",
+     "a0_on_receipt a1_naive_future a3_barrier ignite3"),
+    ("concurrency = 'locking'\ndelays = 'bounded'", "a1_naive_future iep", "a2_warmup_physical"),
+    ("all_reachable = true", "a3_barrier c14_modes c1_schema", "c14_hoped c2b_poll"),
+    ("own_ddl = false\ninvariants = ['I6', 'I7']\nclocks = 'unbounded'",
+     "c6_f1 tidb_lease tidb_mdl crdb", "c5_lease c8_future_rv c16_safe"),
+    ("own_ddl = false\ninvariants = ['I7']\nstore_has = ['past_read_conflicts']",
+     "c10_two_cutoffs c13_past c1_schema c6_f1", "c9_future_cv c12_grv c15_known_bug"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("facts", "fit", "others"), ANSWERS)
+def test_eight_systems_get_the_designs_of_the_catalogue(facts: str, fit: str, others: str) -> None:
+    system = parsed(f"[system]\n{facts}\n", "facts.toml").system
+    chosen = split([one for _, one in DESIGNS.items()], system)
+    assert {*fit.split()} <= {*chosen.fitting}
+    assert bool(fit) == bool(chosen.fitting)
+    assert {*others.split()} <= {*chosen.others}
 
 
 def test_the_load_is_set_in_the_scenarios_of_both_planes() -> None:
@@ -122,6 +197,7 @@ def test_the_load_is_set_in_the_scenarios_of_both_planes() -> None:
         ("[system]\nclock = 'bounded'", "clocks"),
         ("[system]\nclocks = 'good'", "clocks"),
         ("[system]\ninvariants = ['I99']", "no invariant is called 'I99'"),
+        ("[system]\nstore_has = ['local_key']", "did you mean local_keys?"),
         ("[load]\nread_only = 2", "read_only"),
         ("[goals]\nddl_p99_ms = 0", "ddl_p99_ms"),
         ("[system", "TOML"),

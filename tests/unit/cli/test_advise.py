@@ -66,12 +66,34 @@ def test_answers_are_facts(monkeypatch: pytest.MonkeyPatch) -> None:
         def isatty(self) -> bool:
             return True
 
-    answers = ["locking", "", "bounded", "true", "", "0.5", "2", "", "900", ""]
+    answers = [
+        "locking",
+        "local_keys, schema_replicas",
+        "",
+        "bounded",
+        "true",
+        "",
+        "0.5",
+        "2",
+        "",
+        "900",
+        "",
+    ]
     assert len(answers) == len(verb_advise.QUESTIONS)
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(answers) + "\n"))
     facts = verb_advise.advise.parsed(verb_advise.asked(), "answers")
     system, load, goals = facts.system, facts.load, facts.goals
     assert (system.concurrency, system.clocks, system.delays) == ("locking", "bounded", "bounded")
+    assert system.store_has == ("local_keys", "schema_replicas")
     assert (system.all_reachable, system.own_ddl) == (True, True)
     assert (load.read_only, load.ddl_per_s) == (0.5, 2)
     assert (goals.dml_p99_ms, goals.ddl_p99_ms) == (None, 900)
+
+
+def test_a_store_may_have_nothing_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("\nnone" + "\n" * 9))
+    assert verb_advise.advise.parsed(verb_advise.asked(), "answers").system.store_has == ()
