@@ -165,7 +165,10 @@ def main(lines: TextIO, answers: TextIO) -> None:
     """Do what is asked for, line by line, until there are no more lines."""
     for name in ENDING:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
-    asked = json.loads(lines.readline())
+    line = lines.readline()
+    if not line:
+        return
+    asked = json.loads(line)
     try:
         if "schema" in asked:
             _answer(answers, {"done": True})

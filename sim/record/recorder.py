@@ -188,7 +188,7 @@ class _Crew:
             while any(one.is_alive() for one in rows) and not self._stop.is_set():
                 if time.monotonic() >= self._until:
                     break
-                next(one for one in rows if one.is_alive() or one is rows[-1]).join(TICK_S)
+                self._stop.wait(TICK_S)  # an interrupted join() takes its thread for ended
         finally:
             self._stop.set()
             limit = time.monotonic() + GRACE_S

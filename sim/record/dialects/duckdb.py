@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, cast
 
+from ddlsim.garbage import collect_at_end
 from ddlsim.record.dialects.base import (
     DATABASES,
     Connection,
@@ -74,6 +75,7 @@ class Duckdb(FileGround, Database):
     def __init__(self, url: Url, *, prepared: bool) -> None:
         super().__init__(url, prepared=prepared)
         self._driver: Any = importlib.import_module("duckdb")
+        collect_at_end()
 
     @contextmanager
     def ground(self) -> Iterator[None]:

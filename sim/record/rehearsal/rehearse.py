@@ -240,7 +240,7 @@ class _Cast:
                 others.append(worker)
                 worker.start()
                 while worker.is_alive() and not self._stop.is_set():
-                    worker.join(TICK_S)
+                    self._wait(TICK_S)  # an interrupted join() takes its thread for ended
                 self._wait(wanted.after_s)
             finally:
                 self._end([*loaders, *others])
