@@ -23,17 +23,13 @@ from ddlsim.analysis.figures.drawing import (
 )
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import store_forms as forms
+from ddlsim.analysis.formula.design_forms import VERSION, copies_of, in_each
 from ddlsim.analysis.formula.store_rates import Rates
 from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, Estimate
 from ddlsim.units import US_PER_MS
 
 X: Final = "clients"
 MS_PER_S: Final = 1_000
-COPIED: Final = ("one_of_the_copies", "one_of_the_version_keys")
-"""Rules of `read_schema` that take any one of the copies."""
-WHOLE: Final = ("whole_schema", "whole_schema_at_snapshot")
-"""Rules that ask twice: for the head and for the log."""
-VERSION: Final = ("version_key_first",)
 OPEN: Final = 0.85
 """The utilisation up to which clients that wait for their answers arrive as if they did not."""
 
@@ -90,8 +86,7 @@ def _rule(cell: Cell, rates: Rates) -> str:
 
 
 def _copies(cell: Cell, rates: Rates) -> int:
-    rules = rates.world(cell).design.rules
-    return int(rules["copies"]) if rules["read_schema"] in COPIED else 1
+    return copies_of(rates.world(cell).design.rules)
 
 
 def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
@@ -100,15 +95,13 @@ def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
     rules = rates.world(first).design.rules
     processes = len(rates.world(first).scenario.nodes)
     changes = rates.changes(first)
-    in_each = 2 if rules["read_schema"] in WHOLE else 1
-    if rules["read_schema"] in (*WHOLE, *VERSION, *COPIED):
+    own = in_each(rules)
+    if own:
         cycle = _cycle(first)
         free = [float(cell.value(X)) / cycle for cell in series.cells]
-        busy = 1 / service_ms / in_each
+        busy = 1 / service_ms / own
         copies = _copies(first, rates)
-        return [
-            MS_PER_S * in_each * float(forms.reads_in_each(min(one, busy), copies)) for one in free
-        ]
+        return [MS_PER_S * own * float(forms.reads_in_each(min(one, busy), copies)) for one in free]
     if rules["background"] == "poll_the_head":
         each = float(forms.reads_every(processes, float(rules["poll_ms"])))
     elif "distance_ms" in rules and rules["read_schema"].startswith("in_force"):

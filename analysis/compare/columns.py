@@ -37,6 +37,15 @@ class Column(NamedTuple):
             return ""
         return f"{self.figure(value.low)} to {self.figure(value.high)}"
 
+    def by_formula(self, line: Line) -> str:
+        """The least and the most of the closed form, marked where the number is outside; `-`: the
+        design has none."""
+        form = line.formulas.get(self.key)
+        if form is None:
+            return "-"
+        ends = dict.fromkeys(short(one * self.scale) for one in (form.low, form.high))
+        return "-".join(ends) + OUTSIDE * (form.agrees is False)
+
     def figure(self, value: float | None) -> str:
         """One number of this column."""
         return "-" if value is None else brief(value * self.scale)
@@ -48,6 +57,14 @@ def brief(number: float) -> str:
         if abs(number) < 10 ** (4 - digits):
             return f"{number:.{digits}f}"
     return f"{number:,.0f}"
+
+
+def short(number: float) -> str:
+    """Two significant digits at least, and no exponent; for the ends of a closed form."""
+    size = abs(number)
+    return (
+        f"{number:.2f}" if 0 < size < 1 else f"{number:.1f}" if 0 < size < 10 else f"{number:.0f}"
+    )
 
 
 ADDED: Final = (
@@ -95,6 +112,19 @@ COSTS: Final = (
 BESIDE: Final = (
     Column("hottest_share", "its share", "%",
            "what the busiest server got of the messages to all servers", ("its", "share %"), 100),
+    Column("dml_added_mean", "DML added mean", "ms", ADDED, ("added", "mean ms")),
+    Column("schema_hottest_per_s", "schema server", "/s",
+           "reads of the schema that the busiest of the servers which hold nothing else got in a "
+           "second of the load", ("schema", "per s")),
 )  # fmt: skip
 """What the text leaves out, for it is 80 columns wide."""
 COLUMNS: Final = LATENCIES + COSTS + BESIDE
+FORMED: Final = tuple(
+    column for key in (
+        "dml_added_mean", "ddl_p50", "schema_aborts", "reads_per_transaction", "reads_per_ddl",
+        "schema_hottest_per_s",
+    ) for column in COLUMNS if column.key == key
+)  # fmt: skip
+"""The numbers of which some design has a closed form."""
+OUTSIDE: Final = "!"
+"""Behind a closed form that the interval of the number does not meet."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
+from ddlsim.analysis.compare.formulas import by_formula
 from ddlsim.analysis.compare.lines import Runs, number, relaxed
 from ddlsim.analysis.compare.records import SAFETY, Breach, Line, ordered
 from ddlsim.checkers.judge import Violation
@@ -154,7 +155,10 @@ def line_of(world: World, rows: Sequence[RunRow], shown: Sequence[Breach]) -> Li
     header = declared(plan(world.scenario, 0))
     runs = Runs(header, world.scenario.name, rows)
     holes = {one.id: None for one in findings.known() if one.concerns(header)}
-    return runs.line(merged(found(world, runs), shown), holes, runs.anomalies())
+    line = runs.line(merged(found(world, runs), shown), holes, runs.anomalies())
+    forms = by_formula(world.scenario, runs.rows)
+    beside = {key: form(getattr(line, key)) for key, form in sorted(forms.items())}
+    return structs.replace(line, formulas=beside)
 
 
 def found(world: World, runs: Runs) -> Iterator[Breach]:

@@ -24,6 +24,7 @@ from ddlsim.verify.claims import KNOWN_BREACHES, ClaimRow, of_design
 from ddlsim.verify.row import RunRow
 
 MS_PER_S: Final = 1_000
+SCHEMA_SERVER: Final = "which requests are for the schema alone"
 
 
 # --- one design ----------------------------------------------------------------------------------
@@ -69,6 +70,7 @@ class Runs:
             strict=tuple(strict),
             dml_added_p50=self._quantile(_added, 0.5),
             dml_added_p99=self._quantile(_added, 0.99),
+            dml_added_mean=mean([_added(row) for row in self.rows]),
             dml_p50=self._quantile(_pool("dml_latency_ms"), 0.5),
             dml_p99=self._quantile(_pool("dml_latency_ms"), 0.99),
             ddl_p50=self._quantile(_pool("ddl_latency_ms"), 0.5),
@@ -83,6 +85,8 @@ class Runs:
             ),
             hottest_per_s=ratio(self._counts(_hottest), self._counts(_load_s), "seconds of load"),
             hottest_share=ratio(self._counts(_hottest), self._counts(_received), "messages"),
+            schema_hottest_per_s=self._unmeasured("schema_hottest", SCHEMA_SERVER)
+            or ratio(self._counts(_price("schema_hottest")), self._counts(_load_s), "load"),
             strict_share=self._share(lambda row: bool(row.violations)),
             committed=int(committed.sum()),
             statements=int(statements.sum()),
@@ -187,6 +191,13 @@ def quantile(each: Sequence[Buckets], share: float) -> Value:
     at = intervals.pooled_quantile(counts.sum(axis=0), values_us, share)
     low, high = intervals.bootstrap_pooled_quantile(counts, values_us, share)
     return _value(at / US_PER_MS, low / US_PER_MS, high / US_PER_MS)
+
+
+def mean(each: Sequence[Buckets]) -> Value:
+    """The mean in ms of all durations, with its interval over seeds."""
+    totals = np.array([one.total_us / US_PER_MS for one in each], dtype=np.float64)
+    counts = np.array([histogram.size(one) for one in each], dtype=np.float64)
+    return ratio(totals, counts, "durations")
 
 
 def ratio(above: intervals.Array, below: intervals.Array, of: str) -> Value:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import Final, Literal
 
+from msgspec import field
+
 from ddlsim.model.records import Record
 
 SAFETY: Final = ("I1", "I2", "I3", "I7", "I8")
@@ -29,6 +31,17 @@ class Value(Record, frozen=True):
     low: float | None = None
     high: float | None = None
     why: str = ""
+
+
+class Formula(Record, frozen=True):
+    """What a closed form of a section of the catalogue gives for a number, by the rates and lengths
+    that were measured: `low` and `high`. `agrees`: whether the number's interval meets them (None:
+    it has none)."""
+
+    section: str
+    low: float
+    high: float
+    agrees: bool | None
 
 
 class Anomalies(Record, frozen=True):
@@ -72,7 +85,8 @@ class Line(Record, frozen=True):
 
     `lost` are runs that did not finish, `crash` why the first of them did not. `findings` tells in
     how many runs a recorded finding was seen, `holes` which findings concern the design, `known`
-    why the regression suite expects it to break a claim.
+    why the regression suite expects it to break a claim. `formulas` has the closed forms of the
+    numbers for which the design has one, by their keys.
     """
 
     design: str
@@ -92,6 +106,7 @@ class Line(Record, frozen=True):
     strict: tuple[Anomalies, ...]
     dml_added_p50: Value
     dml_added_p99: Value
+    dml_added_mean: Value
     dml_p50: Value
     dml_p99: Value
     ddl_p50: Value
@@ -104,9 +119,11 @@ class Line(Record, frozen=True):
     messages_per_transaction: Value
     hottest_per_s: Value
     hottest_share: Value
+    schema_hottest_per_s: Value
     strict_share: Value
     committed: int
     statements: int
+    formulas: dict[str, Formula] = field(default_factory=dict)
 
 
 RANKS: Final = {word: rank for rank, word in enumerate(WORDS)}

@@ -18,19 +18,11 @@ the mu of the closed forms.
 from collections.abc import Iterator
 from typing import Final
 
-from ddlsim.history.events import (
-    Enlisted,
-    ReadExecuted,
-    SchemaResolved,
-    TxBegan,
-    TxCommitted,
-    UpdateLogged,
-    WriteExecuted,
-)
+from ddlsim.history.events import SchemaResolved, TxCommitted, UpdateLogged
 from ddlsim.history.history import History
+from ddlsim.history.uses import apart_us, uses
 from ddlsim.history.world_events import CommandLogged, LeaseBegan
 from ddlsim.model.records import Record
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 META: Final = "meta"
 """The meta storage's group."""
@@ -61,32 +53,8 @@ def first_waits(history: History) -> Iterator[int]:
 
 def spans(history: History) -> tuple[list[int], list[int]]:
     """Using and tail of every committed explicit transaction and table, in us of whole ms."""
-    explicit = {event.tx for event in history.of(TxBegan) if not event.implicit}
-    enlisted: dict[tuple[str, int], int] = {}
-    last: dict[tuple[str, int], int] = {}
-    using: list[int] = []
-    tail: list[int] = []
-    for event in history.of(Enlisted, ReadExecuted, WriteExecuted, TxCommitted):
-        if type(event) is Enlisted:
-            enlisted.setdefault((event.tx, event.object_id), event.enlist_ts)
-        elif type(event) is TxCommitted:
-            for object_id, _, _ in event.tables if event.tx in explicit else ():
-                of = (event.tx, object_id)
-                if of not in enlisted:  # a statement's own transaction, which fills an index
-                    continue
-                until = max(last.get(of, 0), enlisted[of])
-                using.append(_us(enlisted[of], until))
-                tail.append(_us(until, event.commit_ts))
-        elif isinstance(event, ReadExecuted | WriteExecuted):
-            of = (event.tx, event.object_id)
-            last[of] = max(last.get(of, 0), event.op_ts)
-    return using, tail
-
-
-def _us(one_ts: int, other_ts: int) -> int:
-    """From the first to the second timestamp, physical parts alone; 0 where skew reverses them."""
-    apart = physical_ms(Timestamp(other_ts)) - physical_ms(Timestamp(one_ts))
-    return max(apart, 0) * US_PER_MS
+    found = [one for one in uses(history) if not one.implicit]
+    return [one.using_us for one in found], [one.tail_us for one in found]
 
 
 def staleness(history: History) -> Iterator[int]:
@@ -97,7 +65,7 @@ def staleness(history: History) -> Iterator[int]:
             since.setdefault(change.object_id, []).append((change.version, event.activation_ts))
     for event in history.of(TxCommitted):
         ages = [
-            max(_us(activation_ts, event.commit_ts), 1)
+            max(apart_us(activation_ts, event.commit_ts), 1)
             for object_id, used, _ in event.tables
             for version, activation_ts in since.get(object_id, ())
             if version > used and activation_ts <= event.commit_ts

@@ -3,10 +3,17 @@
 from typing import Final
 
 from ddlsim import pages
-from ddlsim.analysis.compare.columns import COLUMNS
+from ddlsim.analysis.compare.columns import COLUMNS, FORMED, Column
 from ddlsim.analysis.compare.records import WORDS, Line
 from ddlsim.cli.shapes_compare import Compare
-from ddlsim.cli.view_compare import breach_text, claims_text, empty, heading, strict_text
+from ddlsim.cli.view_compare import (
+    FORMULA_SAID,
+    breach_text,
+    claims_text,
+    empty,
+    heading,
+    strict_text,
+)
 
 TEMPLATE: Final = "compare.html.j2"
 TITLE: Final = "Designs side by side"
@@ -26,6 +33,11 @@ def markdown(found: Compare) -> str:
         _row(heads),
         _row(["---", "---", *("--:" for _ in COLUMNS)]),
         *(_row([plain(cell) for cell in row]) for row in rows),
+        "\n## By formula\n",
+        f"{plain(FORMULA_SAID)}.\n",
+        _row(["design", *(head for one in FORMED for head in _two_heads(one))]),
+        _row(["---", *("--:" for _ in FORMED for _ in range(2))]),
+        *(_row([plain(line.design), *_formed(line)]) for line in lines),
         "\n## Claims\n",
         *(_claims(line) for line in lines),
         "\n## What the words mean\n",
@@ -35,6 +47,17 @@ def markdown(found: Compare) -> str:
         *(f"* left out: {plain(one['design'])}: {plain(one['why'])}" for one in found["left_out"]),
     ]
     return "\n".join(made) + "\n"
+
+
+def _two_heads(column: Column) -> tuple[str, str]:
+    return f"{column.head} {column.unit}".strip(), "by formula"
+
+
+def _formed(line: Line) -> list[str]:
+    """Each number of which some design has a closed form, and that of this design."""
+    return [
+        plain(one) for column in FORMED for one in (column.shown(line), column.by_formula(line))
+    ]
 
 
 def plain(text: str) -> str:
@@ -62,6 +85,8 @@ def html(found: Compare) -> str:
         heading=heading(found),
         found=found,
         columns=COLUMNS,
+        formed=FORMED,
+        formula_said=FORMULA_SAID,
         lines=lines,
         empty=empty(lines),
         claims=claims_text,

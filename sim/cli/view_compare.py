@@ -6,7 +6,15 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from ddlsim.analysis.compare.columns import COLUMNS, COSTS, LATENCIES, Column
+from ddlsim.analysis.compare.columns import (
+    BESIDE,
+    COLUMNS,
+    COSTS,
+    FORMED,
+    LATENCIES,
+    OUTSIDE,
+    Column,
+)
 from ddlsim.analysis.compare.records import WORDS, Breach, Line, Word
 from ddlsim.cli.shapes_compare import Advise, Compare
 from ddlsim.cli.words import command, counted, labelled, say
@@ -20,6 +28,18 @@ STYLES: Final[dict[Word, str]] = {
     "unsafe": "bold red",
     "not judged": "bold magenta",
 }
+BY_FORMULA: Final = {
+    "dml_added_mean": ("~added", "mean ms"),
+    "ddl_p50": ("~DDL", "p50 ms"),
+    "schema_aborts": ("~schema", "abort %"),
+    "reads_per_transaction": ("~reads", "per tx"),
+    "schema_hottest_per_s": ("~schema", "per s"),
+}
+"""The heads of the closed forms that the text has room for."""
+FORMULA_SAID: Final = (
+    "closed forms of the catalogue of designs, from the rates, lengths and delays of these runs, "
+    f"without faults and queues of statements; {OUTSIDE}: the number's interval lies outside"
+)
 STATUS: Final = {
     "violation": "broken",
     "stuck": "stuck",
@@ -36,6 +56,8 @@ def show(found: Compare, to: Console) -> None:
     _table(lines, LATENCIES, to, verdicts=True)
     to.print()
     _table(lines, COSTS, to, verdicts=False)
+    to.print()
+    _formulas(lines, to)
     to.print()
     for line in lines:
         _claims(line, to)
@@ -77,15 +99,40 @@ def _table(
     lines: Sequence[Line], columns: Sequence[Column], to: Console, *, verdicts: bool
 ) -> None:
     """A row for each design; the numbers stand below two lines of heads."""
+    cells = [[column.shown(line) for column in columns] for line in lines]
+    _rows(lines, [column.narrow for column in columns], cells, to, verdicts=verdicts)
+
+
+def _formulas(lines: Sequence[Line], to: Console) -> None:
+    """What closed forms give for the numbers of each design; two of these stand in no other
+    table."""
+    heads = [BY_FORMULA[column.key] for column in FORMED if column.key in BY_FORMULA]
+    cells = [
+        [column.by_formula(line) for column in FORMED if column.key in BY_FORMULA] for line in lines
+    ]
+    for column in (one for one in FORMED if one in BESIDE):
+        heads.append(column.narrow)
+        for row, line in zip(cells, lines, strict=True):
+            row.append(column.shown(line))
+    _rows(lines, heads, cells, to, verdicts=False)
+
+
+def _rows(
+    lines: Sequence[Line],
+    heads: Sequence[tuple[str, str]],
+    cells: Sequence[Sequence[str]],
+    to: Console,
+    *,
+    verdicts: bool,
+) -> None:
     longest = max(len(name) for name in ("design", *(line.design for line in lines)))
     words = max(len(word) for word in ("verdict", *(line.verdict for line in lines)))
     beside = f" {'verdict'.ljust(words)}" if verdicts else ""
-    cells = [[column.shown(line) for column in columns] for line in lines]
     widths = [
-        max(len(text) for text in (*column.narrow, *(row[at] for row in cells)))
-        for at, column in enumerate(columns)
+        max(len(text) for text in (*head, *(row[at] for row in cells)))
+        for at, head in enumerate(heads)
     ]
-    first, second = zip(*(column.narrow for column in columns), strict=True)
+    first, second = zip(*heads, strict=True)
     to.print(" " * (longest + len(beside)) + _right(first, widths), soft_wrap=True)
     to.print("design".ljust(longest) + beside + _right(second, widths), soft_wrap=True)
     to.print("─" * (longest + len(beside) + sum(widths) + len(widths)), soft_wrap=True)
@@ -158,6 +205,7 @@ def _explained(lines: Sequence[Line], to: Console) -> None:
         said.setdefault(column.said, []).append(column.head)
     for text, heads in said.items():
         labelled(heads[0].removesuffix(" p50"), text, to)
+    labelled("~", FORMULA_SAID, to)
     for reason, cells in empty(lines).items():
         labelled("-", f"{reason}: {', '.join(cells)}", to)
 

@@ -15,6 +15,7 @@ end. *received*: by each server from other hosts, while the load is on.
 *schema_reads*: by which a reader of schemas got one over the network: on the Ignite plane, where
 every catalog update is pushed to all nodes, the answers that send a client's request back; on the
 FoundationDB plane reads from the storage servers that hold the schema and nothing else.
+*schema_hottest*: of the latter, those that the server got which got most, while the load is on.
 
 What the history of a plane does not show is None: where the schema shares its storage servers with
 rows, its reads are not told.
@@ -31,6 +32,7 @@ from ddlsim.history.world_events import MessageDelivered, MessageSent
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.units import US_PER_MS
+from ddlsim.verify.rates import Rates, rates
 
 FROZEN_MS: Final = 100
 """A wait for metadata from which an operation counts as frozen."""
@@ -59,6 +61,8 @@ class Prices(Record, frozen=True):
     received: dict[str, int]
     load_ms: int
     schema_reads: int | None
+    schema_hottest: int | None
+    rates: Rates
 
 
 def prices(history: History, schema_servers: Container[str] = ()) -> Prices:
@@ -73,6 +77,7 @@ def prices(history: History, schema_servers: Container[str] = ()) -> Prices:
         frozen=calls.frozen(waits),
         added_us=bucketed(calls.added_us(waits)),
         load_ms=history.header.settings[""]["load_ms"],
+        rates=rates(history),
         **_traffic(history, schema_servers),
     )
 
@@ -91,13 +96,18 @@ def _traffic(history: History, schema_servers: Container[str]) -> dict[str, Any]
     )
     reads = [one for one in sent if one.kind in SCHEMA_READS.get(plane, ())]
     told: int | None = len(reads)
+    hottest: int | None = None
     if plane in IN_A_STORE:
         apart = any(name in schema_servers for name in servers)
-        told = sum(one.to in schema_servers for one in reads) if apart else None
+        own = [one for one in reads if one.to in schema_servers]
+        told = len(own) if apart else None
+        each = Counter(one.to for one in own if one.at_us < until_us)
+        hottest = max(each.values(), default=0) if apart else None
     return {
         "messages": len(sent),
         "received": {name: received[name] for name in sorted(servers)},
         "schema_reads": told,
+        "schema_hottest": hottest,
     }
 
 

@@ -10,11 +10,21 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ddlsim.analysis.formula import store_forms as store
+from ddlsim.analysis.formula.design_forms import (
+    UPDATE_READS,
+    Commits,
+    Readers,
+    reads_per_ms,
+    statement_ms,
+)
 from ddlsim.analysis.formula.wait_model import Ends
 from ddlsim.analysis.stats import intervals
+from ddlsim.cluster.designs import declared
 from ddlsim.history.events import DdlDecided, Invoked, Ok, SchemaResolved, TxBegan
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageSent
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read as read_scenario
 from ddlsim.units import US_PER_MS
 from tests.agreement.base import Line, Setup, measured
 
@@ -117,43 +127,21 @@ def of_statements(strategy: str, runs: list[list[float]]) -> Line:
                 float(high), Ends(least, most), 2)  # fmt: skip
 
 
-def by_formula(strategy: str) -> tuple[float, float]:
-    """6.2 of a design: the least and the most.
+def rules_of(strategy: str) -> dict[str, str]:
+    """What the header of a design says of its fields, with the numbers of these experiments."""
+    return declared(plan(read_scenario(statements(strategy).text, "agreement"), 0)).rules
 
-    A second read where the process has not all of the log; C6 forgets its job in a transaction of
-    its own; a wait for a version ends with a look at it, and versions come as late as
-    the store is idle; C14 pushes a mode twice, waits for polls and for the window.
-    """
+
+def by_formula(strategy: str) -> tuple[float, float]:
+    """6.2 of a design: the least and the most."""
     commit = [
-        float(store.one_commit(WAY_MS, client=CLIENT_MS, batches=BATCHES_MS, reads=reads))
-        for reads in (1, 2)
+        float(store.one_commit(WAY_MS, client=client, batches=BATCHES_MS, reads=reads))
+        for client, reads in ((CLIENT_MS, 1), (CLIENT_MS, 2), (0, 0))
     ]
-    least, most = commit
-    version = READ_VERSION_MS
-    family = strategy.split("_", maxsplit=1)[0]
-    lease = float(store.longest_lease(LEASE_MS, DRIFT))
-    own = float(store.one_commit(WAY_MS, client=0, batches=BATCHES_MS, reads=0))
-    if family in ("c5", "c6"):
-        forgets = own * (family == "c6")
-        found = [float(store.statement(one, wait=lease)) + forgets for one in commit]
-        return found[0], found[1]
-    if family in ("c8", "c11"):
-        distance = FAR_MS if family == "c11" else DISTANCE_MS
-        since = CLIENT_MS + version
-        found = [
-            float(store.anchored_at_read_version(one, distance, behind=since)) for one in commit
-        ]
-        return found[0] - LAG_MS, found[1] + 2 * version + LAG_MS
-    if family in ("c9", "c10"):
-        wait = DISTANCE_MS + (WINDOW_MS if family == "c10" else 0)
-        forgets = own * (family == "c10")
-        found = [float(store.statement(one, wait=wait)) for one in commit]
-        return found[0] - version, found[1] + 2 * version + forgets + LAG_MS
-    if family == "c14":
-        pushes = 2 * (own + RTT_MS)
-        wait = WINDOW_MS + pushes
-        return least + wait, most + wait + 2 * POLL_MS + 6 * version
-    return least, most
+    own = Commits(*commit, READ_VERSION_MS, RTT_MS, LAG_MS, WINDOW_MS, CLIENT_MS)
+    found = statement_ms(rules_of(strategy), own)
+    assert found is not None, f"6.2 has no form for {strategy}"
+    return float(found[0]), float(found[1])
 
 
 # --- 6.6 ------------------------------------------------------------------------------------------
@@ -166,8 +154,6 @@ READERS: Final = (
     "c1_schema", "c1b_version", "c3b_versions", "c5_lease", "c9_future_cv", "c12_grv", "c13_past",
 )  # fmt: skip
 PROCESSES: Final = 4
-UPDATE_READS: Final = 2
-"""The head and the log: of a statement, and of a process that takes in a change."""
 
 
 class Reads(NamedTuple):
@@ -236,34 +222,16 @@ def _server(history: History) -> str:
 
 
 def by_rates(strategy: str, runs: list[Reads]) -> tuple[float, float]:
-    """6.6 of a design in requests per ms: (least, most), by its measured rates.
-
-    A statement reads the head, and the log where its process has not all of it; each of the other
-    processes takes a change in once. Least: a poll takes the time to read besides, and a process
-    without a transaction between two changes takes in one of them. Most: two transactions of a
-    process that begin within a read both read.
-    """
+    """6.6 of a design in requests per ms: (least, most), by its measured rates."""
     total_ms = sum(run.span_ms for run in runs)
     rate = sum(run.transactions for run in runs) / total_ms
     changes = sum(run.changes for run in runs) / total_ms
-    each = float(store.reads_per_change(PROCESSES, changes))
-    family = strategy.split("_", maxsplit=1)[0]
-    met = float(store.changed_within(rate / PROCESSES, 1 / changes))
-    at_once = 1 + rate / PROCESSES * UPDATE_READS * RTT_MS
-    least, most = (each - changes) * met + changes, each * at_once + UPDATE_READS * changes
-    own = float(store.reads_in_each(rate))
-    if family == "c1":
-        return UPDATE_READS * own + changes, UPDATE_READS * (own + changes)
-    if family in ("c1b", "c3b"):
-        return own + least, own + most
-    if family == "c12":
-        return 2 * least - changes, 2 * most
-    every = DISTANCE_MS if family == "c9" else POLL_MS
-    rest = READ_VERSION_MS + UPDATE_READS * RTT_MS + (PROCESSES / rate) * (family == "c9")
-    polls = [float(store.reads_every(PROCESSES, every + more)) for more in (rest, 0)]
-    again = 2 * each * (family == "c13")
-    taken_in = (each - changes) * (family != "c9")
-    return polls[0] + taken_in + changes, polls[1] + most + again
+    read_ms = READ_VERSION_MS + UPDATE_READS * RTT_MS
+    text = loaded(strategy, 1, CHANGES_EVERY_MS[0]).text
+    rules = declared(plan(read_scenario(text, "agreement"), 0)).rules
+    found = reads_per_ms(rules, Readers(rate, changes, PROCESSES, read_ms, RTT_MS, WINDOW_MS))
+    assert found is not None, f"6.6 has no form for {strategy}"
+    return found
 
 
 def of_reads(strategy: str, clients: int, every_ms: int, runs: list[Reads]) -> Line:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from ddlsim.analysis.compare.columns import COLUMNS
-from ddlsim.analysis.compare.records import WORDS, Anomalies, Breach, Line, Value
+from ddlsim.analysis.compare.records import WORDS, Anomalies, Breach, Formula, Line, Value
 from ddlsim.cli.shapes_compare import Compare
 
 NUMBERS = {
     "dml_added_p50": 0.0,
     "dml_added_p99": 22.8,
+    "dml_added_mean": 1.3,
     "dml_p50": 4.1,
     "dml_p99": 151.4,
     "ddl_p50": 70.7,
@@ -21,6 +22,7 @@ NUMBERS = {
     "messages_per_transaction": 21.6,
     "hottest_per_s": 1234.5,
     "hottest_share": 0.278,
+    "schema_hottest_per_s": 61.0,
     "strict_share": 0.15,
 }
 
@@ -71,7 +73,14 @@ def a_table() -> Compare:
     """Three designs: one safe, one with recorded holes, one unsafe with less measured."""
     unmeasured = Value(None, why="plane other does not measure reads of metadata")
     lines = [
-        a_line("first"),
+        a_line(
+            "first",
+            formulas={
+                "dml_added_mean": Formula("6.1", 0.9, 1.4, agrees=True),
+                "ddl_p50": Formula("6.2", 170.2, 190.4, agrees=False),
+                "schema_aborts": Formula("6.3", 0.0, 0.0, agrees=False),
+            },
+        ),
         a_line(
             "second",
             verdict="holes",

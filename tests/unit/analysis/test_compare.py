@@ -23,6 +23,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.registry import UnknownPluginError
 from ddlsim.verify.campaign import Runner
 from ddlsim.verify.prices import FROZEN_MS, Prices, covered_us, prices
+from ddlsim.verify.rates import rates
 from ddlsim.verify.row import RunRow
 from tests.support.compared import a_breach, a_line
 from tests.support.results import a_cycle, a_row, a_violation
@@ -214,6 +215,11 @@ def test_quantiles_are_those_of_all_runs_together() -> None:
     assert line().ddl_p99.why.startswith(f"only {len(list(ddl_ms()))} durations")
 
 
+def test_what_the_schema_adds_on_average_is_of_all_operations() -> None:
+    added = [us / 1_000 for history in histories() for us in added_us(history)]
+    assert line().dml_added_mean.value == pytest.approx(sum(added) / len(added), rel=1e-5)
+
+
 def test_ratios_are_of_sums() -> None:
     taken = [one.prices for one in rows()]
     figures = [one.figures for one in rows()]
@@ -279,7 +285,9 @@ def test_designs_meet_the_same_clients_statements_and_faults(design: str) -> Non
 
 def priced(*each: RunRow) -> list[RunRow]:
     """Rows made by hand, with prices."""
-    nothing = Prices(0, 0, 0, bucketed([]), 0, {"n1": 0}, 1_000, 0)
+    nothing = Prices(
+        0, 0, 0, bucketed([]), 0, {"n1": 0}, 1_000, 0, None, rates(History(histories()[0].header))
+    )  # fmt: skip
     return [structs.replace(row, prices=nothing) for row in each]
 
 

@@ -36,6 +36,8 @@ def test_reads_of_the_server_that_holds_only_the_schema_are_reads_of_the_schema(
     ]
     begun = sum(type(event) is TxBegan for event in history.events)
     assert taken.schema_reads == len(reads) >= begun > 50
+    load_us = 1_000 * taken.load_ms
+    assert taken.schema_hottest == sum(event.at_us < load_us for event in reads) > 50
     assert server in taken.received
     assert not {one.client for one in history.of(Invoked)} & set(taken.received)
 
@@ -45,7 +47,7 @@ def test_where_the_schema_shares_its_servers_its_reads_are_not_told() -> None:
     shared = override(one.scenario, {"fdb.replicas": 2})
     assert schema_servers(plan(shared, 1)) == ()
     assert schema_servers(plan(worlds(["iep"], None, {})[0][0].scenario, 1)) == ()
-    assert prices(history).schema_reads is None
+    assert (prices(history).schema_reads, prices(history).schema_hottest) == (None, None)
 
 
 def test_the_time_to_read_the_schema_is_added() -> None:

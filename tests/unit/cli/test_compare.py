@@ -1,6 +1,7 @@
 """`ddlsim compare`: its forms, its refusals, and what it shrinks."""
 
 import json
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,11 @@ def test_only_broken_claims_that_nothing_shipped_shows_are_shrunk() -> None:
 
 def test_markdown_shows_what_stands_there() -> None:
     assert plain("a|b <c> *d* e_f") == "a\\|b \\<c\\> \\*d\\* e\\_f"
-    rows = [line for line in compare_pages.markdown(a_table()).split("\n") if line.startswith("|")]
-    assert {line.count("|") - line.count("\\|") for line in rows} == {rows[0].count("|")}
+    made = compare_pages.markdown(a_table()).split("\n")
+    tables = [list(each) for are, each in groupby(made, lambda one: one.startswith("|")) if are]
+    assert [len(rows) for rows in tables] == [5, 5], "heads, their line, and three designs"
+    for rows in tables:
+        assert {line.count("|") - line.count("\\|") for line in rows} == {rows[0].count("|")}
 
 
 def test_the_page_escapes_what_it_shows_and_loads_nothing() -> None:

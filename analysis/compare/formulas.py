@@ -1,0 +1,339 @@
+"""The closed forms of the catalogue beside the numbers of a line: 6.1, 6.2, 6.3 and 6.6.
+
+Rates and lengths are those that were measured in the same runs; settings and delays are those of
+the scenario. A form has a least and a most, for what it leaves out: it knows of no faults, and of
+no statements that wait for each other. A number whose interval does not meet them is outside.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddlsim.analysis.compare.records import Formula, Value
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula import design_forms
+from ddlsim.analysis.formula import store_forms as store
+from ddlsim.analysis.formula.by_formula import Forms
+from ddlsim.analysis.formula.comparison import CLOCK_MS
+from ddlsim.analysis.formula.wait_model import Ends
+from ddlsim.cluster.fdb_cluster import schema_servers
+from ddlsim.fdb.settings import FdbSettings
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import Scenario
+from ddlsim.units import US_PER_MS
+from ddlsim.verify.rates import Rates, Used
+from ddlsim.verify.row import RunRow
+
+Array = NDArray[np.float64]
+MS_PER_S: Final = 1_000
+DRAWN: Final = 4_000
+"""Statements in a sample of latencies."""
+DEALT: Final = 2
+"""What takes several messages at a time (logs, resolvers) takes as long as the slower of two."""
+LEGS: Final = 7
+"""Round trips of a statement besides its reads: two for its read version, five for its commit."""
+HALF: Final = 0.5
+BUCKET: Final = 0.008
+"""Quantiles of runs are within so much of their durations."""
+CLIENTS_AT_ONCE: Final = 2
+"""So many clients of a process may wait for its first schema."""
+
+
+class Measured(NamedTuple):
+    """Sums over the runs of a design, in ms and numbers."""
+
+    runs: int
+    simulated_ms: float
+    load_ms: float
+    operations: int
+    committed: int
+    statements: int
+    attempts: int
+    readers: int
+    looks: int
+    first_looks: int
+    changes: int
+    span_ms: float
+    exponents: dict[int, tuple[float, float, float]]
+    """By table: changes per ms, and of a transaction the mean time of use and from that to the
+    commit, of those that have not used the table too."""
+
+    @property
+    def per_ms(self) -> float:
+        """Schema changes per ms of the load."""
+        return self.changes / self.load_ms
+
+
+def measured(rows: Sequence[RunRow]) -> Measured:
+    """The sums of runs that have prices and figures; at least one."""
+    rates = [row.prices.rates for row in rows if row.prices is not None]
+    taken = [row.figures for row in rows if row.figures is not None]
+    prices = [row.prices for row in rows if row.prices is not None]
+    load_ms = float(sum(one.load_ms for one in prices))
+    users = sum(one.users for one in rates)
+    return Measured(
+        runs=len(rows),
+        simulated_ms=sum(one.simulated_ms for one in taken),
+        load_ms=load_ms,
+        operations=sum(one.operations for one in prices),
+        committed=sum(one.committed for one in taken),
+        statements=sum(one.ddl_latency_ms.count for one in taken),
+        attempts=sum(one.attempts for one in taken),
+        readers=sum(one.readers for one in rates),
+        looks=sum(one.looks for one in rates),
+        first_looks=sum(one.first_looks for one in rates),
+        changes=sum(one.changes for one in rates),
+        span_ms=sum(one.span_us for one in rates) / US_PER_MS / max(users, 1),
+        exponents=_exponents(rates, load_ms, users),
+    )
+
+
+def _exponents(
+    rates: Sequence[Rates], load_ms: float, users: int
+) -> dict[int, tuple[float, float, float]]:
+    found = {}
+    for table in dict.fromkeys(one for each in rates for one in each.uses):
+        used = [each.uses.get(table, Used(0, 0, 0)) for each in rates]
+        changes = sum(each.changes_of.get(table, 0) for each in rates)
+        found[table] = (
+            changes / load_ms,
+            sum(one.using_us for one in used) / US_PER_MS / max(users, 1),
+            sum(one.tail_us for one in used) / US_PER_MS / max(users, 1),
+        )
+    return found
+
+
+# --- the forms of a design -----------------------------------------------------------------------
+
+
+def by_formula(scenario: Scenario, rows: Sequence[RunRow]) -> dict[str, Callable[[Value], Formula]]:
+    """The closed forms of a design by the key of the number that each is of: compared with it."""
+    if not rows:
+        return {}
+    world, took = Forms(scenario), measured(rows)
+    if not world.simple:
+        return {}
+    found = _of_store(world, took) if world.design.plane == "fdb" else _of_protocol(world, took)
+    return {key: _beside(section, ends) for key, (section, ends) in found.items() if ends}
+
+
+Found = dict[str, tuple[str, tuple[float, float] | None]]
+
+
+def _beside(section: str, ends: tuple[float, float]) -> Callable[[Value], Formula]:
+    least, most = (round(float(one), 6) for one in ends)
+
+    def beside(value: Value) -> Formula:
+        if value.value is None:
+            return Formula(section, least, most, None)
+        low = value.value if value.low is None else value.low
+        high = value.value if value.high is None else value.high
+        return Formula(section, least, most, Ends(least, most).holds(low, high))
+
+    return beside
+
+
+# --- the Ignite plane ----------------------------------------------------------------------------
+
+STATEMENT: Final[Mapping[str, str]] = {
+    "install": "replicate_wait_acknowledge", "drain": "none", "index_entries": "none",
+}  # fmt: skip
+"""The rules of designs whose statements take what 6.2 says of A5 to A8."""
+EXACT_COMMIT: Final = "exact_match"
+HOLDS_THE_LOG: Final = "learner_lag"
+AIMED: Final = "transborder"
+
+
+def _of_protocol(world: Forms, took: Measured) -> Found:
+    rules = world.design.rules
+    found: Found = {"dml_added_mean": ("6.1, 6.7", _added(world, took))}
+    if all(rules[name] == rule for name, rule in STATEMENT.items()):
+        found["ddl_p50"] = ("6.2", _half_of(world.ddl_latency()))
+    if rules["base_ts"] == "at_enlistment" and rules["check_operation"] == "must_be_same_schema":
+        exact = rules["check_commit"] == EXACT_COMMIT
+        found["schema_aborts"] = ("6.3", _crossed(world.scenario, took, exact=exact))
+    return found
+
+
+def _added(world: Forms, took: Measured) -> tuple[float, float] | None:
+    """6.1: what look-ups wait, for each operation. Only the first of a transaction and table comes
+    at any time; those behind it wait less. Requests that are sent again cost one more round trip
+    for each client and change; a node whose log is held freezes each client once at most."""
+    again = took.changes * _clients(world.scenario) * 2 * float(world.client_delays.mean())
+    again /= max(took.operations, 1)
+    if world.slack is None:
+        return 0.0, again
+    model = world.wait(took.per_ms)
+    if model is None or not took.operations:
+        return None
+    least = model.mean(world.slack + CLOCK_MS).unordered * took.first_looks / took.operations
+    most = model.mean(world.slack - CLOCK_MS).ordered * took.looks / took.operations
+    frozen = _frozen(world) * took.runs / took.operations
+    return least, most + again + frozen
+
+
+def _frozen(world: Forms) -> float:
+    """6.7: for how long faults that hold a node's log freeze all clients of a run together."""
+    held = (one for one in world.scenario.table.faults if one.get("name") == HOLDS_THE_LOG)
+    pd = 3 * float(world.delays.mean())
+    each = (
+        float(forms.mean_frozen(float(one.get("for_ms", 0)), pd, world.slack or 0, world.h))
+        for one in held
+    )
+    return _clients(world.scenario) * sum(each)
+
+
+def _clients(scenario: Scenario) -> int:
+    return sum(int(one.get("clients", 1)) for one in scenario.table.workload)
+
+
+def _crossed(scenario: Scenario, took: Measured, *, exact: bool) -> tuple[float, float]:
+    """6.3, option 3: between that no change is incompatible and that each is, q = 0 and q = 1.
+
+    A workload that aims at changes has a transaction of each client across each of them, which may
+    all be aborted."""
+    using = sum(lam * using for lam, using, _ in took.exponents.values())
+    whole = using + sum(lam * tail for lam, _, tail in took.exponents.values())
+    least = float(forms.abort_options_1_2(1.0, 1.0, whole if exact else using))
+    aimed = sum(int(one.get("clients", 1)) for one in scenario.table.workload
+                if one.get("name") == AIMED)  # fmt: skip
+    share = min(aimed * took.changes / max(took.attempts, 1), 1.0)
+    most = float(forms.abort_options_1_2(1.0, 1.0, whole))
+    return least * (1 - share), most * (1 - share) + share
+
+
+def _half_of(sample: Array | None) -> tuple[float, float] | None:
+    """The median of a sample, with a clock's whole millisecond and a bucket both ways."""
+    if sample is None:
+        return None
+    middle = float(np.quantile(sample, HALF))
+    more = CLOCK_MS + BUCKET * middle
+    return middle - more, middle + more
+
+
+# --- the store -----------------------------------------------------------------------------------
+
+
+def _of_store(world: Forms, took: Measured) -> Found:
+    rules, settings = world.design.rules, _settings(world)
+    found: Found = {"ddl_p50": ("6.2", _statement(world, settings))}
+    way = float(world.delays.mean())
+    version = 4 * way + settings.grv_batch_us / US_PER_MS
+    processes = len(world.scenario.nodes)
+
+    def reads(span_ms: float) -> tuple[float, float] | None:
+        own = design_forms.Readers(
+            took.readers / span_ms, took.changes / span_ms, processes,
+            version + design_forms.UPDATE_READS * 2 * way, 2 * way, settings.window_ms,
+        )  # fmt: skip
+        ends = design_forms.reads_per_ms(rules, own)
+        return None if ends is None else (ends[0] * span_ms, ends[1] * span_ms)
+
+    asked = rules["read_schema"] in design_forms.IN_FORCE  # while there is load
+    whole = reads(took.load_ms if asked else took.simulated_ms)
+    for key, of in (("reads_per_transaction", took.committed), ("reads_per_ddl", took.statements)):
+        if whole is not None and of:
+            found[key] = ("6.6", (whole[0] / of, whole[1] / of))
+    loaded = reads(took.load_ms)
+    if loaded is not None:
+        each = _of_the_hottest(world, took, loaded)
+        found["schema_hottest_per_s"] = ("6.6", each)
+    found["schema_aborts"] = ("6.3", _conflicts(rules, took, 2 * way + CLOCK_MS))
+    if whole is not None and took.operations:
+        found["dml_added_mean"] = (
+            "6.6",
+            _read_for(rules, took, whole[1], (way, version), processes),
+        )
+    return found
+
+
+def _read_for(
+    rules: Mapping[str, str],
+    took: Measured,
+    most: float,
+    times: tuple[float, float],
+    processes: int,
+) -> tuple[float, float]:
+    """One round trip for each read that an operation waits for, of (a message, a read version) in
+    ms: those of each transaction, and at most all; where the schema is kept and read in the
+    background, the first of each process, and those behind failures."""
+    way, version = times
+    own = design_forms.waits_in_each(rules)
+    each = 2 * way
+    if rules["read_schema"] == design_forms.KEPT:
+        again = rules["after_failure"] != "keep_the_schema"
+        most = most if again else float(CLIENTS_AT_ONCE * processes * design_forms.UPDATE_READS)
+        return 0.0, most * (each + version / design_forms.UPDATE_READS) / took.operations
+    most = max(most, own * took.readers)
+    return own * took.committed * each / took.operations, most * each / took.operations
+
+
+def _of_the_hottest(
+    world: Forms, took: Measured, reads: tuple[float, float]
+) -> tuple[float, float]:
+    """Reads per s of the busiest server: of copies on several, each has its part."""
+    rules = world.design.rules
+    servers = min(len(schema_servers(plan(world.scenario, 0))), design_forms.copies_of(rules))
+    own = took.readers * design_forms.in_each(rules)
+    spread = own * (1 - 1 / max(servers, 1))
+    least, most = ((one - spread) / took.load_ms * MS_PER_S for one in reads)
+    return least, most
+
+
+def _conflicts(
+    rules: Mapping[str, str], took: Measured, read_ms: float
+) -> tuple[float, float] | None:
+    """6.3: 1 - e^(-lambda (cv - rv)) of what conflicts; the span is known up to a read."""
+    kind = design_forms.conflicts_with(rules)
+    if kind is None:
+        return None
+    if kind == "nothing":
+        return 0.0, 0.0
+    exponent, rate = took.per_ms * took.span_ms, took.per_ms
+    if kind == "tables":
+        exponent = sum(lam * (using + tail) for lam, using, tail in took.exponents.values())
+        rate = max((lam for lam, _, _ in took.exponents.values()), default=0.0)
+    return _share(exponent - rate * read_ms), _share(exponent + rate * read_ms)
+
+
+def _share(exponent: float) -> float:
+    return float(store.changed_within(max(exponent, 0.0), 1.0))
+
+
+def _statement(world: Forms, settings: FdbSettings) -> tuple[float, float] | None:
+    """6.2: the median of a sample. Least: each leg takes as long as one message; most: as long as
+    the slower of two."""
+    batches = (settings.grv_batch_us + settings.commit_batch_us) / US_PER_MS
+
+    def commits(dealt: int) -> design_forms.Commits:
+        dice = np.random.default_rng(dealt)
+
+        def way(legs: int) -> Array:
+            drawn = dice.choice(world.delays, (2 * legs, dealt, DRAWN)).max(axis=1)
+            return np.asarray(drawn.mean(axis=0))
+
+        client = dice.choice(world.client_delays, (2, DRAWN)).mean(axis=0)
+        one, two, own = (
+            store.one_commit(way(LEGS + reads), client=at, batches=batches, reads=reads)
+            for reads, at in ((1, client), (2, client), (0, 0.0))
+        )
+        version = 4 * way(2) + settings.grv_batch_us / US_PER_MS
+        lag = 8 * float(world.delays.mean())
+        return design_forms.Commits(
+            one, two, own, version, 2 * way(1), lag, settings.window_ms, client
+        )
+
+    rules = world.design.rules
+    ends = [design_forms.statement_ms(rules, commits(dealt)) for dealt in (1, DEALT)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    least, most = float(np.quantile(ends[0][0], HALF)), float(np.quantile(ends[1][1], HALF))
+    return least * (1 - BUCKET), most * (1 + BUCKET)
+
+
+def _settings(world: Forms) -> FdbSettings:
+    own = plan(world.scenario, 0).store
+    assert own is not None, "these are scenarios of the store"
+    return FdbSettings(**own.settings)

@@ -1,0 +1,53 @@
+"""How long committed transactions used tables: what closed forms multiply with the rate of DDL."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ddlsim.history.events import Enlisted, ReadExecuted, TxBegan, TxCommitted, WriteExecuted
+from ddlsim.history.history import History
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms
+
+
+class Use(NamedTuple):
+    """A table in a committed transaction of a client, in us of whole ms: from the enlistment to the
+    last operation there (`using_us`), and from that to the commit (`tail_us`).
+
+    On plane `fdb`, where the enlistment has the read version, both together are cv - rv."""
+
+    tx: str
+    object_id: int
+    implicit: bool
+    using_us: int
+    tail_us: int
+
+
+def uses(history: History) -> Iterator[Use]:
+    """Every table of every committed transaction of a client, in the order of the commits."""
+    implicit = {event.tx: event.implicit for event in history.of(TxBegan)}
+    enlisted: dict[tuple[str, int], int] = {}
+    last: dict[tuple[str, int], int] = {}
+    for event in history.of(Enlisted, ReadExecuted, WriteExecuted, TxCommitted):
+        if type(event) is Enlisted:
+            enlisted.setdefault((event.tx, event.object_id), event.enlist_ts)
+        elif type(event) is TxCommitted:
+            for object_id, _, _ in event.tables if event.tx in implicit else ():
+                of = (event.tx, object_id)
+                if of not in enlisted:  # a statement's own transaction, which fills an index
+                    continue
+                until = max(last.get(of, 0), enlisted[of])
+                yield Use(
+                    event.tx,
+                    object_id,
+                    implicit[event.tx],
+                    apart_us(enlisted[of], until),
+                    apart_us(until, event.commit_ts),
+                )
+        elif isinstance(event, ReadExecuted | WriteExecuted):
+            of = (event.tx, event.object_id)
+            last[of] = max(last.get(of, 0), event.op_ts)
+
+
+def apart_us(one_ts: int, other_ts: int) -> int:
+    """From the first to the second timestamp, physical parts alone; 0 where skew reverses them."""
+    apart = physical_ms(Timestamp(other_ts)) - physical_ms(Timestamp(one_ts))
+    return max(apart, 0) * US_PER_MS

@@ -1,0 +1,61 @@
+"""What closed forms multiply, counted on the events of one run.
+
+*readers*: transactions for which a schema was looked up; *looks*: how often, and *first_looks*, at
+an enlistment, which comes at any time. *changes*: schema updates of statements, and *changes_of* by
+the object that they changed. *users*: committed transactions of clients that used any table, and
+*span_us*, the sum of their longest uses; *uses* has those by table.
+"""
+
+from typing import NamedTuple
+
+from ddlsim.history.events import SchemaResolved, UpdateLogged
+from ddlsim.history.history import History
+from ddlsim.history.uses import uses
+from ddlsim.model.records import Record
+
+
+class Used(NamedTuple):
+    """Of one table: committed transactions, their time of use, and from that to the commit, us."""
+
+    transactions: int
+    using_us: int
+    tail_us: int
+
+
+class Rates(Record, frozen=True):
+    """The counts of one run; see above."""
+
+    readers: int
+    looks: int
+    first_looks: int
+    changes: int
+    changes_of: dict[int, int]
+    users: int
+    span_us: int
+    uses: dict[int, Used]
+
+
+def rates(history: History) -> Rates:
+    """Count."""
+    looked = history.of(SchemaResolved)
+    updates = {one.index: one for one in history.of(UpdateLogged) if one.op is not None}
+    changes_of: dict[int, int] = {}
+    for update in updates.values():
+        for object_id in {change.object_id for change in update.objects}:
+            changes_of[object_id] = changes_of.get(object_id, 0) + 1
+    of: dict[int, Used] = {}
+    longest: dict[str, int] = {}
+    for one in uses(history):
+        longest[one.tx] = max(longest.get(one.tx, 0), one.using_us + one.tail_us)
+        many, using_us, tail_us = of.get(one.object_id, Used(0, 0, 0))
+        of[one.object_id] = Used(many + 1, using_us + one.using_us, tail_us + one.tail_us)
+    return Rates(
+        readers=len({one.tx for one in looked}),
+        looks=len(looked),
+        first_looks=sum(one.purpose == "enlist" for one in looked),
+        changes=len(updates),
+        changes_of=dict(sorted(changes_of.items())),
+        users=len(longest),
+        span_us=sum(longest.values()),
+        uses=dict(sorted(of.items())),
+    )

@@ -1,0 +1,91 @@
+"""Closed forms beside the numbers of the table: which a design has, and what is outside."""
+
+from functools import cache
+
+import pytest
+
+from ddlsim.analysis.compare import compare as comparing
+from ddlsim.analysis.compare import formulas
+from ddlsim.analysis.compare.columns import COLUMNS, FORMED
+from ddlsim.analysis.compare.compare import World, line_of, worlds
+from ddlsim.analysis.compare.records import Formula
+from ddlsim.analysis.formula import design_forms
+from ddlsim.verify.campaign import Runner
+from ddlsim.verify.row import RunRow
+from tests.support.compared import a_line
+
+OF_THE_STORE = (
+    "ddl_p50", "dml_added_mean", "reads_per_ddl", "reads_per_transaction", "schema_aborts",
+    "schema_hottest_per_s",
+)  # fmt: skip
+
+
+@cache
+def ran(design: str) -> tuple[World, tuple[RunRow, ...]]:
+    one = worlds([design], None, {})[0][0]
+    runner = Runner(comparing.job_of(one, ()))
+    return one, tuple(runner.row(seed) for seed in range(3))
+
+
+def beside(design: str) -> dict[str, Formula]:
+    world, rows = ran(design)
+    return line_of(world, rows, ()).formulas
+
+
+def test_a_design_of_the_store_is_where_its_closed_forms_are() -> None:
+    found = beside("c16_tables")
+    assert tuple(found) == OF_THE_STORE
+    assert {key for key, one in found.items() if not one.agrees} == set()
+    assert {one.section for one in found.values()} == {"6.2", "6.3", "6.6"}
+
+
+def test_a_design_of_the_protocol_is_where_its_closed_forms_are() -> None:
+    found = beside("iep")
+    assert tuple(found) == ("ddl_p50", "dml_added_mean", "schema_aborts")
+    assert {key for key, one in found.items() if not one.agrees} == set()
+
+
+def test_what_conflicts_on_all_tables_is_outside_of_the_form_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert beside("c16_tables")["schema_aborts"].agrees
+    monkeypatch.setattr(design_forms, "conflicts_with", lambda _rules: "store")
+    assert not beside("c16_tables")["schema_aborts"].agrees
+    monkeypatch.setattr(design_forms, "conflicts_with", lambda _rules: None)
+    assert "schema_aborts" not in beside("c16_tables")
+
+
+def test_a_distance_that_statements_do_not_wait_for_is_outside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert beside("iep")["ddl_p50"].agrees
+    monkeypatch.setattr(formulas.Forms, "ddl_delay", property(lambda _self: 0))
+    assert not beside("iep")["ddl_p50"].agrees
+
+
+def test_without_a_run_that_ended_there_is_no_form() -> None:
+    world, _ = ran("iep")
+    assert formulas.by_formula(world.scenario, ()) == {}
+
+
+def test_reads_of_copies_are_spread_over_the_servers_that_hold_them() -> None:
+    rules = {"read_schema": "one_of_the_version_keys", "copies": "10"}
+    assert design_forms.copies_of(rules) == 10
+    assert design_forms.copies_of({**rules, "read_schema": "version_key_first"}) == 1
+
+
+def test_a_form_is_shown_with_both_ends_and_a_mark() -> None:
+    columns = {column.key: column for column in COLUMNS}
+    assert {one.key for one in FORMED} == {*OF_THE_STORE}
+    line = a_line(
+        "d",
+        formulas={
+            "schema_aborts": Formula("6.3", 0.0123, 0.25, agrees=True),
+            "ddl_p50": Formula("6.2", 1.24, 130.6, agrees=False),
+            "dml_added_mean": Formula("6.1", 0.0, 0.0, agrees=None),
+        },
+    )
+    assert columns["schema_aborts"].by_formula(line) == "1.2-25"
+    assert columns["ddl_p50"].by_formula(line) == "1.2-131!"
+    assert columns["dml_added_mean"].by_formula(line) == "0"
+    assert columns["reads_per_ddl"].by_formula(line) == "-"
