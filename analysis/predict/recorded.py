@@ -24,6 +24,7 @@ from ddlsim.history.recording import (
     Begun,
     Ended,
     Recording,
+    Renewed,
     Statement,
     record_of,
 )
@@ -132,11 +133,15 @@ def read(folder: str) -> Recorded:
 
 
 def _transactions(file: Path, head: Recording) -> Iterator[Tx]:
-    table_of = re.compile(rf"\b({'|'.join(map(re.escape, head.tables))})\b")
+    names = list(head.tables)
+    table_of = _any_of(names)
     open_: dict[int, Tx] = {}
     used: dict[int, set[str]] = defaultdict(set)
     for line in _lines(file):
-        if isinstance(line, Begun):
+        if isinstance(line, Renewed):
+            names += line.names
+            table_of = _any_of(names)
+        elif isinstance(line, Begun):
             open_[line.tx] = Tx(line.process % (head.clients + 2), line.at / NS_PER_MS)
         elif isinstance(line, Statement) and line.tx in open_:
             found = None if CONTROL.match(line.sql) else table_of.search(line.sql)
@@ -149,6 +154,10 @@ def _transactions(file: Path, head: Recording) -> Iterator[Tx]:
             used.pop(line.tx, None)
             tx.ended, tx.outcome, tx.why = line.at / NS_PER_MS, line.outcome, line.why
             yield tx
+
+
+def _any_of(tables: list[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b({'|'.join(map(re.escape, tables))})\b")
 
 
 def _sent(line: Statement, table: str, *, first: bool) -> Sent:

@@ -34,7 +34,8 @@ class _Line(msgspec.Struct, frozen=True, tag_field="event", gc=False):
 class Recording(_Line, frozen=True):
     """The first line. `promise` is the model of isolation that the database documents for the
     level, `says` what it answers when it is asked for its level; times are nanoseconds of `clock`.
-    `copies`: DDL reads rows of a table and writes them back, which the lists do not show.
+    `tables` are those in use at first. `copies`: DDL reads rows of a table and writes them back,
+    which the lists do not show.
     """
 
     format: int
@@ -98,13 +99,25 @@ class Disturbed(_Line, frozen=True):
     what: str
 
 
+class Renewed(_Line, frozen=True):
+    """Tables that take the place of those that were in use, by their names, numbered from `first`.
+
+    It stands before the transaction that makes them. There may be none such: then the next ones
+    have other names.
+    """
+
+    at: int
+    first: int
+    names: tuple[str, ...]
+
+
 class Closed(_Line, frozen=True):
     """The last line of a recording that came to its end."""
 
     at: int
 
 
-AnyLine = Recording | Begun | Statement | Ended | Disturbed | Closed
+AnyLine = Recording | Begun | Statement | Ended | Disturbed | Renewed | Closed
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 _DECODER: Final = msgspec.json.Decoder(AnyLine)
 _HEAD: Final = msgspec.json.Decoder(Recording)

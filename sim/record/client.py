@@ -12,6 +12,7 @@ from ddlsim.record.journal import Journal, now
 from ddlsim.record.programs import (
     AddColumn,
     Append,
+    NewTables,
     Pause,
     Program,
     Read,
@@ -20,6 +21,7 @@ from ddlsim.record.programs import (
     begun,
     edn_of,
 )
+from ddlsim.record.shape import name_of
 
 ADDED: Final = re.compile(r"c(\d+)")
 """The columns that are elements of a table's schema, by their names."""
@@ -65,12 +67,11 @@ class Client:
         isolation: str,
         journal: Journal,
         tally: Tally,
-        tables: Sequence[str],
         number: int,
         clients: int,
     ) -> None:
         self._database, self._isolation, self._journal = database, isolation, journal
-        self._tally, self._tables = tally, tables
+        self._tally = tally
         self._process, self._clients = number, clients
         self.connection: Connection | None = None
         self._tx = -1
@@ -111,7 +112,8 @@ class Client:
                     return False
         return True
 
-    def _attempt(self, program: Program, stop: threading.Event) -> None:
+    def _attempt(self, program: Program, stop: threading.Event) -> Problem | None:
+        """Do a program; the error that ended it, if one did."""
         asked = program.asked
         self._tx = self._journal.begin(self._process, asked)
         shown: list[str] = []
@@ -125,8 +127,9 @@ class Client:
                 self._send("COMMIT")
         except StatementError as error:
             self._failed(asked, error.problem, ending=ending)
-            return
+            return error.problem
         self._end("ok", " ".join(filter(None, shown)), changed=program.has_ddl)
+        return None
 
     def _failed(self, asked: str, problem: Problem, *, ending: bool) -> None:
         """Nothing of it took effect, unless the connection was lost while it was to."""
@@ -163,7 +166,10 @@ class Client:
         if isinstance(step, Pause):
             stop.wait(step.ms / 1000)
             return ""
-        table = self._tables[step.table]
+        if isinstance(step, NewTables):
+            self._make(step)
+            return edn_of(step.operations)
+        table = name_of(step.table)
         if isinstance(step, Read):
             return self._read(step, table)
         if isinstance(step, Append):
@@ -192,6 +198,12 @@ class Client:
         if self._send(*wanted(table, step), changes=True)[2] == 0:
             text = f"row {step.row} of {table} was not found"
             raise StatementError(Problem("", NO_ROW, text))
+
+    def _make(self, step: NewTables) -> None:
+        for name in map(name_of, step.tables):
+            self._send(self._database.create(name))
+            for group in step.groups:
+                self._send(self._database.insert(name, group))
 
     def _change(self, step: AddColumn, table: str) -> None:
         self._database.change(lambda sql: self._send(sql)[1], table, step)

@@ -8,6 +8,7 @@ has seen the end of. One lock orders the lines; their order is the order of real
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from ddlsim.history.recording import (
     Disturbed,
     Ended,
     Recording,
+    Renewed,
     Statement,
     lines_of,
 )
@@ -92,6 +94,13 @@ class Journal:
     def disturbed(self, what: str) -> None:
         """Something that was done to clients or to the server."""
         self._write(Disturbed(now(), what))
+
+    def tables(self, first: int, names: Sequence[str]) -> None:
+        """Tables that are about to be made; they are numbered from `first`."""
+        with self._lock:
+            at = now()
+            self._sent.append(Renewed(at, first, tuple(names)))
+        self._flush(at)
 
     def close(self, last: AnyLine | None = None) -> None:
         """End both files, with a last line if the recording came to its end; once is enough."""

@@ -108,6 +108,19 @@ class UniqueIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class NewTables:
+    """Tables of these numbers are made, each with its rows, a group of them by one INSERT."""
+
+    tables: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        rows = (0, *(row for group in self.groups for row in group))
+        return tuple(("append", key_of(table, row), 0) for table in self.tables for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """A client that takes its time, in milliseconds."""
 
@@ -140,12 +153,12 @@ def begun(read: Read) -> tuple[str, tuple[tuple[int, str], ...]]:
     return starts[0], tuple(zip(read.rows, starts[1:], strict=True))
 
 
-Step = Read | Append | AddColumn | UniqueIndex | Pause
+Step = Read | Append | AddColumn | UniqueIndex | NewTables | Pause
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A transaction; one `alone` is a single statement outside of BEGIN and COMMIT.
+    """A transaction; one `alone` is a single step outside of BEGIN and COMMIT.
 
     `after_ms` is the time since the program before it, `fresh` asks for a new connection.
     """
@@ -178,7 +191,7 @@ class Program:
     def has_ddl(self) -> bool:
         """Whether it changes a table."""
         return any(
-            isinstance(step, AddColumn)
+            isinstance(step, AddColumn | NewTables)
             or (isinstance(step, UniqueIndex) and step.act in (CREATE, DROP))
             for step in self.steps
         )

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from ddlsim import __version__
-from ddlsim.history.recording import FORMAT, Closed, Recording, key_of
+from ddlsim.history.recording import FORMAT, Closed, Recording
 from ddlsim.record.client import Client, Tally
 from ddlsim.record.dialects.base import Database, Facts, RefusedError
 from ddlsim.record.faults import base as fault
 from ddlsim.record.journal import CLOCK, Journal, now
-from ddlsim.record.programs import edn_of
-from ddlsim.record.shape import Shape, shape_of
+from ddlsim.record.maker import Maker
+from ddlsim.record.shape import TABLES, InUse, name_of, shape_of
 from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
 
 LONGEST_S: Final = 600.0
@@ -60,23 +60,20 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
     """
     level = database.levels[wanted.isolation]
     workload = WORKLOADS.get(wanted.workload)
-    shape = shape_of(
-        wanted.clients, wanted.transactions, wanted.seconds,
-        wanted.ddl_per_s if workload.adds_columns else 0.0, workload.spare,
-    )  # fmt: skip
+    shape = shape_of(wanted.clients, wanted.transactions, wanted.seconds, workload.spare)
+    in_use = InUse(shape)
     with database.ground():
         facts, says = looked_at(database, wanted.isolation)
         head = Recording(
             FORMAT, f"ddlsim {__version__}", database.name, facts.server, facts.driver,
             facts.settings, wanted.isolation, says, level.promise, CLOCK, wanted.workload,
             wanted.seed, wanted.clients, wanted.ddl_per_s, database.prepared,
-            workload.copies, shape.names,
+            workload.copies, tuple(name_of(table) for table in range(TABLES)),
         )  # fmt: skip
         journal = Journal(folder, head)
         try:
-            _make_tables(database, wanted, journal, shape)
+            crew = _Crew(database, wanted, journal, in_use)
             began = time.monotonic()
-            crew = _Crew(database, wanted, journal, shape)
             crew.work()
             seconds = time.monotonic() - began
         except BaseException:
@@ -101,51 +98,22 @@ def looked_at(database: Database, isolation: str) -> tuple[Facts, str]:
         raise RefusedError(f"{database.name}: no connection ({problem.text})") from None
 
 
-def _make_tables(database: Database, wanted: Wanted, journal: Journal, shape: Shape) -> None:
-    """The tables with their rows: each group of rows is a transaction of the history.
-
-    The first of them made the schemas too. They come before everything else in real time.
-    """
-    process = wanted.clients + 1
-    try:
-        connection = database.connect(wanted.isolation)
-        try:
-            cursor = database.cursor(connection)
-            for at, group in enumerate(shape.groups):
-                keys = [key_of(table, row) for table in range(shape.tables) for row in group]
-                if not at:
-                    keys += [key_of(table) for table in range(shape.tables)]
-                asked = edn_of([("append", key, 0) for key in keys])
-                sent = [] if at else [database.create(name) for name in shape.names]
-                sent += [database.insert(name, group) for name in shape.names]
-                tx = journal.begin(process, asked)
-                for sql in sent:
-                    begins = now()
-                    cursor.execute(sql)
-                    journal.statement(tx, begins, sql)
-                journal.end(tx, process, "ok", asked)
-        finally:
-            connection.close()
-    except Exception as error:
-        problem = database.problem(error)
-        if problem is None:
-            raise
-        text = f"{database.name}: the tables cannot be made ({problem.code}: {problem.text})"
-        raise RefusedError(text) from None
-
-
 class _Crew:
-    """The clients, a thread each; the last one changes tables."""
+    """The clients, a thread each; the last one changes tables. With them a thread that makes tables
+    once those in use are used up; the first tables are there when this is made.
+    """
 
-    def __init__(self, database: Database, wanted: Wanted, journal: Journal, shape: Shape) -> None:
+    def __init__(self, database: Database, wanted: Wanted, journal: Journal, in_use: InUse) -> None:
         self.tally = Tally()
         self.silent = 0
         self._clients = wanted.clients
         self._stop = threading.Event()
         self._failed: list[BaseException] = []
+        maker = Maker(database, wanted.isolation, journal, wanted.clients + 1, in_use)
+        maker.begin(self._stop)
         self._until = time.monotonic() + wanted.seconds
         workload = WORKLOADS.get(wanted.workload)
-        ground = Ground(shape, wanted.ddl_per_s, database.transactional_ddl,
+        ground = Ground(in_use, wanted.ddl_per_s, database.transactional_ddl,
                         database.online_indexes)  # fmt: skip
         clients: list[Client] = []
         self._threads: list[threading.Thread] = []
@@ -157,12 +125,12 @@ class _Crew:
                 share = _share(wanted.transactions, wanted.clients, number)
                 programs = islice(programs, share)
             client = Client(
-                database, wanted.isolation, journal, self.tally, shape.names,
-                number, wanted.clients + 2,
-            )  # fmt: skip
+                database, wanted.isolation, journal, self.tally, number, wanted.clients + 2
+            )
             clients.append(client)
             self._add(f"client-{number}", partial(client.work, programs, self._stop))
-        disturbed = fault.Ground(database, clients, shape.names, self._stop)
+        self._add("maker", partial(maker.renew, self._stop))
+        disturbed = fault.Ground(database, clients, in_use, self._stop)
         faults = [fault.FAULTS.get(name) for name in wanted.faults]
         stream = dice(wanted.seed, wanted.clients + 1)
         self._add("faults", partial(fault.disturb, disturbed, faults, stream, journal))

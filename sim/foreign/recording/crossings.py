@@ -7,8 +7,8 @@ transactions, those that changed a table and one that read it:
   client before it, had appended to it.
 * `stale-columns`: a row was read with what a transaction had appended to it, and not the column
   that this transaction, or its client before it, had added.
-* `vanished-rows`: a row was not found, or as an empty list, though it was inserted before the
-  recording began and never deleted: fewer elements than any version of it had.
+* `vanished-rows`: a row was not found, or as an empty list, though it was inserted with its table,
+  before any client used that, and never deleted: fewer elements than any version of it had.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,8 @@ class Crossing:
 
 def crossings(history: Transactions, keys: Array, made_by: int) -> list[Crossing]:
     """Every one, at most one for each type, reader and writer; `keys` are those of the recording,
-    by the history's own numbers, and process `made_by` is the one that made the tables.
+    by the history's own numbers. Process `made_by` has made the tables; after an end that is not
+    known it is called `made_by + 1` more.
     """
     look = _Look(history, keys, made_by)
     return [*look.columns(), *look.vanished()]
@@ -109,7 +110,7 @@ class _Look:
         """
         history, found = self._history, dict[tuple[str, int, int], Crossing]()
         changes = self._appends[self._is_column(self._appends)]
-        for change in changes[history.begin[history.tx[changes]] > 0].tolist():
+        for change in changes[self._place[changes] != 0].tolist():
             writer = int(history.tx[change])
             beside, before, after = (
                 sorted(self._rows_of(tx), key=lambda op: not self._is_beside(change, op))
@@ -170,7 +171,8 @@ class _Look:
         _, first = np.unique(history.tx[empty], return_index=True)
         made: dict[int, int] = {}
         inserts = self._appends[self._place[self._appends] == 0]
-        inserts = inserts[history.process[history.tx[inserts]] == self._made_by]
+        by = history.process[history.tx[inserts]] % (self._made_by + 1)
+        inserts = inserts[by == self._made_by]
         for op in inserts.tolist():
             made.setdefault(int(history.key[op]), op)
         found = []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from msgspec import structs
 
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
@@ -15,13 +16,14 @@ from ddlsim.foreign.recording import uniqueness, whole
 from ddlsim.foreign.recording.crossings import MEANING, Crossing, crossings
 from ddlsim.foreign.recording.documented import DOCUMENTED
 from ddlsim.foreign.recording.sent import head_at, statements
-from ddlsim.foreign.recording.words import Words, tx_of
+from ddlsim.foreign.recording.words import Words, place_of, tx_of
 from ddlsim.foreign.report import Report, headline, of_verdict
 from ddlsim.graph.history import Array
 from ddlsim.graph.models import Model, model_of
 from ddlsim.graph.verdict import Anomaly, Verdict
 from ddlsim.history.recording import HISTORY, SPAN, Recording
 
+MOST_KEYS: Final = 1 << 62
 COPIED: Final = {"incompatible-order": "snapshot-isolation"}
 """Where DDL writes back rows that it has read, an element that is gone is a lost update of it."""
 WORDED: Final = 3
@@ -38,7 +40,8 @@ def judge(path: str, model: str | None) -> Report:
     unique = uniqueness.look(lines)
     history = whole.history_at(beside)
     whole.compare(lines, history, beside)
-    keys = _keys(history, head, path)
+    head = structs.replace(head, tables=tuple(lines.tables))
+    keys = _keys(history, lines, path)
     weakest = COPIED if head.copies else {}
     judged = jepsen.judge(_named(history, head.tables), model or head.promise, path, weakest)
     found = crossings(history, keys, head.clients + 1)
@@ -58,9 +61,11 @@ def judge(path: str, model: str | None) -> Report:
     return report._replace(found=tuple(one for one in report.found if one[1] in texts))
 
 
-def _keys(history: Transactions, head: Recording, path: str) -> Array:
-    """The keys of a history as numbers; `ForeignError` for one that is of no table."""
-    most = len(head.tables) * SPAN
+def _keys(history: Transactions, lines: whole.Lines, path: str) -> Array:
+    """The keys of a history as numbers; `ForeignError` for one that is of no table. Where the lines
+    are cut off, names of tables may be too.
+    """
+    most = len(lines.tables) * SPAN if lines.closed else MOST_KEYS
     for key in history.keys:
         if not isinstance(key, int) or not 0 <= key < most:
             raise ForeignError(path, 0, f"key {key!r} of {HISTORY} beside it is of no table")
@@ -73,9 +78,8 @@ def _named(history: Transactions, tables: tuple[str, ...]) -> Transactions:
 
 
 def _name(key: int, tables: tuple[str, ...]) -> str:
-    table, row = divmod(key, SPAN)
-    name = tables[table] if 0 <= table < len(tables) else str(table)
-    return f":{name}/{row or 'columns'}"
+    table, row = place_of(key, tables)
+    return f":{table}/{row or 'columns'}"
 
 
 def _with_crossings(

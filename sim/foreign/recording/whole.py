@@ -28,6 +28,7 @@ from ddlsim.history.recording import (
     Disturbed,
     Ended,
     Recording,
+    Renewed,
     Statement,
     record_of,
 )
@@ -53,12 +54,14 @@ class _Open:
 class Lines:
     """The lines of `recording.jsonl`, looked at while they are read, once.
 
-    Afterwards `ended` has the transactions with a completion, `completions` the index of each one,
-    and `outcomes` how it ended; `closed` says whether the recording came to its end.
+    Afterwards `tables` has the names of all tables by their numbers, `ended` the transactions with
+    a completion, `completions` the index of each one, and `outcomes` how it ended; `closed` says
+    whether the recording came to its end.
     """
 
     path: str
     closed: bool = False
+    tables: list[str] = field(default_factory=list)
     ended: "array[int]" = field(default_factory=lambda: array("q"))
     completions: "array[int]" = field(default_factory=lambda: array("q"))
     outcomes: "array[int]" = field(default_factory=lambda: array("b"))
@@ -93,23 +96,39 @@ class Lines:
             raise _WrongLineError("a line behind the last one")
         if isinstance(one, Recording) is not (number == 1):
             raise _WrongLineError("the head is not the first line, or not the only one")
-        if isinstance(one, Statement):
+        if isinstance(one, Recording):
+            self.tables += one.tables
+        elif isinstance(one, Statement):
             self._statement(one)
         elif isinstance(one, Begun):
-            self._in_turn(one.tx, one.at)
-            before = self._of_process.get(one.process)
-            if before is not None:
-                if not before.outcome:
-                    raise _WrongLineError(f"process {one.process} had not ended {before.tx}")
-                del self._open[before.tx]
-            self._of_process[one.process] = self._open[one.tx] = _Open(one.tx, one.at)
+            self._begin(one)
         elif isinstance(one, Ended):
             self._end(one, number)
+        elif isinstance(one, Renewed):
+            self._renewed(one)
         elif isinstance(one, Disturbed):
-            if one.at <= self._disturbed:
-                raise _WrongLineError("a fault that is out of its turn")
-            self._disturbed = one.at
+            self._disturb(one)
         self.closed = isinstance(one, Closed)
+
+    def _begin(self, one: Begun) -> None:
+        self._in_turn(one.tx, one.at)
+        before = self._of_process.get(one.process)
+        if before is not None:
+            if not before.outcome:
+                raise _WrongLineError(f"process {one.process} had not ended {before.tx}")
+            del self._open[before.tx]
+        self._of_process[one.process] = self._open[one.tx] = _Open(one.tx, one.at)
+
+    def _disturb(self, one: Disturbed) -> None:
+        if one.at <= self._disturbed:
+            raise _WrongLineError("a fault that is out of its turn")
+        self._disturbed = one.at
+
+    def _renewed(self, one: Renewed) -> None:
+        if one.first != len(self.tables) or one.at < self._at:
+            raise _WrongLineError("new tables that are out of their turn")
+        self._at = one.at
+        self.tables += one.names
 
     def _in_turn(self, index: int, at: int) -> None:
         if index != self._next:

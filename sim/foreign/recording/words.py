@@ -1,5 +1,7 @@
 """A crossing of schema and rows as an argument, with the SQL as it was sent."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ddlsim.foreign.readers.transactions import Transactions
@@ -28,7 +30,9 @@ class Words:
         lines += ["", *(f"{step.because[0].upper()}{step.because[1:]}." for step in steps)]
         lines.append("No serial order has all of it.")
         lines += ["", f"{documented}."] if documented else []
-        did = tuple("; ".join(self._sql(number)) for number in one.parties)
+        did = tuple(
+            "; ".join(each.sql for each in self._about(number, one)) for number in one.parties
+        )
         return Anomaly(one.type, one.parties, steps, "\n".join(lines), did)
 
     def duplicate(self, one: Duplicate) -> Anomaly:
@@ -79,7 +83,7 @@ class Words:
             )
         found = f", though it found {self._place(one.seen)}" if one.seen >= 0 else ""
         return (
-            f"{reader} did not find {place}, which was inserted before the clients began and never "
+            f"{reader} did not find {place}, which was inserted with its table and never "
             f"deleted{found}"
         )
 
@@ -99,8 +103,7 @@ class Words:
         return f"row {row} of {table}" if row else f"the columns of {table}"
 
     def _where(self, op: int) -> tuple[str, int]:
-        table, row = divmod(int(self._history.keys[int(self._history.key[op])]), SPAN)
-        return self._tables[table], row
+        return place_of(int(self._history.keys[int(self._history.key[op])]), self._tables)
 
     def _call(self, number: int) -> str:
         return self._history.name(number)
@@ -111,11 +114,16 @@ class Words:
         rows: dict[str, list[int]] = {}
         for table, row in (self._where(op) for op in ops if op >= 0):
             rows.setdefault(table, []).extend([row] if row else [])
-        sent = self._sent.get(tx_of(self._history, number), ())
-        if number == one.missed_of and one.type == VANISHED:
-            table, _ = self._where(one.missed)
-            sent = [each for each in sent if f"INTO {table} " in each.sql]
+        sent = self._about(number, one)
         return [shown(each, _rows_of(each, rows)).replace("\n", "\n  ") for each in sent]
+
+    def _about(self, number: int, one: Crossing) -> Sequence[Statement]:
+        """What a party has sent; of the one that made the tables, the INSERT of the row."""
+        sent = self._sent.get(tx_of(self._history, number), ())
+        if number != one.missed_of or one.type != VANISHED:
+            return sent
+        table, row = self._where(one.missed)
+        return [each for each in sent if f"INTO {table} " in each.sql and f"({row}," in each.sql]
 
     def _sql(self, number: int) -> list[str]:
         sent = self._sent.get(tx_of(self._history, number), ())
@@ -125,6 +133,12 @@ class Words:
 def tx_of(history: Transactions, number: int) -> int:
     """What a recording calls a transaction: the index of its invocation."""
     return int(history.indices[int(history.begin[number])])
+
+
+def place_of(key: int, tables: Sequence[str]) -> tuple[str, int]:
+    """The name of a key's table, and the row; of a table without a name its number."""
+    table, row = divmod(key, SPAN)
+    return tables[table] if table < len(tables) else str(table), row
 
 
 def number_of(history: Transactions, tx: int) -> int:

@@ -9,6 +9,7 @@ from typing import Final
 from ddlsim.record.client import Client
 from ddlsim.record.dialects.base import Connection, Database
 from ddlsim.record.journal import Journal
+from ddlsim.record.shape import InUse
 from ddlsim.registry import Registry
 
 GAP_S: Final = 0.5
@@ -17,11 +18,11 @@ GAP_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a fault may touch: the clients, their tables, and the end of the recording."""
+    """What a fault may touch: the clients, the tables in use, and the end of the recording."""
 
     database: Database
     clients: Sequence[Client]
-    tables: Sequence[str]
+    in_use: InUse
     stop: threading.Event
 
     def connected(self, dice: Random) -> Connection | None:

@@ -216,7 +216,6 @@ class _Cast:
         """The load, then the migration in it, then the load alone; raises what a thread raised."""
         stage, wanted, clients = self._stage, self._wanted, self._wanted.load.table.clients
         plans = Plans(stage, wanted.load, self._made.targets, clients)
-        names = [one.name for one in self._made.targets]
         loaders: list[threading.Thread] = []
         with ExitStack() as stack:
             session = stack.enter_context(closing(stage.connect(wanted.isolation)))
@@ -228,7 +227,7 @@ class _Cast:
             self._made.marks = migration.marks
             others = [self._looking(stack, session, migration)]
             for number in range(clients):
-                one = Loader(stage, wanted.isolation, self._journal, self._made.tally, names,
+                one = Loader(stage, wanted.isolation, self._journal, self._made.tally,
                              number, clients + 2)  # fmt: skip
                 plan = plans.programs(dice(wanted.seed, number), number)
                 loaders.append(self._thread(partial(one.work, plan, self._stop)))

@@ -6,17 +6,17 @@ from random import Random
 from typing import Final
 
 from ddlsim.record.programs import Program
-from ddlsim.record.shape import Shape
+from ddlsim.record.shape import InUse
 from ddlsim.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a workload plans on: the tables, DDL statements a second, whether the database has them
-    inside of transactions, and whether it has indexes without a lock on writers.
+    """What a workload plans on: the tables in use, DDL statements a second, whether the database
+    has them inside of transactions, and whether it has indexes without a lock on writers.
     """
 
-    shape: Shape
+    in_use: InUse
     ddl_per_s: float
     transactional_ddl: bool
     online_indexes: bool = False
@@ -32,7 +32,6 @@ class Workload:
 
     `copies`: its DDL reads all rows of a table and writes them back, so that it must be in a
     transaction. `spare`: so many rows of each window are left for its clients to insert.
-    `adds_columns`: each table has room for so many only.
     """
 
     name: str
@@ -41,7 +40,6 @@ class Workload:
     tables: Plan
     copies: bool = False
     spare: int = 0
-    adds_columns: bool = True
 
 
 WORKLOADS: Final[Registry[Workload]] = Registry("recorded workload", "ddlsim.record.workloads")
@@ -62,9 +60,9 @@ def many(dice: Random, usual: Sequence[int]) -> int:
     return LONG if dice.random() < LONG_SHARE else dice.choice(usual)
 
 
-def value(client: int, number: int, shape: Shape) -> int:
+def value(client: int, number: int, ground: Ground) -> int:
     """The value of a client's append of this number, from 0: no other client has it, nor 0."""
-    return number * (shape.clients + 1) + client + 1
+    return number * (ground.in_use.shape.clients + 1) + client + 1
 
 
 def dice(seed: int, client: int) -> Random:

@@ -7,6 +7,7 @@ and dropped without a lock on writers, and it is asked whether they are valid.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 from random import Random
 
@@ -23,7 +24,7 @@ from ddlsim.record.programs import (
     Step,
     UniqueIndex,
 )
-from ddlsim.record.shape import ROWS
+from ddlsim.record.shape import ROWS, TABLES
 from ddlsim.record.workloads.base import FRESH, PAUSE_MS, WORKLOADS, Ground, Workload, many, value
 
 SPARE = 3
@@ -35,18 +36,18 @@ VALUES = 9
 def rows(dice: Random, ground: Ground, client: int) -> Iterator[Program]:
     """Readers, writers and single statements of one client."""
     numbers = count()
-    for turn in count():
-        low, high = ground.shape.window(turn)
+    while True:
+        first, low, high = ground.in_use.turn()
         steps: list[Step] = []
         reads_only = dice.random() < 0.5
         for _ in range(many(dice, (1, 1, 2, 3))):
             if steps and dice.random() < 0.5:
                 steps.append(Pause(dice.uniform(*PAUSE_MS)))
-            table = dice.randrange(ground.shape.tables)
+            table = first + dice.randrange(TABLES)
             if reads_only or dice.random() < 0.3:
                 steps.append(Read(table, low, high))
             else:
-                number = value(client, next(numbers), ground.shape)
+                number = value(client, next(numbers), ground)
                 steps.append(_write(dice, table, low, number))
         alone = len(steps) == 1 and dice.random() < 0.5
         yield Program(tuple(steps), alone=alone, fresh=dice.random() < FRESH)
@@ -59,26 +60,39 @@ def _write(dice: Random, table: int, low: int, number: int) -> Step:
     return Append(table, row, number, low * VALUES + dice.randrange(VALUES), new)
 
 
+@dataclass(slots=True)
+class _Index:
+    """The index of a table: how many there were, whether one is there, and made without a lock."""
+
+    table: int
+    number: int = 0
+    lives: bool = False
+    online: bool = False
+
+
 def tables(dice: Random, ground: Ground, client: int) -> Iterator[Program]:
     """Unique indexes, the first on each table at once, then at random, with appends beside them."""
-    numbers, every = count(), range(ground.shape.tables)
-    made, online = [0 for _ in every], [False for _ in every]
-    lives = [False for _ in every]
-    for turn in count() if ground.ddl_per_s else ():
-        first = turn < ground.shape.tables
-        table = turn if first else dice.choice(every)
-        if not lives[table]:
-            if made[table]:  # where the last DROP has failed
-                yield _alone(UniqueIndex(table, made[table], DROP, online[table]))
-            made[table] += 1
-            online[table] = ground.online_indexes and dice.random() < 0.5
-        lives[table] = not lives[table]
-        act = CREATE if lives[table] else DROP
-        step = UniqueIndex(table, made[table], act, online[table])
-        number = value(client, next(numbers), ground.shape)
+    numbers, indexes = count(), list[_Index]()
+    while ground.ddl_per_s:
+        first = ground.in_use.first
+        indexes = [one for one in indexes if one.table >= first]
+        is_new = len(indexes) < TABLES
+        if is_new:
+            indexes.append(_Index(first + len(indexes)))
+        index = indexes[-1] if is_new else dice.choice(indexes)
+        table = index.table
+        if not index.lives:
+            if index.number:  # where the last DROP has failed
+                yield _alone(UniqueIndex(table, index.number, DROP, index.online))
+            index.number += 1
+            index.online = ground.online_indexes and dice.random() < 0.5
+        index.lives = not index.lives
+        act = CREATE if index.lives else DROP
+        step = UniqueIndex(table, index.number, act, index.online)
+        number = value(client, next(numbers), ground)
         append = Append(table, dice.choice(ANCHORS), number)
-        clears = dice.choice((CREATE, CLEAR, "")) if act == CREATE and not first else ""
-        gap = 0.0 if first else dice.expovariate(ground.ddl_per_s) * 1000
+        clears = dice.choice((CREATE, CLEAR, "")) if act == CREATE and not is_new else ""
+        gap = 0.0 if is_new else dice.expovariate(ground.ddl_per_s) * 1000
         yield from _changed(ground, step, append, clears, gap)
 
 
@@ -113,6 +127,5 @@ WORKLOADS.add(
         rows,
         tables,
         spare=SPARE,
-        adds_columns=False,
     ),
 )

@@ -10,7 +10,7 @@ from ddlsim.record.dialects.base import Connection
 from ddlsim.record.dialects.sqlite import Sqlite
 from ddlsim.record.programs import ACTS, Append, Program, UniqueIndex
 from ddlsim.record.recorder import Wanted, record
-from ddlsim.record.shape import ROWS, shape_of
+from ddlsim.record.shape import ROWS, InUse, shape_of
 from ddlsim.record.url import url_of
 from ddlsim.record.workloads.base import LONG, WORKLOADS, Ground, dice
 from ddlsim.record.workloads.index import SPARE
@@ -20,9 +20,9 @@ MANY = 1500
 
 def planned(name: str, *, tables: bool = False, online: bool = True) -> list[Program]:
     workload = WORKLOADS.get(name)
-    shape = shape_of(4, MANY, 10.0, 5.0, workload.spare)
+    in_use = InUse(shape_of(4, MANY, 10.0, workload.spare))
     plan: Iterator[Program] = (workload.tables if tables else workload.rows)(
-        dice(7, 0), Ground(shape, 5.0, True, online), 0
+        dice(7, 0), Ground(in_use, 5.0, True, online), 0
     )
     return list(islice(plan, MANY))
 
@@ -48,7 +48,7 @@ def test_values_of_a_client_are_unique(name: str) -> None:
 
 
 def test_rows_are_inserted_where_none_are_at_first() -> None:
-    shape = shape_of(4, MANY, 10.0, 0.0, SPARE)
+    shape = shape_of(4, MANY, 10.0, SPARE)
     made = {row for group in shape.groups for row in group}
     steps = [step for one in planned("index") for step in one.steps if isinstance(step, Append)]
     assert {step.row for step in steps if step.new}.isdisjoint(made)
@@ -87,8 +87,8 @@ def test_a_fresh_connection_is_another_one(tmp_path: Path, monkeypatch: pytest.M
     wanted = Wanted("schema-append", 1, "serializable", 7, 0.0, 60.0, 150)
     record(database, wanted, folder)
     workload = WORKLOADS.get("schema-append")
-    shape = shape_of(1, 150, 60.0, 0.0)
-    plan = islice(workload.rows(dice(7, 0), Ground(shape, 0.0, True), 0), 150)
+    in_use = InUse(shape_of(1, 150, 60.0))
+    plan = islice(workload.rows(dice(7, 0), Ground(in_use, 0.0, True), 0), 150)
     fresh = sum(one.fresh for one in plan)
     assert fresh > 0
     looked_at, tables = 1, 1
