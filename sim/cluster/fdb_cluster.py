@@ -4,7 +4,7 @@ Roles of faults: the "meta storage leader" is the first storage server that hold
 primary of a table the first one that holds its rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -24,7 +24,18 @@ from ddlsim.layer.classes import LayerClasses
 from ddlsim.layer.client import LayerClient
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.final_state import contents, unrecorded, updates_in
-from ddlsim.layer.keyspace import HEAD, INDEXES, JOBS, OUTCOMES, ROWS, SCHEMA, rows_of
+from ddlsim.layer.keyspace import (
+    CUTOVER,
+    HEAD,
+    INDEXES,
+    JOBS,
+    OUTCOMES,
+    ROWS,
+    SCHEMA,
+    copy_key,
+    rows_of,
+    version_key,
+)
 from ddlsim.layer.part import LayerBoot
 from ddlsim.layer.process import LayerProcess
 from ddlsim.model.hlc import HybridClock
@@ -57,7 +68,7 @@ class FdbCluster(Machines):
             self._add_host(name)
             self._settings[name] = Settings(**plan.nodes[0].settings)
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
-        self.config = store_config(plan.store, design.schema_replicas)
+        self.config = store_config(plan.store, design)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}
@@ -172,26 +183,33 @@ class FdbCluster(Machines):
                 self.recorder.record(event)
 
 
-def store_config(store: StorePlan, schema_replicas: int = 0) -> FdbConfig:
+def store_config(store: StorePlan, design: LayerDesign) -> FdbConfig:
     """The processes of a plan, with the shards of the layer's keys.
 
     The schema lies on the last storage server alone if there are several, so that it can be cut off
     from the rest; rows, entries and the rest lie on the others in turn. A design with
-    `schema_replicas` has the schema on so many, or on all that there are.
+    `schema_replicas` has the schema on so many, or on all that there are; one with `copy_servers`
+    has its copies on so many of the last ones, but leaves to the rows as many as these have
+    replicas.
     """
     names = [name for role, name in store.processes if role == "storage"]
     count = {
         role: sum(one == role for one, _ in store.processes)
         for role in ("grv", "proxy", "resolver", "log")
     }
-    others = names[:-1] or names
+    apart = max(min(design.copy_servers, len(names) - store.replicas), 1)
+    others = names[:-apart] or names
     shards = [Shard((), tuple(others[: store.replicas]))]
     first = 0
     for space in SPACES:
         team = [*names[-1:], *others] if space == SCHEMA else others[first:] + others[:first]
         first = (first + (space != SCHEMA)) % len(others)
-        replicas = max(store.replicas, schema_replicas) if space == SCHEMA else store.replicas
+        replicas = (
+            max(store.replicas, design.schema_replicas) if space == SCHEMA else store.replicas
+        )
         shards.append(Shard((space,), tuple(team[:replicas])))
+        if space == SCHEMA and apart > 1:
+            shards += copy_shards(names[-apart:], shards[-1].team, design.copies)
     plain = plain_config(
         FdbSettings(**store.settings),
         grvs=count["grv"],
@@ -203,12 +221,23 @@ def store_config(store: StorePlan, schema_replicas: int = 0) -> FdbConfig:
     return structs.replace(plain, shards=tuple(shards))
 
 
+def copy_shards(servers: Sequence[str], schema: tuple[str, ...], copies: int) -> Iterator[Shard]:
+    """The copies of the schema or its version in as many parts as there are servers for them, and
+    what lies between, where the `schema` is."""
+    for key, behind in ((copy_key, CUTOVER), (version_key, None)):
+        for part, server in enumerate(servers[:copies]):
+            first = -(-part * copies // len(servers[:copies]))
+            yield Shard(key(first), (server,))
+        if behind is not None:
+            yield Shard(behind, schema)
+
+
 def schema_servers(plan: Plan) -> tuple[str, ...]:
     """The storage servers of a plan that hold the schema and nothing else, so that what reads from
     them reads the schema; none on a plane without such servers."""
     if plan.store is None:
         return ()
-    config = store_config(plan.store, layer_design(plan)[0].schema_replicas)
-    team = config.team_of(HEAD)
-    others = {name for shard in config.shards if shard.team != team for name in shard.team}
-    return () if others & set(team) or not others else team
+    shards = store_config(plan.store, layer_design(plan)[0]).shards
+    own = {name for shard in shards if shard.begin[:1] == (SCHEMA,) for name in shard.team}
+    others = {name for shard in shards if shard.begin[:1] != (SCHEMA,) for name in shard.team}
+    return () if others & own or not others else tuple(sorted(own))

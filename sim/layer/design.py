@@ -36,6 +36,7 @@ T = TypeVar("T")
 DEFAULTS: Final = TxOptions()
 BOUNDS: Final[dict[str, tuple[int, int]]] = {
     "copies": (1, 10_000),
+    "copy_servers": (1, 5),
     "schema_replicas": (0, 5),
     "lease_ms": (1, FOREVER_MS),
     "renew_percent": (1, 100),
@@ -184,8 +185,9 @@ class Publication(NamedTuple):
 class LayerDesign:
     """A design on the FoundationDB plane.
 
-    Numbers: `copies` of the schema or its version; `schema_replicas` of the schema's shard (0: as
-    all shards); `lease_ms`, after `renew_percent` of which a lease in the store is renewed, and
+    Numbers: `copies` of the schema or its version, on `copy_servers` storage servers that hold no
+    rows, if there are so many (1: where the schema is); `schema_replicas` of the schema's shard (0:
+    as all shards); `lease_ms`, after `renew_percent` of which a lease in the store is renewed, and
     `drift_percent` that it allows for; `poll_ms` between explicit reads of the schema or the mode;
     `lock_timeout_ms` for which a lock is waited for;
     `push_ms` for a mode to reach all; `distance_ms` in versions of so many milliseconds from an
@@ -217,6 +219,7 @@ class LayerDesign:
     background: tuple[Flow, ...] = ()
     # numbers
     copies: int = 100
+    copy_servers: int = 1
     schema_replicas: int = 0
     lease_ms: int = 1000
     renew_percent: int = 50

@@ -3,6 +3,9 @@
 "Storing the schema in multiple places such that each copy is most likely on a different storage
 server, and updating all copies whenever the schema changes." `c3b_versions` copies only the
 version: "you can keep multiple copies of the schema version information around".
+
+Here the copies lie on as many storage servers as rows leave to them, each of which gets its part of
+the reads.
 """
 
 from dataclasses import replace
@@ -18,6 +21,7 @@ C3_COPIES = layer_design(
         read_schema=reading.one_of_the_copies,
         publish=publishing.head_and_copies,
         copies=10,
+        copy_servers=5,
     )
 )
 C3B_VERSIONS = layer_design(
@@ -30,5 +34,6 @@ C3B_VERSIONS = layer_design(
         ),
         read_schema=reading.one_of_the_version_keys,
         publish=publishing.head_and_version_keys,
+        copy_servers=5,
     )
 )

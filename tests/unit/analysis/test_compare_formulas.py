@@ -68,6 +68,24 @@ def test_without_a_run_that_ended_there_is_no_form() -> None:
     assert formulas.by_formula(world.scenario, ()) == {}
 
 
+def test_copies_divide_the_reads_among_their_servers() -> None:
+    """Two servers hold the copies; each has half of the reads of one version key, and the schema's
+    one what is read behind changes too."""
+    one, several = beside("c1b_version"), beside("c3b_versions")
+    assert several["schema_hottest_per_s"].agrees
+    assert one["reads_per_transaction"].low == pytest.approx(
+        several["reads_per_transaction"].low, rel=0.05
+    )
+    assert several["schema_hottest_per_s"].high < 0.8 * one["schema_hottest_per_s"].low
+
+
+def test_copies_on_one_server_are_outside_of_the_form_for_two(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(formulas, "schema_servers", lambda _plan: ("storage1",))
+    assert not beside("c3b_versions")["schema_hottest_per_s"].agrees
+
+
 def test_reads_of_copies_are_spread_over_the_servers_that_hold_them() -> None:
     rules = {"read_schema": "one_of_the_version_keys", "copies": "10"}
     assert design_forms.copies_of(rules) == 10

@@ -1,5 +1,6 @@
 """A plan of the FoundationDB plane runs: store, layer, clients, faults, and what is left."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -13,13 +14,25 @@ from ddlsim.history.history import History
 from ddlsim.history.index_events import IndexFinal
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted
 from ddlsim.layer.classes import LAYER_CLASSES
+from ddlsim.layer.keyspace import (
+    CUTOVER,
+    HEAD,
+    copy_key,
+    log_key,
+    object_key,
+    step_key,
+    version_key,
+)
 from ddlsim.layer.rules import fences
 from ddlsim.mutants.store_conflicts import ProxyWithoutComparison
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan, StorePlan
+from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
-from ddlsim.scenario.scenario import read
+from ddlsim.scenario.scenario import override, read
 from ddlsim.strategies.base import LAYER_DESIGNS
+from ddlsim.strategies.c1_schema import C1_SCHEMA, C1C_REPLICAS
+from ddlsim.strategies.c3_copies import C3B_VERSIONS
 
 KNOWN_BUG = """
 [strategy]
@@ -142,18 +155,52 @@ def test_a_mutant_of_the_other_plane_is_refused(mutant: str, text: str, words: s
 
 def test_the_schema_lies_apart_from_rows_where_there_are_several_storage_servers() -> None:
     names = tuple(("storage", f"storage{one}") for one in (1, 2, 3))
-    config = store_config(StorePlan(names, 2, {}))
+    config = store_config(StorePlan(names, 2, {}), C1_SCHEMA)
     assert config.team_of(("s", "head")) == ("storage3", "storage1")
     assert config.team_of(("d", 1, 1)) == ("storage1", "storage2")
     assert config.team_of(("i", 1, 1)) == ("storage2", "storage1")
     for count in range(1, 6):
         each = tuple(("storage", f"storage{number}") for number in range(1, count + 1))
-        assert len(store_config(StorePlan(each, 1, {})).storages) == count
-    wide = store_config(StorePlan(names, 1, {}), 5)
+        assert len(store_config(StorePlan(each, 1, {}), C1_SCHEMA).storages) == count
+    wide = store_config(StorePlan(names, 1, {}), C1C_REPLICAS)
     assert wide.team_of(("s", "head")) == ("storage3", "storage1", "storage2")
     assert wide.team_of(("d", 1, 1)) == ("storage1",)
-    alone = store_config(StorePlan(names[:1], 1, {}))
+    alone = store_config(StorePlan(names[:1], 1, {}), C1_SCHEMA)
     assert {alone.team_of((space, 1)) for space in "dijsx"} == {("storage1",)}
+
+
+COPIES = [
+    # storage servers, replicas, copies, where the copies lie, where rows do
+    (5, 1, 100, [2, 3, 4, 5], {1}),
+    (4, 2, 100, [3, 4], {1, 2}),
+    (3, 1, 10, [2, 3], {1}),
+    (5, 1, 3, [2, 3, 4], {1}),
+    (5, 1, 1, [2], {1}),
+    (2, 1, 100, [2], {1}),
+    (1, 1, 100, [1], {1}),
+]
+
+
+@pytest.mark.parametrize(("servers", "replicas", "copies", "of_copies", "of_rows"), COPIES)
+def test_copies_of_the_schema_lie_on_different_servers_that_hold_no_rows(
+    servers: int, replicas: int, copies: int, of_copies: list[int], of_rows: set[int]
+) -> None:
+    names = tuple(("storage", f"storage{one}") for one in range(1, servers + 1))
+    config = store_config(StorePlan(names, replicas, {}), replace(C3B_VERSIONS, copies=copies))
+    for key_of in (version_key, copy_key):
+        found = Counter(config.team_of(key_of(place))[0] for place in range(copies))
+        assert [*found] == [f"storage{one}" for one in of_copies]
+        assert max(found.values()) - min(found.values()) <= 1
+    teams = [config.team_of((space, 1)) for space in "dijx"]
+    assert {int(name[-1]) for team in teams for name in team} == of_rows
+    for key in (HEAD, CUTOVER, log_key(3), object_key(2), step_key(1)):
+        assert config.team_of(key)[0] == f"storage{servers}"
+
+
+def test_servers_of_copies_hold_nothing_but_the_schema() -> None:
+    five = {"fdb.storages": 5, "strategy.name": "c3b_versions"}
+    found = schema_servers(plan(override(load("comparison/fdb"), five), 0))
+    assert found == ("storage2", "storage3", "storage4", "storage5")
 
 
 # --- faults at moments of the store ---------------------------------------------------------------
