@@ -15,7 +15,9 @@ known. Nor where timestamps are versions of a store, which rest on no clock and 
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Final
 
 from ddlsim.checkers.assumptions import Clocks
@@ -148,14 +150,29 @@ def _look_ups(case: Case) -> Iterator[Anomaly]:
 
 
 def _pauses(case: Case) -> dict[str, list[tuple[int, int]]]:
-    """When each node was paused: its steps, a woken look-up too, then wait for the end of that."""
-    healed = [(at, event) for at, event in case.of(FaultHealed) if event.fault == PAUSE]
+    """When each node was paused: its steps, a woken look-up too, then wait for the end of that.
+
+    A node that several faults pause goes on when the last of them ends.
+    """
+    faults: list[tuple[int, FaultBegan | FaultHealed]] = [
+        *case.of(FaultBegan),
+        *case.of(FaultHealed),
+    ]
+    pauses = sorted((one for one in faults if one[1].fault == PAUSE), key=itemgetter(0))
+    under_way: Counter[str] = Counter()
+    since_us: dict[str, int] = {}
     found: dict[str, list[tuple[int, int]]] = {}
-    for place, began in case.of(FaultBegan):
-        for node in began.nodes if began.fault == PAUSE else ():
-            ends = [one.at_us for at, one in healed if node in one.nodes and at > place]
-            until_us = min(ends, default=case.history.end_us)
-            found.setdefault(node, []).append((began.at_us, until_us))
+    for _, event in pauses:
+        for node in event.nodes:
+            if isinstance(event, FaultHealed):
+                under_way[node] -= 1
+                if not under_way[node]:
+                    found.setdefault(node, []).append((since_us.pop(node), event.at_us))
+            else:
+                under_way[node] += 1
+                since_us.setdefault(node, event.at_us)
+    for node, from_us in since_us.items():
+        found.setdefault(node, []).append((from_us, case.history.end_us))
     return found
 
 

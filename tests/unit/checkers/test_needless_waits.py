@@ -1,5 +1,6 @@
 """I11: bounds by closed forms over the settings of a run, each at its edge."""
 
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -94,9 +95,11 @@ def waited(until: float, *safe: tuple[float, int], **more: Any) -> list[str]:
         story.add(at, SafeTimeAdvanced, "n1", ts(ts_ms))
     if more.get("died"):
         story.add(150, NodeCrashed, "n2")
+    times = []
     for node, from_ms, until_ms in more.get("pauses", ()):
-        story.add(from_ms, FaultBegan, "pause", node, (node,))
-        story.add(until_ms, FaultHealed, "pause", node, (node,))
+        times += [(until_ms, 0, FaultHealed, node), (from_ms, 1, FaultBegan, node)]
+    for at, _, kind, node in sorted(times, key=itemgetter(0, 1)):
+        story.add(at, kind, "pause", node, (node,))
     if more.get("changed"):
         story.add(150, SettingChanged, "n1", "delay_duration_ms", 50)
     resolved = story.resolve("T", t, 200, 1, at=until)
@@ -141,6 +144,12 @@ def test_a_look_up_of_a_paused_node_ends_with_the_pause(
     pause: tuple[str, float, float], found: list[str]
 ) -> None:
     assert waited(230, (150, 99), (220, 100), pauses=[("n1", 100, 140), pause]) == found
+
+
+def test_a_node_that_two_faults_pause_goes_on_when_the_last_of_them_ends() -> None:
+    pauses = [("n1", 219, 230), ("n1", 222, 224)]
+    assert waited(230, (150, 99), (220, 100), pauses=pauses) == []
+    assert waited(231, (150, 99), (220, 100), pauses=pauses) == ["waited-too-long"]
 
 
 def test_a_pause_may_begin_in_the_instant_in_which_another_ends() -> None:
