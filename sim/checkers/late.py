@@ -79,6 +79,16 @@ def is_misjudged(case: Case, tx: Transaction, use: SchemaUse, step: SchemaVersio
     )
 
 
+def missed(case: Case, tx: Transaction, event: WriteExecuted) -> Iterator[SchemaVersion]:
+    """The versions in force at look-ups, of a write or of its commit, that gave an earlier one."""
+    for _, one in tx.resolved:
+        judges = one.op == event.op and one.node == event.node and one.purpose in JUDGED_BY
+        if one.object_id == event.object_id and (judges or one.purpose == "commit"):
+            in_force = case.schemas.effective(one.object_id, one.ts)
+            if in_force is not None and in_force.version > one.version:
+                yield in_force
+
+
 def _lateness_of_a_way(case: Case, tx: Transaction, use: SchemaUse, since: int) -> str:
     """That of a view or alias, which holds no rows: whether it was looked up wrongly.
 

@@ -23,6 +23,7 @@ from ddlsim.checkers.case.constraints import Unique, broken_checks, entry, uniqu
 from ddlsim.checkers.case.rows import upgraded
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Item, Key, Version, Writes, the_row
+from ddlsim.checkers.late import missed
 from ddlsim.history.event import Cells
 from ddlsim.model.schema import Table
 from ddlsim.units import MAX_TIMESTAMP, show
@@ -88,8 +89,20 @@ def _against_checks(case: Case, writes: Writes, item: Item, version: Version) ->
             f"committed at {show(version.commit_ts)}, though it does not satisfy {name}, in force "
             f"since version {step.version} at the latest",
             (event, case.history.events[version.committed_at], *case.schemas.logged(step)),
-            clauses=("110.ours.check",),
+            clauses=("110.ours.check", *_look_up(case, version, name)),
         )
+
+
+def _look_up(case: Case, version: Version, name: str) -> tuple[str, ...]:
+    """98.ap, where a look-up missed a version in force with the constraint: that broke first."""
+    tx = case.transactions[version.write.tx]
+    tables = (one.definition for one in missed(case, tx, version.write.event))
+    has_it = any(
+        name in [constraint.name for constraint in table.constraints]
+        for table in tables
+        if isinstance(table, Table)
+    )
+    return ("98.ap",) if has_it else ()
 
 
 # --- unique indexes -------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ddlsim.model import ddl
 from ddlsim.model.schema import Comparison, Constraint, Index
 from tests.support.history import Story
@@ -85,6 +87,32 @@ def test_a_row_that_a_check_is_false_for() -> None:
     found = [why for why in told(story) if why.startswith("check-violated")]
     assert len(found) == 1
     assert "T5 wrote 5 of t version 2 and committed at 35" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("look_up", "clauses"),
+    [
+        ((20, 1, "arrival", "o"), ("110.ours.check", "98.ap")),
+        ((25, 1, "commit", None), ("110.ours.check", "98.ap")),
+        ((20, 1, "commit-early", "o"), ("110.ours.check",)),
+        ((20, 1, "arrival", "another"), ("110.ours.check",)),
+        ((20, 2, "arrival", "o"), ("110.ours.check",)),
+        ((14, 1, "arrival", "o"), ("110.ours.check",)),
+        ((45, 1, "arrival", "o"), ("110.ours.check",)),
+    ],
+)
+def test_a_row_that_breaks_a_check_names_a_look_up_that_missed_the_constraint(
+    look_up: tuple[int, int, str, str | None], clauses: tuple[str, ...]
+) -> None:
+    top, version, purpose, op = look_up
+    story = history((ddl.ConstraintAdded(CHECK), 15), (ddl.ConstraintDropped(CHECK), 40))
+    story.resolve("T", 1, top, version, at=20, purpose=purpose, op=op)
+    story.write("T", 1, 5, 20, version=1, row=((0, 5), (1, 0)), op="o")
+    story.commit("T", 25)
+    [found] = [
+        one for one in anomalies("data_matches_schema", story) if one.kind == "check-violated"
+    ]
+    assert found.clauses == clauses
 
 
 # --- needless refusals ----------------------------------------------------------------------------
