@@ -165,6 +165,8 @@ def document(
     else:
         notes += [f"{one.name}: its rows are read, not written: no column takes the load's values"
                   for one in done.targets if one.column is None]  # fmt: skip
+        notes += [f"{one.name}: neither read nor written: it has no primary key"
+                  for one in done.tables if not one.key]  # fmt: skip
         file = (folder / STATEMENTS).as_posix()
         judged = Foreign(
             file if options.out else STATEMENTS, KIND, inputs.INPUTS[KIND].judge(file, None)

@@ -133,6 +133,11 @@ def lines_of(records: Sequence[AnyLine]) -> bytes:
     return _ENCODER.encode_lines(records)
 
 
+def as_told(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Values as they stand in a line once it is read again: bytes and instants are texts."""
+    return tuple(msgspec.json.decode(_ENCODER.encode(tuple(values))))
+
+
 def record_of(line: bytes) -> AnyLine:
     """The record of a line; raises `msgspec.DecodeError` for any other line."""
     found: AnyLine = _DECODER.decode(line)

@@ -4,6 +4,7 @@ sqlglot's tokens tell where strings, quoted names, dollar quotes and comments en
 them is sent as it stands. Nothing is parsed: what the statements mean is the database's business.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -25,6 +26,11 @@ FAMILIES: Final[dict[str, type[Dialect]]] = {
 """Whose tokens a database has."""
 WITH_BODIES: Final = frozenset({"TRIGGER", "FUNCTION", "PROCEDURE", "EVENT"})
 """What is created with statements of its own between BEGIN and END."""
+BEFORE_KIND: Final = frozenset(
+    {"CREATE", "OR", "REPLACE", "TEMP", "TEMPORARY", "CONSTRAINT", "AGGREGATE", "DEFINER", "=", "@",
+     "CURRENT_USER", "CURRENT_ROLE", "(", ")", ""}
+)  # fmt: skip
+"""Words of CREATE before the kind of what is created; a name of an account is none."""
 OPENING: Final = frozenset({"BEGIN", "CASE"})
 LOOPS: Final = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
 """After END these close what no word of `OPENING` has opened."""
@@ -32,6 +38,11 @@ STRINGS: Final = frozenset(
     {TokenType.STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING, TokenType.NATIONAL_STRING,
      TokenType.RAW_STRING, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING}
 )  # fmt: skip
+NO_WORDS: Final = STRINGS | {TokenType.IDENTIFIER}
+FIRST_WORDS: Final = 16
+"""So many words of a statement at most are looked at for the kind of what it creates."""
+COMMAND: Final = re.compile(r"^\\", re.MULTILINE)
+CLIENTS: Final = "a command of a client, not of the database"
 
 
 class Sent(NamedTuple):
@@ -48,17 +59,29 @@ class Sent(NamedTuple):
 
 def split(text: str, database: str) -> list[Sent]:
     """The statements of a text for a database; raises `SqlError`."""
-    line = next((n for n, each in enumerate(text.split("\n"), 1) if each.startswith("\\")), None)
-    if line is not None:
-        raise SqlError("a command of a client, not of the database", line, 1, "SQL")
-    return [_sent(text, each) for each in _grouped(_tokens(text, database))]
+    found = [_sent(text, each) for each in _grouped(_tokens(text, database))]
+    for each in found:
+        if each.words[:1] == ("DELIMITER",) and database == "mariadb":
+            raise SqlError(CLIENTS, each.line, 1, "SQL")
+    return found
 
 
 def _tokens(text: str, database: str) -> list[Token]:
+    commands = [at.start() for at in COMMAND.finditer(text)]
     try:
-        return [*_tokenizer(FAMILIES[database])().tokenize(text)]
+        found = [*_tokenizer(FAMILIES[database])().tokenize(text)]
     except TokenError as error:
+        if commands:
+            raise SqlError(CLIENTS, _line(text, commands[0]), 1, "SQL") from None
         raise SqlError(f"not readable ({' '.join(str(error).split())[:80]})", 1, 1, "SQL") from None
+    for at in commands:
+        if not any(one.start < at <= one.end for one in found):
+            raise SqlError(CLIENTS, _line(text, at), 1, "SQL")
+    return found
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
 
 
 @cache
@@ -81,26 +104,32 @@ def _grouped(found: Sequence[Token]) -> Iterator[list[Token]]:
             continue
         held.append(token)
         if _has_body(held):
-            following = found[at + 1].text.upper() if at + 1 < len(found) else ""
-            depth = max(0, depth + _step(token, following))
+            following = _word(found[at + 1]) if at + 1 < len(found) else ""
+            depth = max(0, depth + _step(token, _word(found[at - 1]), following))
     if held:
         yield held
 
 
 def _has_body(held: Sequence[Token]) -> bool:
-    first = [_word(one) for one in held[:6]]
-    return first[0] == "CREATE" and not WITH_BODIES.isdisjoint(first)
+    words = [_word(one) for one in held[:FIRST_WORDS]]
+    accounts = {at + 1 for at, word in enumerate(words) if word in {"=", "@"}}
+    kind = next(
+        (each for at, each in enumerate(words) if each not in BEFORE_KIND and at not in accounts),
+        "",
+    )
+    return words[0] == "CREATE" and kind in WITH_BODIES
 
 
-def _step(token: Token, following: str) -> int:
+def _step(token: Token, before: str, following: str) -> int:
     word = _word(token)
     if word in OPENING:
-        return 1
+        return 0 if before == "END" else 1
     return -1 if word == "END" and following not in LOOPS else 0
 
 
 def _word(token: Token) -> str:
-    return "" if token.token_type in STRINGS else token.text.upper()
+    """The word in capitals; nothing for a string or a quoted name."""
+    return "" if token.token_type in NO_WORDS else token.text.upper()
 
 
 def _sent(text: str, held: Sequence[Token]) -> Sent:

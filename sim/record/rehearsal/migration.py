@@ -17,6 +17,8 @@ OPENS: Final = ("BEGIN", "START TRANSACTION")
 ENDS: Final = ("COMMIT", "END", "ROLLBACK", "ABORT")
 ALONE: Final = ("PRAGMA", "VACUUM", "ATTACH", "DETACH", "SAVEPOINT", "RELEASE", "SELECT", "EXPLAIN")
 """What is not sent in a transaction of its own."""
+BACK: Final = "TO"
+"""A word of ROLLBACK TO SAVEPOINT, which ends no transaction."""
 
 
 class Order(NamedTuple):
@@ -31,6 +33,11 @@ class Order(NamedTuple):
         """Whether it begins with one of these words, or pairs of words."""
         said = " ".join(self.words[:2])
         return any(f"{said} ".startswith(f"{one} ") for one in words)
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends a transaction."""
+        return self.begins(*ENDS) and BACK not in self.words
 
 
 @dataclass(slots=True)
@@ -63,7 +70,7 @@ def check_orders(stage: Stage, connection: Connection, file: str, orders: Sequen
     others = stage.others(connection)
     for order in orders:
         said = ""
-        if order.begins(*stage.outside):
+        if order.begins(*stage.outside) or stage.reaches_out(order.words):
             said = " ".join(order.words[:2])
         elif reached := sorted(order.qualifiers & others):
             said = f"{reached[0]}.…"
@@ -83,6 +90,8 @@ class Migration:
         self.current: Mark | None = None
         self._stage, self._connection, self._journal = stage, connection, journal
         self._process, self._limits, self._pause_s = process, limits, pause_s
+        self.left_open = False
+        """Whether its last statement left a transaction open, which was rolled back."""
         self._tx = -1
         self._open: list[Mark] = []
 
@@ -94,6 +103,7 @@ class Migration:
             if stop.is_set() or not self._run(mark):
                 break
         if self._open:
+            self.left_open = all(mark.has_run and mark.problem is None for mark in self.marks)
             self._sent("ROLLBACK", self._open[-1])
             self._end("fail")
 
@@ -110,7 +120,7 @@ class Migration:
         self.current = None
         mark.until = now()
         opens = inside or order.begins(*OPENS)
-        if not opens or order.begins(*ENDS) or (not done and not inside):
+        if not opens or order.ends or (not done and not inside):
             self._end("ok" if done else "fail", mark.problem)
         return done
 

@@ -27,6 +27,7 @@ from ddlsim.record.workloads.base import dice
 WORKLOAD: Final = "rehearsal"
 BATCH: Final = 200
 """Rows of one INSERT."""
+LEFT_OPEN: Final = "the migration ended within a transaction, which was rolled back"
 GRACE_S: Final = 20.0
 TICK_S: Final = 0.02
 
@@ -245,6 +246,8 @@ class _Cast:
                 self._end([*loaders, *others])
         if self._failed:
             raise self._failed[0]
+        if migration.left_open:
+            self._made.notes.append(LEFT_OPEN)
 
     def _looking(
         self, stack: ExitStack, session: Connection, migration: Migration

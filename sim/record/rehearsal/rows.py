@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from ddlsim.history.recording import as_told
 from ddlsim.record.rehearsal.loading import Target
 from ddlsim.record.rehearsal.measure import Lines
 from ddlsim.record.rehearsal.migration import Mark
@@ -112,7 +113,7 @@ def _gone(target: Target, held: tuple[Any, ...] | None) -> Iterator[str]:
 
 def _ends(lines: Lines, target: Target, held: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
     """Rows whose last value is not one that can be the last."""
-    rows = {_text(key): row for row, key in enumerate(target.keys)}
+    rows = {_text(as_told(key)): row for row, key in enumerate(target.keys)}
     writes: list[list[Written]] = [[] for _ in held]
     for call in lines.calls:
         if call.sql == target.write_sql and not call.kind:

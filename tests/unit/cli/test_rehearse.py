@@ -212,6 +212,21 @@ def test_in_place_changes_the_file_itself(file: Path, tmp_path: Path) -> None:
     assert asked(file, "SELECT count(*) FROM notes") == [(0,)]
 
 
+def test_keys_of_bytes_and_hidden_tables_are_no_trouble(tmp_path: Path) -> None:
+    """A key of bytes stands in the recording as text; those of FTS are not the user's."""
+    path = tmp_path / "odd.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.executescript("CREATE TABLE t (k BLOB PRIMARY KEY, v TEXT); CREATE TABLE u (a INT);"
+                           "INSERT INTO t VALUES (x'00ff', 'a'); CREATE VIRTUAL TABLE f "
+                           "USING fts5 (body)")  # fmt: skip
+    sql = "BEGIN; SAVEPOINT a; CREATE INDEX i ON u (a); ROLLBACK TO a; ALTER TABLE u ADD b INT"
+    done = called(tmp_path, sql, "--output", "json", url=f"sqlite:///{path}")
+    found = json.loads(done.out)
+    assert (done.code, found["tables"], found["anomalies"]) == (0, ["t", "u"], [])
+    assert "u: neither read nor written: it has no primary key" in found["notes"]
+    assert "the migration ended within a transaction, which was rolled back" in found["notes"]
+
+
 def test_a_statement_that_leaves_the_copy_is_refused(file: Path, tmp_path: Path) -> None:
     sql = f"SELECT 1;\nATTACH '{file}' AS mine;\nDROP TABLE mine.notes"
     done = called(tmp_path, sql, url=f"sqlite:///{file}")

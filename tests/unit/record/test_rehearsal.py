@@ -201,6 +201,9 @@ def test_tables_are_told_to_the_linter_in_its_types() -> None:
         ("ALTER TABLE t ALTER COLUMN v TYPE varchar(20)", "abort"),
         ("ALTER TABLE t ALTER COLUMN id TYPE bigint", "refused"),
         ("ALTER TABLE t ALTER COLUMN v SET NOT NULL", "none"),
+        ("DROP VIEW of_the_user", "none"),
+        ("DROP INDEX of_the_user", "none"),
+        ("DROP TABLE of_none", "refused"),
     ],
 )
 def test_a_change_of_a_type_is_predicted_from_the_type_before(sql: str, verdict: str) -> None:

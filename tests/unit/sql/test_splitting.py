@@ -30,6 +30,16 @@ def test_semicolons_in_strings_names_and_comments_end_nothing(database: str) -> 
         (("CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE t SET v = CASE WHEN 1 THEN 2 END; "
          "DELETE FROM u; END"), "sqlite"),
         ("CREATE PROCEDURE p() BEGIN IF 1 THEN SELECT 1; END IF; SELECT 2; END", "mariadb"),
+        ("CREATE PROCEDURE p() BEGIN CASE 1 WHEN 1 THEN SELECT 1; END CASE; SELECT 2; END",
+         "mariadb"),
+        (("CREATE OR REPLACE DEFINER=`root`@`localhost` TRIGGER g BEFORE INSERT ON t FOR EACH ROW "
+         "BEGIN SET NEW.a = 1; SET NEW.b = 2; END"), "mariadb"),
+        ('''CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE t SET "end" = 1; SELECT 1; END''',
+         "sqlite"),
+        ("CREATE TABLE event (id int, begin date)", "postgresql"),
+        ('CREATE TABLE "function" (id int, "begin" date)', "postgresql"),
+        ("CREATE VIEW event AS SELECT 1 AS begin", "postgresql"),
+        ("SELECT 'first\n\\.second'", "postgresql"),
     ],
 )  # fmt: skip
 def test_a_statement_stays_whole(sql: str, database: str) -> None:
@@ -47,8 +57,16 @@ def test_lines_words_and_qualifiers_are_told() -> None:
     assert one.qualifiers == {"SHOP"}
 
 
-@pytest.mark.parametrize(("sql", "line"), [("SELECT 1;\n\\connect other\n", 2), ("SELECT 'a", 1)])
-def test_what_is_no_statement_is_told(sql: str, line: int) -> None:
+@pytest.mark.parametrize(
+    ("sql", "line", "database"),
+    [
+        ("SELECT 1;\n\\connect other\n", 2, "postgresql"),
+        ("SELECT 1;\n\\echo it's\n", 2, "postgresql"),
+        ("SELECT 1;\nDELIMITER //\n", 2, "mariadb"),
+        ("SELECT 'a", 1, "postgresql"),
+    ],
+)
+def test_what_is_no_statement_is_told(sql: str, line: int, database: str) -> None:
     with pytest.raises(SqlError) as error:
-        split(sql, "postgresql")
+        split(sql, database)
     assert error.value.line == line

@@ -36,10 +36,12 @@ class Stage(Database):
     """A database with a copy of the user's schema, or the user's own where that was asked for.
 
     `outside` are words that a statement on a copy may not begin with: what they change is shared
-    with the user's own objects, or is a file.
+    with the user's own objects, or is a file; `outside_form` is the form of its first words where
+    these are not enough.
     """
 
     outside: ClassVar[tuple[str, ...]] = ()
+    outside_form: ClassVar[str] = ""
     described_sql: ClassVar[str] = ""
     quote: ClassVar[str] = '"'
     usual: ClassVar[str] = ""
@@ -87,6 +89,11 @@ class Stage(Database):
         """Names, in capitals, by which a statement reaches what is not of the copy."""
         del connection
         return frozenset()
+
+    def reaches_out(self, words: Sequence[str]) -> bool:
+        """Whether the words of a statement have the form of one that may not be run on a copy."""
+        form = self.outside_form
+        return bool(form) and re.match(rf"(?:{form})\b", " ".join(words)) is not None
 
     def named(self, name: str) -> str:
         """A name as SQL has it."""

@@ -12,6 +12,10 @@ class DuckdbStage(FileStage, Duckdb):
     """A file of one process; what conflicts fails at once, so that nothing waits for a lock."""
 
     outside = ("ATTACH", "DETACH", "COPY", "EXPORT", "IMPORT", "INSTALL", "LOAD", "USE")
+    outside_form = (
+        r"FORCE INSTALL|EXPLAIN ANALYZE (?:COPY|EXPORT)|UPDATE EXTENSIONS|DROP PERSISTENT SECRET|"
+        r"CREATE (?:OR REPLACE )?PERSISTENT SECRET"
+    )
     usual = "snapshot"
     described_sql = """
         SELECT c.table_name, c.column_name, c.data_type, c.is_nullable,

@@ -23,6 +23,12 @@ class MariadbStage(Stage, Mariadb):
         "RENAME USER", "GRANT", "REVOKE", "SET GLOBAL", "USE", "FLUSH", "INSTALL", "UNINSTALL",
         "SHUTDOWN", "CHANGE", "RESET", "PURGE", "LOAD", "KILL",
     )  # fmt: skip
+    outside_form = (
+        r"CREATE OR REPLACE (?:DATABASE|SCHEMA|USER|ROLE|SERVER)|(?:CREATE|ALTER|DROP) SERVER|"
+        r"SET PASSWORD|SET DEFAULT ROLE|SET .*\bGLOBAL|CREATE .*\bSONAME|"
+        r"SET STATEMENT .*\bFOR (?:CREATE|ALTER|DROP) (?:DATABASE|SCHEMA|USER|ROLE)|"
+        r".*\bINTO (?:OUTFILE|DUMPFILE)|(?:START|STOP) (?:SLAVE|REPLICA|ALL)"
+    )
     usual = "repeatable-read"
     described_sql = """
         SELECT c.table_name, c.column_name, c.column_type, c.is_nullable = 'YES',

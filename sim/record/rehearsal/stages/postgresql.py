@@ -36,6 +36,11 @@ class PostgresqlStage(Stage, Postgresql):
         "ALTER GROUP", "DROP GROUP", "CREATE TABLESPACE", "ALTER TABLESPACE", "DROP TABLESPACE",
         "REASSIGN", "DROP OWNED", "COPY",
     )  # fmt: skip
+    outside_form = (
+        r"(?:CREATE|ALTER|DROP) SUBSCRIPTION|PREPARE TRANSACTION|(?:GRANT|REVOKE) (?!.*\bON\b)|"
+        r"(?:GRANT|REVOKE) .*\bON (?:DATABASE|TABLESPACE|PARAMETER)|"
+        r"(?:COMMENT|SECURITY LABEL.*) ON (?:DATABASE|ROLE|TABLESPACE)"
+    )
     usual = "read-committed"
     described_sql = """
         SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
@@ -131,6 +136,7 @@ class EmbeddedStage(PostgresqlStage, Embedded):
     """A server that is empty, and all of it the rehearsal's, but for files."""
 
     outside = ("ALTER SYSTEM", "COPY")
+    outside_form = "(?:CREATE|ALTER) SUBSCRIPTION"
 
     @property
     def source(self) -> str:

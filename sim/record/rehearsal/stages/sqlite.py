@@ -3,23 +3,34 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from ddlsim.record.dialects.base import Connection, RefusedError
 from ddlsim.record.dialects.sqlite import Sqlite
 from ddlsim.record.rehearsal.stages.base import STAGES, FileStage, Limits
+
+SHADOWS: Final = (
+    "config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments",
+    "stat",
+)  # fmt: skip
+"""Ends of the names of tables in which virtual tables (FTS, R*Tree) keep what they have."""
 
 
 class SqliteStage(FileStage, Sqlite):
     """A file; DDL waits for the writer before it, and for no reader."""
 
     outside = ("ATTACH", "DETACH", "VACUUM INTO")
+    outside_form = r"VACUUM \S+ INTO"
     prepares = True
     usual = "serializable"
     described_sql = """
         SELECT m.name, c.name, c.type, c."notnull" = 0, c.dflt_value IS NOT NULL, c.pk
         FROM sqlite_master m, pragma_table_info(m.name) c
-        WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid
-    """
+        WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.sql NOT LIKE 'CREATE VIRTUAL%'
+              AND NOT EXISTS (SELECT 1 FROM sqlite_master v, (VALUES {}) s
+                              WHERE v.sql LIKE 'CREATE VIRTUAL%' AND m.name = v.name || s.column1)
+        ORDER BY m.name, c.cid
+    """.format(", ".join(f"('_{one}')" for one in SHADOWS))
 
     def copy_structure(self, given: Path) -> None:
         try:
