@@ -310,7 +310,7 @@ class CoordinatorModel:
         if tx is not None:
             self._compare_patience(tx)
             tx.heard_us = self._loop.now_us
-            tx.replicated[report.op] = report.reason
+            tx.replicated.setdefault(report.op, report.reason)  # an abort does not take it back
             if report.reason is not None:
                 tx.reasons[report.reason] = None
             tx.early.pop(report.op, None)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from msgspec.structs import replace
@@ -150,6 +151,30 @@ def test_a_candidate_with_two_operations_of_one_client_at_a_time_is_refused() ->
     assert not in_turn(found[0])
     shrink(state, passes=[Pass("hurried", "", hurried)])
     assert "hurried" not in state.helped
+
+
+@pytest.mark.parametrize(("more", "kept"), [(25, True), (26, False)])
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_pass_that_leaves_many_more_entries_is_not_kept(
+    more: int, kept: bool, interrupted: bool
+) -> None:
+    """As where thousands of drawn latencies are written down, and few of them can be left out."""
+    state = state_of(noisy())
+    first = state.best
+    extra = [
+        {"id": f"e{n}", "client": f"e{n}", "node": "n3", "at_ms": 1700, "do": ["get", "b", 7]}
+        for n in range(more)
+    ]
+
+    def longer(best: Shown, failure: Failure) -> Candidates:
+        del failure
+        assert (yield with_list(best.data, "step", [*steps_of(best.data), *extra]))
+        if interrupted:
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        state.carry_out(Pass("longer", "", longer), lambda state, name: None, smaller=False)
+    assert (state.best is not first) == kept
 
 
 # --- bounds and interrupts -----------------------------------------------------------------------
