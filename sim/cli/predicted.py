@@ -12,8 +12,8 @@ from ddlsim.record.rehearsal.migration import Order
 
 SCHEMA: Final = "schema"
 NOTHING: Final = "it changes no schema"
-NOT_GIVEN: Final = ("there is no view", "there is no index")
-"""The beginning of what the linter says of objects that are not among the tables it has."""
+NOT_GIVEN: Final = re.compile("^there is no (?:view|index) |has no constraint ")
+"""In what the linter says of objects that are not among the tables it has."""
 LIKE: Final = {
     **dict.fromkeys(("TEXT", "LONGTEXT", "MEDIUMTEXT", "CLOB", "JSON", "JSONB"), "VARCHAR"),
     **dict.fromkeys(("BYTEA", "BLOB", "LONGBLOB"), "VARBINARY"),
@@ -52,8 +52,10 @@ def predictions(schema_sql: str, orders: Sequence[Order]) -> list[Predicted]:
         why = f"compat cannot take the tables: {str(error).splitlines()[0]}"
         return [_none(one or why) for one in found]
     made = [_none(one or NOTHING) for one in found]
+    first = next((at for at, one in enumerate(found) if one), len(found))
     for statement in report["statements"]:
-        made[int(statement["file"])] = _prediction(statement)
+        at = int(statement["file"])
+        made[at] = _prediction(statement, all_read=at < first)
     return made
 
 
@@ -80,11 +82,14 @@ def _none(why: str) -> Predicted:
     return {"verdict": "none", "clauses": [], "why": why}
 
 
-def _prediction(statement: compat.Report) -> Predicted:
+def _prediction(statement: compat.Report, *, all_read: bool) -> Predicted:
+    """`all_read`: the linter has read all statements before it."""
     if statement["error"] is not None:
         why = statement["error"]["message"]
-        if why.startswith(NOT_GIVEN):
-            return _none("compat is given tables, without their views and indexes")
+        if not all_read and statement["error"]["reason"].startswith("OBJECT_"):
+            return _none("compat does not read a statement before it")
+        if NOT_GIVEN.search(why):
+            return _none("compat is given tables, without views, indexes and constraints")
         return {"verdict": "refused", "clauses": [], "why": why}
     if statement["no_op"] is not None:
         return _none(f"nothing to do: {statement['no_op']}")

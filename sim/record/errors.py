@@ -39,7 +39,6 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "40P01": DEADLOCK,
         "42703": UNDEFINED,
         "42P01": UNDEFINED,
-        "0A000": PLAN,
         "55P03": LOCK,
         "57014": CANCELLED,
         "57P01": LOST,
@@ -74,7 +73,6 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "SQLITE_BUSY_SNAPSHOT": SERIALIZATION,
         "SQLITE_SCHEMA": DEFINITION,
         "SQLITE_INTERRUPT": CANCELLED,
-        "SQLITE_ERROR": UNDEFINED,
         "SQLITE_CONSTRAINT_UNIQUE": UNIQUE,
         "SQLITE_CONSTRAINT_PRIMARYKEY": UNIQUE,
     },
@@ -84,18 +82,23 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "BinderException": UNDEFINED,
         "InterruptException": CANCELLED,
         "ConnectionException": LOST,
-        "ConstraintException": UNIQUE,
     },
 }
 """Of each database, what its codes mean."""
 
-TEXTS: Final[dict[str, dict[str, str]]] = {
-    "duckdb": {"altered": DEFINITION},
+TEXTS: Final[dict[str, dict[tuple[str, str], str]]] = {
+    "postgresql": {("0A000", "cached plan"): PLAN},
+    "sqlite": {
+        ("SQLITE_ERROR", "no such"): UNDEFINED,
+        ("SQLITE_ERROR", "has no column"): UNDEFINED,
+    },
+    "duckdb": {("", "altered"): DEFINITION, ("ConstraintException", "uplicate"): UNIQUE},
 }
-"""Words in an error's text that tell more than its code, where a database has few codes."""
+"""A code, or the beginning of one, and words in an error's text that tell more than it does."""
 
 
 def class_of(database: str, code: str, text: str) -> str:
     """What an error of a database means; `other` for one that is in no table."""
-    told = (kind for word, kind in TEXTS.get(database, {}).items() if word in text)
+    known = TEXTS.get(database, {}).items()
+    told = (kind for (first, word), kind in known if code.startswith(first) and word in text)
     return next(told, CODES[database].get(code, OTHER))

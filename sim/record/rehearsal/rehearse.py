@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -296,7 +297,7 @@ def _read_last(stage: Stage, wanted: Wanted, journal: Journal, made: Rehearsed) 
         for target in made.targets:
             found = None
             if target.column is not None and not wanted.load.table.transaction:
-                found = _last(stage, connection, target, made.notes)
+                found = last_of(stage, connection, target, made.notes)
             made.last.append(found)
             if found is None:
                 continue
@@ -309,7 +310,7 @@ def _read_last(stage: Stage, wanted: Wanted, journal: Journal, made: Rehearsed) 
             journal.end(tx, process, "ok", edn_of(operations))
 
 
-def _last(
+def last_of(
     stage: Stage, connection: Connection, target: Target, notes: list[str]
 ) -> tuple[Any, ...] | None:
     """The values by the rows of a target, None for one that is gone."""
@@ -323,12 +324,37 @@ def _last(
         notes.append(f"{target.name}: its rows are not judged in the end ({problem.text[:200]})")
         return None
     held = {_key(row[:-1]): row[-1] for row in rows}
-    return tuple(held.get(_key(one)) for one in target.keys)
+    found = tuple(held.get(_key(one)) for one in target.keys)
+    kinds = {_kinds(key) for key in (*target.keys[:1], *(row[:-1] for row in rows[:1]))}
+    if len(kinds) > 1 and not all(_key(one) in held for one in target.keys):
+        notes.append(
+            f"{target.name}: its rows are not judged in the end (its key has another type)"
+        )
+        return None
+    return found
 
 
 def _key(values: Sequence[Any]) -> tuple[str, ...]:
     """A key whatever the types of its columns have become."""
-    return tuple(map(str, values))
+    return tuple(str(as_number(one)) for one in values)
+
+
+def as_number(value: Any) -> Any:
+    """A number in one form for all types of numbers, as 5 and 5.00; any other value as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return value
+    made = Decimal(str(value))
+    if not made.is_finite():
+        return value
+    return int(made) if made == made.to_integral_value() else made.normalize()
+
+
+def _kinds(key: Sequence[Any]) -> tuple[Any, ...]:
+    """What the types of a key are like; with a time zone, a time is shown as another one."""
+    return tuple(
+        (Decimal if isinstance(one, int | float) else type(one), getattr(one, "tzinfo", None))
+        for one in key
+    )
 
 
 _FORM: Final = re.compile(r"\{:type :(\w+), .*?:value \[(.*)\], :process (\d+),")

@@ -1,19 +1,24 @@
 """The figures of a rehearsal on calls that were made by hand, and the values that a load draws."""
 
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ddlsim.cli.predicted import predictions
-from ddlsim.record.rehearsal import load_file
+from ddlsim.record.dialects.base import Connection
+from ddlsim.record.errors import class_of
+from ddlsim.record.rehearsal import load_file, rehearse
 from ddlsim.record.rehearsal.load_file import Drawn, Form, form_of
 from ddlsim.record.rehearsal.loading import FIRST, Target, whole
 from ddlsim.record.rehearsal.measure import Call, Lines, Transacted, Wait, measure, waits_of
 from ddlsim.record.rehearsal.migration import Mark, Order
 from ddlsim.record.rehearsal.rows import anomalies
+from ddlsim.record.rehearsal.stages.base import STAGES
 from ddlsim.record.rehearsal.tables import (
     Table,
     family_of,
@@ -22,6 +27,7 @@ from ddlsim.record.rehearsal.tables import (
     schema_sql,
     tables_of,
 )
+from ddlsim.record.url import url_of
 from ddlsim.sql.splitting import split
 
 MS = 1_000_000
@@ -203,6 +209,7 @@ def test_tables_are_told_to_the_linter_in_its_types() -> None:
         ("ALTER TABLE t ALTER COLUMN v SET NOT NULL", "none"),
         ("DROP VIEW of_the_user", "none"),
         ("DROP INDEX of_the_user", "none"),
+        ("ALTER TABLE t DROP CONSTRAINT of_the_user", "none"),
         ("DROP TABLE of_none", "refused"),
     ],
 )
@@ -213,6 +220,14 @@ def test_a_change_of_a_type_is_predicted_from_the_type_before(sql: str, verdict:
     sent = Order(*split(sql, "postgresql")[0])
     [found] = predictions(schema_sql(made), [sent])
     assert found["verdict"] == verdict, found
+
+
+def test_what_follows_a_statement_that_is_not_read_may_be_there() -> None:
+    made = schema_sql([table(("id", "int", False))])
+    sqls = ("CREATE TABLE u (LIKE t)", "ALTER TABLE u RENAME TO v")
+    told = [Order(*split(sql, "postgresql")[0]) for sql in sqls]
+    assert [one["verdict"] for one in predictions(made, told)] == ["none", "none"]
+    assert [one["verdict"] for one in predictions(made, told[1:])] == ["refused"]
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -263,3 +278,61 @@ def test_the_last_value_of_a_row_is_one_that_can_be_the_last(
 ) -> None:
     """Writes that overlap have no order; one that failed wrote nothing; one in doubt may have."""
     assert types(last, **more) == found
+
+
+@pytest.mark.parametrize(
+    ("sql", "judged"),
+    [
+        ("UPDATE t SET id = id + 1000", False),
+        ('UPDATE t SET v = 1, "id" = 2 WHERE v = 3', False),
+        ("UPDATE t SET v = 1 WHERE id = 2", True),
+        ("UPDATE u SET id = id + 1000", True),
+    ],
+)
+def test_rows_that_the_migration_gives_other_keys_are_not_missed(sql: str, judged: bool) -> None:
+    mark = Mark(order(sql), 1, 2, 2)
+    found = anomalies(Lines([], {}), [target()], [(None, None)], [mark], [])
+    assert bool(found) is judged
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ((5, 6), (Decimal("5.00"), Decimal("6.00")), (1, 1)),
+        ((5, 6), ("5", "6"), (1, 1)),
+        ((5, 6), (Decimal("5.00"),), (1, None)),
+        ((5, 6), (5,), (1, None)),
+        ((5, 6), ("5.00", "6.00"), None),
+    ],
+)
+def test_keys_of_another_type_are_compared_as_far_as_they_can_be(
+    before: tuple[Any, ...],
+    after: tuple[Any, ...],
+    found: tuple[int | None, ...] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rehearse, "run", lambda *_: [(key, 1) for key in after])
+    at = url_of("sqlite:///f")
+    stage, notes = STAGES.get(at.scheme)(at, prepared=False), list[str]()
+    held = replace(target(), keys=tuple((key,) for key in before))
+    assert rehearse.last_of(stage, cast(Connection, None), held, notes) == found
+    assert bool(notes) is (found is None)
+
+
+@pytest.mark.parametrize(
+    ("database", "code", "text", "kind"),
+    [
+        ("postgresql", "0A000", "cached plan must not change result type", "cached-plan"),
+        ("postgresql", "0A000", "cannot alter type of a column used by a view", "other"),
+        ("sqlite", "SQLITE_ERROR", "no such column: w", "undefined"),
+        ("sqlite", "SQLITE_ERROR", "table t has no column named w", "undefined"),
+        ("sqlite", "SQLITE_ERROR", 'near "x": syntax error', "other"),
+        ("duckdb", "ConstraintException", 'Duplicate key "id: 1"', "unique-violation"),
+        ("duckdb", "ConstraintException", "NOT NULL constraint failed: t.v", "other"),
+        ("duckdb", "TransactionException", "altered by a different one", "definition-changed"),
+    ],
+)
+def test_errors_have_the_class_of_their_text(
+    database: str, code: str, text: str, kind: str
+) -> None:
+    assert class_of(database, code, text) == kind
