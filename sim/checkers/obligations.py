@@ -135,20 +135,10 @@ class _Requests:
             once_us += 3 * held_us if implicit else held_us
         if implicit and len(txs) != 1:
             once_us += calm.largest_us("tx_timeout_ms")
-        if implicit and self._leader_may_be_late(operation):
-            once_us += calm.largest_us("operation_timeout_ms")
+        is_write = asked is not None and asked.kind not in {"get", "scan"}
+        if implicit and is_write:
+            once_us += late_leader_us(calm)
         return refreshed_us + once_us
-
-    def _leader_may_be_late(self, operation: Operation) -> bool:
-        """Whether a one-phase write may find its leader without the metadata for its stamp.
-
-        The leader cannot wait for that, since stamps rise; where DD is smaller than what metadata
-        takes to be complete, it is asked again for up to an operation's time limit.
-        """
-        asked, calm = operation.invoked, self._calm
-        if asked is None or asked.kind in {"get", "scan"}:
-            return False
-        return calm.smallest_us("delay_duration_ms") < calm.completeness_us
 
     def _is_contended(self, operation: Operation, txs: list[Transaction]) -> bool:
         """Whether another transaction that used one of its tables was open meanwhile."""
@@ -237,7 +227,7 @@ def commit_us(calm: Calm) -> int:
 
 def _transactions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
     """Transactions without an end when their time is long over."""
-    allowed_us = transaction_us(calm)
+    allowed_us = transaction_us(calm) + late_leader_us(calm)
     recovered = {event.tx: None for _, event in case.of(TxRecovered)}
     for name, (at, began) in case.began.items():
         tx = case.transactions[name]
@@ -256,12 +246,12 @@ def _transactions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
 
 def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:
     """What transactions without an end still hold; the allowed time is longer where not calm."""
-    from_us, allowed_us = calm.from_us, transaction_us(calm)
+    from_us, allowed_us = calm.from_us, transaction_us(calm) + late_leader_us(calm)
     if from_us is None or not calm.leases_last:
         if case.of_cluster.get("staged", 1) or case.dead or not calm.leases_are_seen:
             return
         from_us = calm.disturbed_us or 0
-        allowed_us = UNFAIR * (allowed_us + calm.largest_us("operation_timeout_ms"))
+        allowed_us = UNFAIR * (transaction_us(calm) + calm.largest_us("operation_timeout_ms"))
     recovered = {event.tx: None for _, event in case.of(TxRecovered)}
     for _, left in case.of(LeftOpen):
         at, began = case.began.get(left.tx, (0, None))
@@ -283,6 +273,16 @@ def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:
 def transaction_us(calm: Calm) -> int:
     """A transaction: a write in one phase may wait for the locks of others up to their limits."""
     return 4 * (calm.largest_us("tx_timeout_ms") + commit_us(calm)) + data_us(calm)
+
+
+def late_leader_us(calm: Calm) -> int:
+    """How long a one-phase write may find its leader without the metadata for its stamp.
+
+    The leader cannot wait for that, since stamps rise; where DD is smaller than what metadata
+    takes to be complete, it is asked again for up to an operation's time limit.
+    """
+    enough = calm.smallest_us("delay_duration_ms") >= calm.completeness_us
+    return 0 if enough else calm.largest_us("operation_timeout_ms")
 
 
 def _last_death(case: Case, node: str) -> int:

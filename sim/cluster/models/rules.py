@@ -391,14 +391,14 @@ class ModelledRules:
                     self._wrong(strategy.refuses_change, f"refuses {step}, which is installed")
 
     def leader_is_late(self, rule: Rule) -> Rule:
-        """A busy leader is tried again until an operation's time is up, and refused no sooner."""
+        """A busy leader is tried again for half of an operation's time, and refused no sooner."""
 
         async def compared(write: OnePhasePart) -> Any:
             settings = write.node.settings
             began_us = write.node.watch.now_us
             result = await rule(write)
             took_us = write.node.watch.now_us - began_us
-            left_us = write.began_us + settings.operation_timeout_us - began_us
+            left_us = write.began_us + settings.operation_timeout_us // 2 - began_us
             late = result.reason is Reason.METADATA_LATE
             if late and took_us < left_us - 2 * settings.resend_us - US_PER_MS:
                 self._wrong(rule, f"gave up after {took_us} us, with {left_us} us left")

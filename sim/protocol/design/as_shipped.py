@@ -90,11 +90,13 @@ def judge_writes_and_queries(*, wrote: bool, queried: bool) -> bool:
 async def ask_leader_again(write: OnePhasePart) -> Operated:
     """A leader without metadata is busy (EBUSY): retry until it is complete, or time is up.
 
-    The last attempt begins within the operation's time limit; then `METADATA_LATE` is returned.
+    The last attempt begins within half of an operation's time limit; then `METADATA_LATE` is
+    returned. The coordinator has that before its own limit, at which it would ask anew: without it
+    a leader whose metadata is never complete for its stamp may be asked for ever.
     """
     node = write.node
     resend_us = node.settings.resend_us
-    until_us = write.began_us + node.settings.operation_timeout_us
+    until_us = write.began_us + node.settings.operation_timeout_us // 2
     while node.watch.now_us + resend_us < until_us:
         node.probe("one-phase-asked-again")
         await node.sleep(resend_us)
