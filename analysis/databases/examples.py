@@ -73,7 +73,8 @@ def _parts(text: str) -> Iterator[str]:
 def _matters(sql: str, about: set[str]) -> bool:
     tables = set(TABLE.findall(sql.replace("_", " ")))
     return (
-        not sql.startswith(FRAME)
+        sql != "..."
+        and not sql.startswith(FRAME)
         and "information_schema" not in sql
         and (not about or not tables or bool(tables & about))
     )

@@ -12,7 +12,7 @@ from msgspec import structs
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
-from ddlsim.foreign.recording import uniqueness, whole
+from ddlsim.foreign.recording import uniqueness, whole, with_sql
 from ddlsim.foreign.recording.crossings import MEANING, Crossing, crossings
 from ddlsim.foreign.recording.documented import DOCUMENTED
 from ddlsim.foreign.recording.sent import head_at, statements
@@ -94,6 +94,7 @@ def _with_crossings(
     wrong = [one for one in found if model.forbids_type(one.shape)]
     named = _worded(wrong, path, head, history)
     mixed = {one.reader for one in wrong}
+    verdict = _with_sql(verdict, mixed, path, history)
     others = [one for one in verdict.anomalies if mixed.isdisjoint(one.txns)]
     first = {one.type: one for one in reversed([*named, *others])}
     notes = [*_allowed(found, model), *verdict.notes]
@@ -107,6 +108,22 @@ def _with_crossings(
         notes=tuple(notes),
     )
     return made, list(first.values())
+
+
+def _with_sql(verdict: Verdict, mixed: set[int], path: str, history: Transactions) -> Verdict:
+    """The verdict; the first anomalies of each type without a mixed reader, with their SQL."""
+    many: Counter[str] = Counter()
+    numbers: dict[int, tuple[int, ...]] = {}
+    for at, one in enumerate(verdict.anomalies):
+        if many[one.type] < WORDED and mixed.isdisjoint(one.txns):
+            many[one.type] += 1
+            numbers[at] = with_sql.parties(history, one)
+    wanted = {tx_of(history, number) for some in numbers.values() for number in some}
+    sent = statements(path, sorted(wanted))
+    told = list(verdict.anomalies)
+    for at, some in numbers.items():
+        told[at] = with_sql.told(history, told[at], some, sent)
+    return replace(verdict, anomalies=tuple(told))
 
 
 def _with_uniqueness(

@@ -99,6 +99,13 @@ def test_an_append_that_a_copied_table_lacks_breaks_snapshots_and_nothing_weaker
         )
         [file] = json.loads(ddlsim("check", str(copy), "--output", "json").out)["files"]
         assert "incompatible-order" in file["counts"]
+        told = next(one for one in file["anomalies"] if one["type"] == "incompatible-order")
+        lines = told["explanation"].splitlines()
+        lost = re.compile(rf"  UPDATE t\d SET v = v \|\| \? WHERE id = \?  \(',{found[2]}', \d+\)")
+        assert len([line for line in lines if lost.fullmatch(line)]) == 1, lines
+        read = re.compile(r" +-> columns .*; row \d+: \[.*\]")
+        assert len([line for line in lines if read.fullmatch(line)]) >= 2, lines
+        assert not any(line.startswith("T") and " = [" in line for line in lines)
         assert "snapshot-isolation" in file["not"]
         assert ("read-uncommitted" in file["not"]) is weaker
 
