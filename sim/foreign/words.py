@@ -48,7 +48,7 @@ class Words:
     def transaction(self, number: int) -> str:
         """The operations of a transaction, its process and its line."""
         history = self._history
-        low, high = (int(at) for at in history.tx.searchsorted([number, number + 1]))
+        low, high = history.ops_of(number)
         between = " " if history.notation is edn else ", "
         said = between.join(self._operation(op) for op in range(low, high))
         line = history.lines[int(history.entry[number])]
@@ -99,7 +99,7 @@ class Words:
     def _wrote(self, tx: int, key: int) -> str:
         """The values that a transaction wrote to a key."""
         history = self._history
-        low, high = (int(at) for at in history.tx.searchsorted([tx, tx + 1]))
+        low, high = history.ops_of(tx)
         found = [
             history.value_text(op)
             for op in range(low, high)

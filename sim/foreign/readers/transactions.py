@@ -78,6 +78,12 @@ class Transactions:
         """The operations by transaction and key."""
         return ByKey(self.tx, self.key)
 
+    def ops_of(self, number: int) -> tuple[int, int]:
+        """The first operation of a transaction, and the one behind its last."""
+        bounds = np.asarray([number, number + 1], self.tx.dtype)  # of another type all are copied
+        low, high = self.tx.searchsorted(bounds)
+        return int(low), int(high)
+
     def element(self, number: int) -> Any:
         """The value that a number stands for."""
         return number if self.names is None else self.names[number]

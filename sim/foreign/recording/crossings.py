@@ -130,7 +130,7 @@ class _Look:
 
     def _rows_of(self, tx: int) -> list[int]:
         """The appends to rows of a transaction."""
-        low, high = np.searchsorted(self._appends, self._history.tx.searchsorted([tx, tx + 1]))
+        low, high = np.searchsorted(self._appends, self._history.ops_of(tx))
         some = self._appends[low:high]
         found: list[int] = some[~self._is_column(some)].tolist()
         return found
@@ -186,10 +186,8 @@ class _Look:
         """A read that found nothing; with a row of the same insert that was found, if one was."""
         history = self._history
         writer, reader = int(history.tx[insert]), int(history.tx[op])
-        low, high = (int(at) for at in np.searchsorted(history.tx, [writer, writer + 1]))
-        wrote = {int(history.key[at]): at for at in range(low, high)}
-        low, high = (int(at) for at in np.searchsorted(history.tx, [reader, reader + 1]))
-        for at in range(low, high):
+        wrote = {int(history.key[at]): at for at in range(*history.ops_of(writer))}
+        for at in range(*history.ops_of(reader)):
             key = int(history.key[at])
             if self._shown[at] and key in wrote and self._keys[key] % SPAN:
                 return Crossing(VANISHED, reader, op, writer, insert, at, writer, wrote[key])

@@ -88,8 +88,8 @@ def _disputed(history: Transactions, readers: Sequence[int]) -> set[int]:
 
 
 def _reads(history: Transactions, number: int) -> list[int]:
-    low, high = (int(at) for at in history.tx.searchsorted([number, number + 1]))
-    return [op for op in range(low, high) if history.kind[op] == READ and history.form[op] != NIL]
+    ops = range(*history.ops_of(number))
+    return [op for op in ops if history.kind[op] == READ and history.form[op] != NIL]
 
 
 def _first_differing(one: list[Any], other: list[Any]) -> tuple[Any, ...]:
