@@ -1,7 +1,7 @@
 """DuckDB: a file, one process, a cursor of one connection for each client."""
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, cast
 
@@ -18,51 +18,11 @@ from ddlsim.record.dialects.base import (
     type_of,
 )
 from ddlsim.record.dialects.in_file import FileGround
+from ddlsim.record.dialects.planned import Planned
 from ddlsim.record.programs import AddColumn
 from ddlsim.record.url import Url
 
 SETTINGS: Final = ("threads", "checkpoint_threshold", "wal_autocheckpoint")
-
-
-class Planned:
-    """A connection that prepares each statement with values at its first use, by PREPARE.
-
-    EXECUTE takes no parameters of the driver, so the values are written into it.
-    """
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self._names: dict[str, str] = {}
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Send a statement; one with values as EXECUTE, after PREPARE where it is the first."""
-        if not values:
-            self._connection.execute(sql)
-            return
-        if sql not in self._names:
-            name = f"s{len(self._names)}"
-            self._connection.execute(f"PREPARE {name} AS {sql}")
-            self._names[sql] = name
-        self._connection.execute(f"EXECUTE {self._names[sql]}({', '.join(map(_literal, values))})")
-
-    @property
-    def description(self) -> Sequence[Sequence[Any]] | None:
-        """The columns of the answer."""
-        found: Sequence[Sequence[Any]] | None = self._connection.description
-        return found
-
-    def fetchall(self) -> Sequence[Sequence[Any]]:
-        """The rows of the answer."""
-        found: Sequence[Sequence[Any]] = self._connection.fetchall()
-        return found
-
-    def close(self) -> None:
-        """End the connection, and what was prepared on it."""
-        self._connection.close()
-
-
-def _literal(value: Any) -> str:
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 
 class Duckdb(FileGround, Database):
@@ -90,7 +50,7 @@ class Duckdb(FileGround, Database):
     def connect(self, isolation: str) -> Connection:
         del isolation
         made = self._root.cursor()
-        return cast(Connection, Planned(made) if self.prepared else made)
+        return cast(Connection, _planned(made) if self.prepared else made)
 
     def facts(self, connection: Connection) -> Facts:
         cursor = self.cursor(connection)
@@ -118,6 +78,16 @@ class Duckdb(FileGround, Database):
     def retype(self, run: Run, table: str, step: AddColumn) -> None:
         run(f"ALTER TABLE {table} ALTER COLUMN x TYPE {type_of(step)} USING x + 1")
         run(f"ALTER TABLE {table} ADD COLUMN {column(step)}")
+
+
+def _planned(connection: Any) -> Planned:
+    """Its EXECUTE takes no parameters of the driver."""
+    return Planned(
+        connection,
+        connection,
+        lambda name, sql: f"PREPARE {name} AS {sql}",
+        lambda name, values: f"EXECUTE {name}({values})",
+    )
 
 
 DATABASES.add("duckdb", Duckdb)

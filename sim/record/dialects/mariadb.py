@@ -3,28 +3,24 @@
 A DDL statement commits what was open before it and itself, so it is a transaction of its own.
 """
 
-import importlib
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any, ClassVar, Final, cast
 
-from ddlsim.record import kept
 from ddlsim.record.dialects.base import (
     DATABASES,
     LOCK_MS,
     STATEMENT_MS,
     Connection,
-    Database,
     Facts,
     Level,
-    RefusedError,
     Run,
     column,
 )
+from ddlsim.record.dialects.on_server import OnServer
+from ddlsim.record.dialects.planned import Planned, literal
 from ddlsim.record.programs import AddColumn
-from ddlsim.record.url import Url
 
 SETTINGS: Final = (
     "tx_isolation", "lock_wait_timeout", "innodb_lock_wait_timeout", "max_statement_time",
@@ -35,7 +31,7 @@ WAIT_S: Final = max(1, LOCK_MS // 1000)
 """The shortest that it waits for a lock, in whole seconds."""
 
 
-class Mariadb(Database):
+class Mariadb(OnServer):
     """MariaDB with InnoDB.
 
     Its manual: at REPEATABLE READ a transaction reads the snapshot of its first read, and changes
@@ -44,6 +40,8 @@ class Mariadb(Database):
     """
 
     name = "mariadb"
+    driver = "pymysql"
+    schema_kind = "DATABASE"
     levels: ClassVar = {
         "serializable": Level("SERIALIZABLE", "serializable"),
         "repeatable-read": Level("REPEATABLE READ", "read-committed"),
@@ -59,35 +57,15 @@ class Mariadb(Database):
     answer_ms = 2 * STATEMENT_MS
     """How long its driver waits for an answer."""
 
-    def __init__(self, url: Url, *, prepared: bool) -> None:
-        if prepared:
-            raise RefusedError("mariadb: its driver prepares no statements; leave --prepared out")
-        super().__init__(url, prepared=prepared)
-        self._driver: Any = importlib.import_module("pymysql")
-        self._database = f"ddlsim_{secrets.token_hex(6)}"
-
-    @contextmanager
-    def ground(self) -> Iterator[None]:
-        """A database with a new name, dropped in the end."""
-        with kept.dropped(self.url, self._database):
-            self._own(f"CREATE DATABASE {self._database}")
-            yield
-
     def drop(self, schema: str) -> None:
         self._own(f"DROP DATABASE IF EXISTS {schema}")
 
-    def _own(self, sql: str) -> None:
+    def _once(self, sql: str) -> None:
+        connection = self._connected(None)
         try:
-            connection = self._connected(None)
-            try:
-                connection.cursor().execute(sql)
-            finally:
-                connection.close()
-        except self._driver.Error as error:
-            problem = self.problem(error)
-            text = "" if problem is None else problem.text
-            verb = sql.partition(" ")[0]
-            raise RefusedError(f"mariadb: {verb} DATABASE failed ({text})") from None
+            connection.cursor().execute(sql)
+        finally:
+            connection.close()
 
     def _connected(self, database: str | None) -> Any:
         url = self.url
@@ -99,12 +77,12 @@ class Mariadb(Database):
         return self._driver.connect(**{k: v for k, v in given.items() if v is not None})
 
     def connect(self, isolation: str) -> Connection:
-        made = self._connected(self._database)
+        made = self._connected(self._schema)
         cursor = made.cursor()
         cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {self.levels[isolation].sql}")
         cursor.execute(f"SET lock_wait_timeout = {WAIT_S}, innodb_lock_wait_timeout = {WAIT_S}")
         cursor.execute(f"SET max_statement_time = {STATEMENT_MS / 1000}")
-        return cast(Connection, made)
+        return cast(Connection, _planned(made) if self.prepared else made)
 
     def facts(self, connection: Connection) -> Facts:
         settings: dict[str, str] = {}
@@ -114,7 +92,8 @@ class Mariadb(Database):
             settings |= {str(key): str(value) for key, value in cursor.fetchall()}
         cursor.execute("SELECT VERSION()")
         server = f"MariaDB {cursor.fetchall()[0][0]}"
-        return Facts(server, f"PyMySQL {version('pymysql')}", settings)
+        how = ", with PREPARE and EXECUTE sent as SQL" if self.prepared else ""
+        return Facts(server, f"PyMySQL {version('pymysql')}{how}", settings)
 
     def says(self, connection: Connection) -> str:
         cursor = connection.cursor()
@@ -122,7 +101,7 @@ class Mariadb(Database):
         return str(cursor.fetchall()[0][0]).replace("-", " ").lower()
 
     def terminate(self, connection: Connection) -> None:
-        session = cast(Any, connection).thread_id()
+        session = getattr(connection, "connection", cast(Any, connection)).thread_id()
         other = self._connected(None)
         try:
             other.cursor().execute(f"KILL CONNECTION {session}")
@@ -131,7 +110,7 @@ class Mariadb(Database):
 
     @contextmanager
     def held(self, table: str) -> Iterator[None]:
-        other = self._connected(self._database)
+        other = self._connected(self._schema)
         try:
             other.cursor().execute(f"LOCK TABLES {table} WRITE")
             yield
@@ -147,6 +126,16 @@ class Mariadb(Database):
     def retype(self, run: Run, table: str, step: AddColumn) -> None:
         """One statement that copies the table."""
         run(f"ALTER TABLE {table} ADD COLUMN {column(step)}, ALGORITHM=COPY")
+
+
+def _planned(connection: Any) -> Planned:
+    """The driver prepares no statements; the server does, by SQL."""
+    return Planned(
+        connection,
+        connection.cursor(),
+        lambda name, sql: f"PREPARE {name} FROM {literal(sql.replace('%s', '?'))}",
+        lambda name, values: f"EXECUTE {name} USING {values}",
+    )
 
 
 DATABASES.add("mariadb+pymysql", Mariadb)

@@ -1,8 +1,6 @@
 """PostgreSQL, by psycopg: a server that a URL names, or one of the recorder's own."""
 
-import importlib
 import os
-import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +12,14 @@ from ddlsim.record.dialects.base import (
     LOCK_MS,
     STATEMENT_MS,
     Connection,
-    Database,
     Facts,
     Level,
-    RefusedError,
     Run,
     column,
     type_of,
 )
+from ddlsim.record.dialects.on_server import OnServer
 from ddlsim.record.programs import AddColumn
-from ddlsim.record.url import Url
 
 SETTINGS: Final = (
     "default_transaction_isolation", "lock_timeout", "statement_timeout", "fsync",
@@ -33,7 +29,7 @@ CONNECT_S: Final = 10
 LOST: Final = "08006"
 
 
-class Postgresql(Database):
+class Postgresql(OnServer):
     """PostgreSQL; all that is recorded is in a schema of its own, which is dropped in the end.
 
     Its manual, chapter 13: REPEATABLE READ is snapshot isolation, SERIALIZABLE behaves as if
@@ -41,6 +37,7 @@ class Postgresql(Database):
     """
 
     name = "postgresql"
+    driver = "psycopg"
     levels: ClassVar = {
         "serializable": Level("serializable", "serializable"),
         "repeatable-read": Level("repeatable read", "snapshot-isolation"),
@@ -51,33 +48,15 @@ class Postgresql(Database):
     valid_sql = "SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('{}')"
     faults: ClassVar[tuple[str, ...]] = ("client-killed", "backend-terminated", "table-locked")
 
-    def __init__(self, url: Url, *, prepared: bool) -> None:
-        super().__init__(url, prepared=prepared)
-        self._driver: Any = importlib.import_module("psycopg")
-        self._schema = f"ddlsim_{secrets.token_hex(6)}"
-
-    @contextmanager
-    def ground(self) -> Iterator[None]:
-        """A schema with a new name, dropped in the end."""
-        with kept.dropped(self.url, self._schema):
-            self._own(f"CREATE SCHEMA {self._schema}")
-            yield
-
     def drop(self, schema: str) -> None:
         self._own(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
     def drop_database(self, name: str) -> None:
         self._own(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
-    def _own(self, sql: str) -> None:
-        try:
-            with self._driver.connect(**self.where, autocommit=True) as connection:
-                connection.execute(sql)
-        except self._driver.Error as error:
-            problem = self.problem(error)
-            text = "" if problem is None else problem.text
-            what = " ".join(sql.split()[:2])
-            raise RefusedError(f"postgresql: {what} failed ({text})") from None
+    def _once(self, sql: str) -> None:
+        with self._driver.connect(**self.where, autocommit=True) as connection:
+            connection.execute(sql)
 
     @property
     def where(self) -> dict[str, Any]:
@@ -151,7 +130,7 @@ class Embedded(Postgresql):
         """A server, and a schema in it."""
         with kept.server() as server:
             self.server = server
-            self._own(f"CREATE SCHEMA {self._schema}")
+            self._make_schema()
             yield
 
     def restart(self) -> None:

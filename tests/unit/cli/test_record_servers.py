@@ -19,7 +19,15 @@ import pytest
 
 from ddlsim.cli.flags_of_record import DISTURBED
 from ddlsim.extras import EXTRAS
-from ddlsim.history.recording import HISTORY, STATEMENTS, Disturbed, Ended, Statement, record_of
+from ddlsim.history.recording import (
+    HISTORY,
+    STATEMENTS,
+    Disturbed,
+    Ended,
+    Statement,
+    head_of,
+    record_of,
+)
 from ddlsim.record import kept
 from tests.support import mariadb
 from tests.support.command import ROOT, ddlsim, process
@@ -226,6 +234,7 @@ def test_mariadb_shows_a_column_before_what_its_client_had_written(tmp_path: Pat
         words = ("--isolation", "repeatable-read", "--model", session)
         out, found = showing("future-column", tmp_path, *words, url=url)
         keeps_unique_indexes(url, tmp_path / "index")
+        prepares_at_the_server(url, tmp_path / "prepared")
         assert mariadb.made_by_recorders(url) == []
     assert (found["says"], found["promise"]) == ("repeatable read", "read-committed")
     assert found["check"]["model"] == session
@@ -234,6 +243,20 @@ def test_mariadb_shows_a_column_before_what_its_client_had_written(tmp_path: Pat
     promised = json.loads(ddlsim("check", str(out), "--output", "json").out)["files"][0]
     assert promised["outcome"] == "ok"
     assert any("future-column" in note for note in promised["notes"])
+
+
+def prepares_at_the_server(url: str, out: Path) -> None:
+    """MariaDB's driver prepares nothing: PREPARE and EXECUTE are sent, as its server counts."""
+    before = mariadb.statements(url)
+    found = recorded(url, out, "--prepared", "--transactions", "60")
+    after = mariadb.statements(url)
+    assert head_of((out / STATEMENTS).read_bytes().splitlines()[0]).prepared
+    assert (found["check"]["outcome"], "PREPARE" in found["driver"]) == ("ok", True)
+    made, sent = (after[name] - before[name] for name in ("Com_prepare_sql", "Com_execute_sql"))
+    assert sent > made > 0
+    lines = map(record_of, (out / STATEMENTS).read_bytes().splitlines())
+    values = [one for one in lines if isinstance(one, Statement) and one.values]
+    assert len([one for one in values if one.problem is None]) <= sent <= len(values)
 
 
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class MariadbStage(Stage, Mariadb):
         if (self.in_place or self.structure) and not self.url.path:
             raise RefusedError("mariadb: the URL names no database; name one, or --schema")
         if self.in_place:
-            self._database = self.url.path
+            self._schema = self.url.path
             yield
             return
         with super().ground():
@@ -64,7 +64,7 @@ class MariadbStage(Stage, Mariadb):
 
     def _copy_structure(self) -> None:
         try:
-            connection = self._connected(self._database)
+            connection = self._connected(self._schema)
             try:
                 run(self, connection, "SET foreign_key_checks = 0")
                 for (name,) in run(self, connection, NAMES + "'BASE TABLE'", self.url.path):
@@ -92,7 +92,7 @@ class MariadbStage(Stage, Mariadb):
 
     def others(self, connection: Connection) -> frozenset[str]:
         found = {str(name).upper() for (name,) in run(self, connection, "SHOW DATABASES")}
-        return frozenset(found - {self._database.upper(), "INFORMATION_SCHEMA"})
+        return frozenset(found - {self._schema.upper(), "INFORMATION_SCHEMA"})
 
 
 STAGES.add("mariadb+pymysql", MariadbStage)
