@@ -1,4 +1,4 @@
-"""Single writes whose leader lacks the metadata for their stamp, retried as Apache Ignite 3 does."""
+"""Single writes whose leader lacks the metadata for their stamp, retried as in Apache Ignite 3."""
 
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
