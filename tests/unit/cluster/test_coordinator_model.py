@@ -1,4 +1,4 @@
-"""The model of a coordinator: whose clean-up of an aborted transaction it is."""
+"""The model of a coordinator: clean-ups of aborted transactions, reports of writes."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -7,9 +7,10 @@ import pytest
 
 from ddlsim.cluster.models.coordinated import Open
 from ddlsim.cluster.models.coordinator import CoordinatorModel
+from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import TxId
-from ddlsim.protocol.messages import Cleanup
-from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
+from ddlsim.protocol.messages import Cleanup, Finish
+from ddlsim.protocol.replica_messages import Fate, Replicated, TxState, TxStateRequest
 from ddlsim.units import Timestamp
 
 
@@ -58,3 +59,37 @@ def test_what_a_partition_of_its_node_has_stored_is_cleaned_up_without_the_coord
     if not is_sent:
         stored._open["T"].finish = None
     assert stored.after_clean_up() == []
+
+
+class Committing(CoordinatorModel):
+    """The model of a coordinator with one open transaction, T."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self._waits, self._leased, self._committing = True, True, {}
+        self._loop = cast("Any", SimpleNamespace(now_us=0))
+        self._tx = TxId(Timestamp(1), 1, "T")
+        self._open = {"T": Open(self._tx)}
+
+    def _wrong(self, what: str) -> None:
+        self.said.append(what)
+
+    def _compare_patience(self, tx: Open) -> None:
+        """How long it waits is not looked at here."""
+
+    def commits_after(self, *reasons: Reason | None) -> list[str]:
+        """What is wrong where T commits after these reports of its write."""
+        for reason in reasons:
+            self._replicated(Replicated(Timestamp(2), self._tx, "T.w", reason))
+        outcome = Finish(Timestamp(9), self._tx, Timestamp(9), (1, 0), ((1, 0),), (), False)
+        self._compare_commit_ts(self._open["T"], outcome)
+        return self.said
+
+
+def test_the_first_report_of_a_write_counts() -> None:
+    """Asked twice, a primary may answer again when recovery has aborted the transaction."""
+    lost = ["T commits, and ['T.w'] is not replicated"]
+    assert Committing().commits_after(None) == []
+    assert Committing().commits_after(None, Reason.TX_FINISHED) == []
+    assert Committing().commits_after(Reason.TX_FINISHED) == lost
+    assert Committing().commits_after(Reason.TX_FINISHED, None) == lost
