@@ -104,7 +104,17 @@ def _prediction(statement: compat.Report, *, all_read: bool) -> Predicted:
 
 
 def agreement(predicted: Predicted, crossing: CrossingLoad, *, refused: bool) -> Agreement:
-    """Whether what was seen agrees with what was predicted."""
+    """Whether what was seen agrees with what was predicted.
+
+    It goes by transactions of the load that were surely across the statement (`measure.Crossing`):
+
+    * predicted to abort: it agrees if at least one of them ended with an error of the schema;
+    * predicted to survive: it agrees if none did;
+    * predicted to be refused: it agrees if it was; any other statement that is refused differs;
+    * without such transactions the prediction was not seen to hold or to fail. So it is where a
+      statement waits for all transactions that have used the table, as on databases that lock it
+      against DDL. What the statement cost instead, `effects` has measured.
+    """
     verdict = predicted["verdict"]
     if verdict == "none":
         return "no prediction"

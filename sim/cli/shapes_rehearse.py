@@ -53,7 +53,8 @@ class RehearsedStatement(TypedDict):
     clients that waited meanwhile, `waited_for` the statements of others that it waited for.
     `stall_ms` is how long, while it ran, statements of the load on the table `stalled` got no
     answer. `aborts` counts errors of the load by class from its begin to that of the next one,
-    `examples` has the text of the first of each class.
+    `examples` has the text of the first of each class. `effects` are the kinds of what the
+    statement was measured to do to the load, `measured` says it in words.
     """
 
     line: int
@@ -73,6 +74,8 @@ class RehearsedStatement(TypedDict):
     predicted: Predicted
     crossing: CrossingLoad
     agreement: Literal["agrees", "differs", "not seen", "no prediction"]
+    effects: list[Literal["waited", "held up", "aborted"]]
+    measured: str
 
 
 class RowAnomaly(TypedDict):

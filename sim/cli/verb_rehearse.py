@@ -12,6 +12,7 @@ from ddlsim import files
 from ddlsim.checkers.outcome import Outcome, worst
 from ddlsim.cli import documents
 from ddlsim.cli.check_foreign import Foreign
+from ddlsim.cli.effects import effects
 from ddlsim.cli.options import Options
 from ddlsim.cli.predicted import agreement, predictions
 from ddlsim.cli.problems import InputError
@@ -251,13 +252,13 @@ def _statements(done: Rehearsed, figures: Figures, began: int) -> list[Rehearsed
     empty = Measured(0.0, "", Latency(0, 0, 0, 0, 0), {}, {}, Crossing(0, 0))
     measured = iter(figures.statements)
     return [
-        _statement(mark, began, next(measured) if mark.has_run else empty, predicted)
+        _statement(mark, began, next(measured) if mark.has_run else empty, predicted, figures)
         for mark, predicted in zip(done.marks, told, strict=True)
     ]
 
 
 def _statement(
-    mark: Mark, began: int, measured: Measured, predicted: Predicted
+    mark: Mark, began: int, measured: Measured, predicted: Predicted, figures: Figures
 ) -> RehearsedStatement:
     problem = mark.problem
     refused: RefusedBy | None = None
@@ -265,6 +266,7 @@ def _statement(
         refused = {"code": problem.code, "kind": problem.kind, "text": problem.text}
     crossing: CrossingLoad = {"transactions": measured.crossing.transactions,
                 "aborted": measured.crossing.aborted}  # fmt: skip
+    kinds, words = effects(measured, figures, mark.waited_ms)
     return {
         "line": mark.order.line,
         "sql": mark.order.sql,
@@ -285,6 +287,8 @@ def _statement(
         "agreement": agreement(predicted, crossing, refused=problem is not None)
         if mark.has_run
         else "not seen",
+        "effects": kinds,
+        "measured": words if mark.has_run else "it was not reached",
     }
 
 

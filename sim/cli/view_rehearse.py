@@ -115,7 +115,9 @@ def cells(one: RehearsedStatement) -> list[str]:
     waited = "-" if one["waited_ms"] is None else f"{one['waited_ms']:,.0f}"
     took = "refused" if one["refused"] else f"{one['duration_ms']:,.1f}"
     aborts = f"{sum(one['aborts'].values()):,}"
-    agreed = "-" if one["agreement"] == "no prediction" else one["agreement"]
+    agreed: str = one["agreement"]
+    if agreed in ("no prediction", "not seen"):
+        agreed = ", ".join(one["effects"]) or "no effect"
     return [took, waited, str(one["behind"]), f"{one['stall_ms']:,.0f}", aborts, said, agreed]
 
 
@@ -129,6 +131,8 @@ def details(one: RehearsedStatement) -> list[tuple[str, str]]:
         told.append(("stalled", f"{one['stalled']}; {latency(one['latency'])}"))
     for kind, count in one["aborts"].items():
         told.append(("aborts", f"{count:,} {kind}, {CLASSES[kind]}: {one['examples'][kind]}"))
+    if one["ran"]:
+        told.append(("measured", one["measured"]))
     if one["predicted"]["why"] != NOTHING:
         told.append(("predicted", prediction(one)))
     return told
@@ -141,7 +145,7 @@ def prediction(one: RehearsedStatement) -> str:
     text += f" [{', '.join(said['clauses'])}]" if said["clauses"] else ""
     text += f": {said['why']}" if said["why"] else ""
     if one["agreement"] in ("no prediction", "not seen") and not crossing["transactions"]:
-        return text if not one["ran"] else f"{text}; no transaction of the load was across it"
+        return text if not one["ran"] else f"{text}; not seen: no transaction was across it"
     across = counted(crossing["transactions"], "transaction")
     aborted = f"{crossing['aborted']:,} aborted for the schema"
     return f"{text}; {across} across it, {aborted}: {one['agreement']}"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -62,6 +63,8 @@ def test_a_lock_that_is_held_for_two_seconds_stalls_the_load_for_so_long(tmp_pat
     held, dropped = found["statements"][2], found["statements"][4]
     assert 1_800 < held["stall_ms"] <= held["duration_ms"] < 2_600
     assert held["behind"] > 0
+    assert held["effects"] == ["held up"]
+    assert re.fullmatch(r"it held clients of accounts up for [\d,]+ ms", held["measured"])
     assert held["aborts"] == {}
     assert dropped["aborts"]["undefined"] > 0
     assert dropped["predicted"]["verdict"] == "abort"
@@ -88,6 +91,7 @@ def test_a_statement_that_gets_no_lock_in_time_is_refused_and_holds_clients_up(
     assert 300 < one["waited_ms"] < 1_500
     assert "SELECT * FROM accounts" in one["waited_for"]
     assert one["agreement"] == "differs"
+    assert one["effects"][:1] == ["waited"]
 
 
 def test_rows_of_a_table_that_is_written_anew_vanish_from_older_snapshots(tmp_path: Path) -> None:
