@@ -14,6 +14,7 @@ from msgspec import field
 
 from ddlsim.model.records import Record
 from ddlsim.plan import (
+    swarm_cutovers,
     swarm_delays,
     swarm_faults,
     swarm_fdb,
@@ -29,7 +30,7 @@ from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.rules import FDB, FIRST, IGNITE
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
-from ddlsim.strategies.base import DESIGNS, STRATEGIES
+from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
@@ -96,6 +97,8 @@ def draw(source: Source, seed: int) -> Drawn:
     data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
     if source.name is None and _builds_indexes(source):
         swarm_indexes.add(knobs, data)
+    if source.name is None and _counts_from_commits(source):
+        swarm_fdb.cutovers(knobs, data)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
@@ -109,6 +112,14 @@ def _builds_indexes(source: Source) -> bool:
     """Whether the design that the worlds are for builds indexes on the Ignite plane."""
     name = source.overrides.get("strategy.name", FIRST[IGNITE])
     return name in STRATEGIES and STRATEGIES.get(name).index_entries is not None
+
+
+def _counts_from_commits(source: Source) -> bool:
+    """Whether the design of the worlds counts its switches from commit versions (C9, C10)."""
+    name = source.overrides.get("strategy.name", FIRST[IGNITE])
+    if name not in LAYER_DESIGNS:
+        return False
+    return LAYER_DESIGNS.get(name).activation.__name__ == swarm_cutovers.ACTIVATION
 
 
 # --- everything drawn --------------------------------------------------------------------------

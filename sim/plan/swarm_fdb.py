@@ -12,7 +12,7 @@ import msgspec
 
 from ddlsim.fdb.config import processes_of
 from ddlsim.kernel.rng import Spread, quantiles
-from ddlsim.plan import swarm_delays, swarm_knobs, swarm_store_moments, swarm_work
+from ddlsim.plan import swarm_cutovers, swarm_delays, swarm_knobs, swarm_store_moments, swarm_work
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.rules import FDB
@@ -223,14 +223,19 @@ COMMIT_MESSAGES: Final = 16
 """More messages in a row than a read version, reads and the commit behind them take."""
 
 
+def cutovers(knobs: Knobs, data: Table) -> None:
+    """Put transactions across the switches of indexes into a world."""
+    swarm_cutovers.add(knobs, data, _commit_ms(data["fdb"], data["network"]))
+
+
 def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
     """Raise the durations of the table `[fdb]` to what the latencies of the world ask for.
 
     The window is longer than an idle proxy's rest, too, else every read version would be too old.
     """
     least, most = _latencies_ms(network)
-    own_ms = (store["grv_batch_us"] + store["commit_batch_us"] + store["log_sync_us"]) / US_PER_MS
-    commit_ms = ceil(COMMIT_MESSAGES * least + 2 * most + 2 * own_ms)
+    own_ms = _own_ms(store)
+    commit_ms = _commit_ms(store, network)
     for key in ("window_ms", "commit_timeout_ms"):
         store[key] = max(store[key], commit_ms)
     for key in ("request_ms", "ping_timeout_ms"):
@@ -241,6 +246,18 @@ def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
     knobs.tell("idle_commit_ms", store["idle_commit_ms"])
     window = store["window_ms"] * store["versions_per_second"] // 1_000
     store["recovery_jump"] *= max(window, 1)
+
+
+def _own_ms(store: Table) -> float:
+    """For how long requests are gathered, and a log's disk takes."""
+    own_us: int = store["grv_batch_us"] + store["commit_batch_us"] + store["log_sync_us"]
+    return own_us / US_PER_MS
+
+
+def _commit_ms(store: Table, network: Table) -> int:
+    """What a transaction takes at most, in whole ms."""
+    least, most = _latencies_ms(network)
+    return ceil(COMMIT_MESSAGES * least + 2 * most + 2 * _own_ms(store))
 
 
 def _latencies_ms(network: Table) -> tuple[float, float]:

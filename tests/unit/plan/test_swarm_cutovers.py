@@ -1,0 +1,76 @@
+"""Worlds with transactions across the switches of indexes: whose they are, and what they show."""
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from ddlsim.plan import swarm, swarm_cutovers
+from ddlsim.plan.plan import plan
+from ddlsim.plan.swarm_knobs import OFF
+from ddlsim.strategies.base import LAYER_DESIGNS
+from ddlsim.verify.campaign import Job, Runner
+
+COUNTED = ("c10_two_cutoffs", "c9_future_cv")
+MANY = range(60)
+
+
+def drawn(design: str, seed: int) -> swarm.Drawn:
+    return swarm.draw(swarm.source_of(None, {"strategy.name": design}), seed)
+
+
+@pytest.mark.parametrize("name", [name for name in LAYER_DESIGNS if name not in COUNTED])
+def test_worlds_of_other_designs_stay_what_they_were(name: str) -> None:
+    one = drawn(name, 3)
+    assert one.text == drawn("c1_schema", 3).text
+    assert "cutovers" not in one.knobs
+
+
+def test_about_so_many_worlds_have_them_and_all_can_be_planned() -> None:
+    worlds = [drawn("c10_two_cutoffs", seed) for seed in MANY]
+    count = sum(one.knobs["cutovers"] != OFF for one in worlds)
+    assert 0.75 * swarm_cutovers.CUTOVERS < count / len(MANY) < 1.3 * swarm_cutovers.CUTOVERS
+    lengths = {one.knobs.get("length of writers") for one in worlds} - {None}
+    assert lengths == {*swarm_cutovers.LENGTHS}
+    for seed in MANY[:20]:
+        source = swarm.source_of(None, {"strategy.name": "c9_future_cv"})
+        assert plan(swarm.scenario(source, seed), seed).store is not None
+
+
+def test_a_load_lasts_for_the_states_of_an_index() -> None:
+    for seed in MANY:
+        one = drawn("c9_future_cv", seed)
+        if one.knobs["cutovers"] != OFF:
+            world: dict[str, Any] = tomllib.loads(one.text)
+            window_ms = world["fdb"]["window_ms"]
+            assert world["run"]["load_ms"] >= swarm_cutovers.LOAD * window_ms
+            assert world["protocol"]["tx_timeout_ms"] >= 14 * window_ms
+            assert world["strategy"]["distance_ms"] > window_ms
+            assert "migration" not in world
+
+
+def broken(seed: int, **strategy: Any) -> set[str]:
+    """The invariants that a drawn world breaks, claimed or not."""
+    settings = {f"strategy.{key}": value for key, value in strategy.items()}
+    row = Runner(Job("", "", settings, swarm=True, all_claims=True, models=False)).row(seed)
+    assert row.crash is None
+    return {one.invariant for one in row.violations}
+
+
+def test_without_read_conflicts_two_cutoffs_leave_entries_behind() -> None:
+    """C10-T2: cv - rv is longer than a window; with read conflicts nothing of the kind commits."""
+    assert "I7" in broken(0, name="c10_two_cutoffs", options="CAUSAL_WRITE_RISKY")
+    assert "I7" not in broken(0, name="c10_two_cutoffs")
+
+
+def test_a_second_cutoff_too_early_leaves_entries_behind() -> None:
+    """C10-T1: in three states, for in four what crosses one switch is harmless."""
+    few = {"name": "c10_two_cutoffs", "plan": "three_states"}
+    assert "I7" in broken(12, **few, cutoff_percent=0)
+    assert "I7" not in broken(12, **few)
+
+
+def test_one_switch_alone_is_crossed() -> None:
+    """C9-T1; a second cutoff a window later is the remedy."""
+    assert "I7" in broken(5, name="c9_future_cv")
+    assert "I7" not in broken(5, name="c10_two_cutoffs")
