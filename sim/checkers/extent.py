@@ -11,6 +11,7 @@ from ddlsim.checkers.base import in_order
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Claims
 from ddlsim.checkers.needless.grounds import undecided
+from ddlsim.checkers.session_schema import sessions, tells_schemas
 from ddlsim.history.events import (
     DdlDecided,
     Failed,
@@ -182,6 +183,14 @@ def _machinery(case: Case) -> Amounts:
     }
 
 
+def _sessions(case: Case) -> Amounts:
+    found = sessions(case) if tells_schemas(case) else []
+    return {
+        "operations with a token that tells a schema": len(found),
+        "sessions": len({one.invoked.client for one in found if one.invoked is not None}),
+    }
+
+
 AMOUNTS: Final[dict[str, Callable[[Case], Amounts]]] = {
     "atomicity": _atomicity,
     "uniform_commit": _uniform_commit,
@@ -196,5 +205,6 @@ AMOUNTS: Final[dict[str, Callable[[Case], Amounts]]] = {
     "opacity": _opacity,
     "precision": _precision,
     "machinery": _machinery,
+    "session_schema": _sessions,
 }
 """What each checker judges, by its name."""

@@ -21,7 +21,7 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.strategies.base import DESIGNS
 from tests.support.compared import a_breach, a_line
 
-EVERY = tuple(Claim(f"I{number}") for number in range(1, 13))
+EVERY = tuple(Claim(f"I{number}") for number in range(1, 14))
 
 
 def a_header(*claims: Claim, plane: str = "ignite") -> DesignHeader:
