@@ -12,6 +12,8 @@ BASELINES: Final = (CLOSED, OPEN, SHIPPED)
 """A rule is tried under those of these that have it, anything else under all of them."""
 SAFE: Final = "c16_safe"
 LEASED: Final = "c6_f1"
+LOCKING: Final = "postgresql"
+"""The design of a layer whose transactions lock tables."""
 LAYERS: Final = (
     SAFE,
     LEASED,
@@ -32,6 +34,7 @@ LAYERS: Final = (
     "c4_session",
     "c4_fetch",
     "c4_retry",
+    LOCKING,
 )
 """The same on the FoundationDB plane: those that claim most come first."""
 STORE_BASELINES: Final = (SAFE, LEASED)
