@@ -8,7 +8,8 @@ import msgspec
 
 from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign.readers.problems import ForeignError
-from ddlsim.history.recording import Recording, Statement, head_of, record_of
+from ddlsim.graph.models import MODELS
+from ddlsim.history.recording import FORMAT, Recording, Statement, head_of, record_of
 
 LONGEST_HEAD: Final = 1 << 20
 _PREFIX: Final = b'{"event":"Statement","tx":'
@@ -22,9 +23,21 @@ def head_at(path: str) -> Recording:
         if (why := unfit(path, HISTORY_MOST)) is not None:
             raise ForeignError(path, 0, why)
         with Path(path).open("rb") as file:
-            return head_of(file.readline(LONGEST_HEAD))
+            head = head_of(file.readline(LONGEST_HEAD))
     except (OSError, msgspec.DecodeError) as error:
         raise ForeignError(path, 1, f"is no recording ({error}); record one anew") from None
+    if why := _unknown(head):
+        raise ForeignError(path, 1, f"{why}; record one anew")
+    return head
+
+
+def _unknown(head: Recording) -> str:
+    """What of a head no recorder of this version writes."""
+    if head.format != FORMAT:
+        return f"has format {head.format}, and {FORMAT} is read"
+    if head.promise not in MODELS:
+        return f"promises {head.promise!r}, which is no model of isolation"
+    return "" if head.clients > 0 and head.tables else "has no clients, or no tables"
 
 
 def statements(path: str, wanted: Iterable[int]) -> dict[int, list[Statement]]:

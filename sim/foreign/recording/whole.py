@@ -167,12 +167,14 @@ class Lines:
 def history_at(path: str) -> Transactions:
     """The history of a recording; `ForeignError` unless it is as a recorder leaves it."""
     try:
-        if (why := unfit(path, HISTORY_MOST)) is not None:
-            raise ForeignError(path, 0, why)
-        with Path(path).open("rb") as file:
-            mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+        why = unfit(path, HISTORY_MOST)
+        if why is None and not Path(path).stat().st_size:
+            why = "has no transactions; record anew"
+        mapped = _mapped(path) if why is None else None
     except (OSError, ValueError) as error:
         raise ForeignError(path, 0, f"cannot be read ({error}); record anew") from None
+    if mapped is None:
+        raise ForeignError(path, 0, why or "cannot be read")
     with mapped as data:
         end = data.rfind(b"\n") + 1
         history = jepsen.parse(data if end == len(data) else data[:end], path)
@@ -184,6 +186,11 @@ def history_at(path: str) -> Transactions:
         found = f"index {history.indices[at]} stands where {at} was to come"
         raise ForeignError(path, int(history.lines[at]), f"{found}; the file is damaged")
     return history
+
+
+def _mapped(path: str) -> mmap:
+    with Path(path).open("rb") as file:
+        return mmap(file.fileno(), 0, access=ACCESS_READ)
 
 
 def compare(lines: Lines, history: Transactions, path: str) -> None:

@@ -115,6 +115,35 @@ def another(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else 7
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("format", 9, "has format 9, and 1 is read"),
+        ("promise", "eventual", "promises 'eventual'"),
+        ("clients", -2, "has no clients"),
+        ("tables", [], "has no clients, or no tables"),
+    ],
+)
+def test_a_head_that_no_recorder_writes_is_refused(
+    copy: Path, field: str, value: object, why: str
+) -> None:
+    lines = lines_of(copy, STATEMENTS)
+    head = json.dumps(json.loads(lines[0]) | {field: value}, separators=(",", ":"))
+    (copy / STATEMENTS).write_bytes(b"".join([f"{head}\n".encode(), *lines[1:]]))
+    done = ddlsim("check", str(copy))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert f"{STATEMENTS}:1: {why}" in done.err
+
+
+def test_a_recorder_that_was_killed_before_its_first_transaction_is_told(copy: Path) -> None:
+    (copy / STATEMENTS).write_bytes(lines_of(copy, STATEMENTS)[0])
+    (copy / HISTORY).write_bytes(b"")
+    done = ddlsim("check", str(copy))
+    assert (done.code, done.err) == (
+        2, f"ddlsim: {copy}/{HISTORY}: has no transactions; record anew\n"
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("event", ["Recording", "Begun", "Statement", "Ended", "Closed"])
 def test_a_retyped_or_lost_field_is_refused(copy: Path, event: str) -> None:
     lines = lines_of(copy, STATEMENTS)
