@@ -66,7 +66,7 @@ class SchemaChange:
             turn: Future[None] = self.node.future()
             self._queue.append(turn)
             await turn
-        assert not self._busy, f"{self.node.name} installs two statements at a time"
+            assert self._busy, f"{self.node.name} has given the turn away that it passed on"
         self._busy = True
         self._statement, self._asked_ts = request.statement, clock.current()
         decision: Decision = await self.strategy.install(self, request.op, request.statement)
@@ -136,6 +136,7 @@ class SchemaChange:
         return Decision(Reason.DDL_CONFLICT, "the catalog changed at every attempt; try again")
 
     def _next(self) -> None:
-        self._busy = False
+        """Pass the turn on; a request of this instant comes behind those that wait."""
+        self._busy = bool(self._queue)
         if self._queue:
             self._queue.popleft().set(None)

@@ -47,7 +47,7 @@ class Server:
             MetaStorageConfig(("n1",), ("n2",), "n1", 100, idle_ticks=False),
             delays=Delays(),
         )
-        SchemaChange(self.node, strategy, sync, self.meta)
+        self.change = SchemaChange(self.node, strategy, sync, self.meta)
 
 
 class Change:
@@ -97,6 +97,26 @@ def stamp(change: Change) -> Timestamp:
     first = change.n1.meta.group.member.log.entries[0].command.message_ts
     assert isinstance(first, int)
     return Timestamp(first)
+
+
+def test_a_statement_that_comes_as_the_turn_is_passed_on_waits_for_those_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    change = Change()
+    server = change.n2.change
+    passed_on = server._next
+
+    def passed_on_as_another_comes() -> None:
+        monkeypatch.undo()
+        last = ClientDdl("f", statement("ALTER TABLE t ADD COLUMN c INT"), None)
+        change.n2.node.spawn(server.run("c", last))
+        passed_on()
+
+    monkeypatch.setattr(server, "_next", passed_on_as_another_comes)
+    change.ask("d", "ALTER TABLE t ADD COLUMN a INT", to="n2")
+    change.ask("e", "ALTER TABLE t ADD COLUMN b INT", to="n2")
+    change.until(500)
+    assert [one.op for one in change.decided()] == ["d", "e", "f"]
 
 
 # --- what it rests on ----------------------------------------------------------------------------
