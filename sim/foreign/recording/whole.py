@@ -170,7 +170,10 @@ def history_at(path: str) -> Transactions:
         why = unfit(path, HISTORY_MOST)
         if why is None and not Path(path).stat().st_size:
             why = "has no transactions; record anew"
-        mapped = _mapped(path) if why is None else None
+        mapped = None
+        if why is None:
+            with Path(path).open("rb") as file:
+                mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
     except (OSError, ValueError) as error:
         raise ForeignError(path, 0, f"cannot be read ({error}); record anew") from None
     if mapped is None:
@@ -186,11 +189,6 @@ def history_at(path: str) -> Transactions:
         found = f"index {history.indices[at]} stands where {at} was to come"
         raise ForeignError(path, int(history.lines[at]), f"{found}; the file is damaged")
     return history
-
-
-def _mapped(path: str) -> mmap:
-    with Path(path).open("rb") as file:
-        return mmap(file.fileno(), 0, access=ACCESS_READ)
 
 
 def compare(lines: Lines, history: Transactions, path: str) -> None:
