@@ -20,6 +20,7 @@ from ddlsim.plan import (
     swarm_fdb,
     swarm_indexes,
     swarm_knobs,
+    swarm_leases,
     swarm_moments,
     swarm_required,
     swarm_work,
@@ -97,8 +98,10 @@ def draw(source: Source, seed: int) -> Drawn:
     data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
     if source.name is None and _builds_indexes(source):
         swarm_indexes.add(knobs, data)
-    if source.name is None and _counts_from_commits(source):
+    if source.name is None and _has(source, "activation", swarm_cutovers.ACTIVATION):
         swarm_fdb.cutovers(knobs, data)
+    if source.name is None and _has(source, "pause_before", swarm_leases.PAUSE_BEFORE):
+        swarm_leases.add(knobs, data)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
@@ -114,12 +117,10 @@ def _builds_indexes(source: Source) -> bool:
     return name in STRATEGIES and STRATEGIES.get(name).index_entries is not None
 
 
-def _counts_from_commits(source: Source) -> bool:
-    """Whether the design of the worlds counts its switches from commit versions (C9, C10)."""
+def _has(source: Source, field: str, rule: str) -> bool:
+    """Whether the design of the worlds is one of a layer, with this rule in a field."""
     name = source.overrides.get("strategy.name", FIRST[IGNITE])
-    if name not in LAYER_DESIGNS:
-        return False
-    return LAYER_DESIGNS.get(name).activation.__name__ == swarm_cutovers.ACTIVATION
+    return name in LAYER_DESIGNS and getattr(LAYER_DESIGNS.get(name), field).__name__ == rule
 
 
 # --- everything drawn --------------------------------------------------------------------------

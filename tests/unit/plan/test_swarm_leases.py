@@ -1,0 +1,56 @@
+"""Worlds in which a process lives by its lease: whose they are, and what they show."""
+
+from typing import Any
+
+import pytest
+
+from ddlsim.plan import swarm, swarm_leases
+from ddlsim.plan.plan import plan
+from ddlsim.plan.swarm_knobs import OFF
+from ddlsim.strategies.base import LAYER_DESIGNS
+from ddlsim.verify.campaign import Job, Runner
+
+LEASED = ("c5_lease", "c6_f1", "tidb_lease")
+MANY = range(60)
+LATE, CUT_OFF, LONG = 1, 2, 10
+"""Seeds of worlds in which the schema comes late, and not at all, for short and long leases."""
+
+
+def drawn(design: str, seed: int) -> swarm.Drawn:
+    return swarm.draw(swarm.source_of(None, {"strategy.name": design}), seed)
+
+
+@pytest.mark.parametrize("name", [name for name in LAYER_DESIGNS if name not in LEASED])
+def test_worlds_of_other_designs_have_none(name: str) -> None:
+    assert "lives by a lease" not in drawn(name, LATE).knobs
+
+
+def test_about_so_many_worlds_have_one_and_all_can_be_planned() -> None:
+    worlds = [drawn("c6_f1", seed) for seed in MANY]
+    count = sum(one.knobs["lives by a lease"] != OFF for one in worlds)
+    assert 0.7 * swarm_leases.SHARE < count / len(MANY) < 1.3 * swarm_leases.SHARE
+    assert {one.knobs.get("schema on its way") for one in worlds} - {None} == {*swarm_leases.HOW}
+    for seed in MANY[:25]:
+        source = swarm.source_of(None, {"strategy.name": "tidb_lease"})
+        assert plan(swarm.scenario(source, seed), seed).store is not None
+    assert drawn("c5_lease", LATE).knobs["schema on its way"] == "late"
+    assert drawn("c5_lease", CUT_OFF).knobs["schema on its way"] == "cut off"
+
+
+def broken(seed: int, **strategy: Any) -> bool:
+    """Whether a drawn world shows three versions in use at a time."""
+    settings = {f"strategy.{key}": value for key, value in strategy.items()}
+    row = Runner(Job("", "", settings, swarm=True, models=False)).row(seed)
+    assert row.crash is None
+    return any(one.invariant == "I6" for one in row.violations)
+
+
+@pytest.mark.parametrize(("design", "seed"), [("c5_lease", CUT_OFF), ("c6_f1", LONG)])
+def test_a_lease_that_is_held_twice_as_long_is_seen(design: str, seed: int) -> None:
+    assert broken(seed, name=design, mutant="holds_leases_twice_as_long")
+    assert not broken(seed, name=design)
+
+
+def test_a_lease_that_begins_with_the_answer_is_seen() -> None:
+    assert broken(LATE, name="c5_lease", mutant="confirms_after_the_read")
+    assert not broken(LATE, name="c5_lease")
