@@ -32,9 +32,17 @@ from ddlsim.foreign.recording.documented import DOCUMENTED
 from ddlsim.history.history import FORMAT
 from ddlsim.history.recording import STATEMENTS
 from ddlsim.record import kept
-from ddlsim.record.rehearsal import load_file
+from ddlsim.record.rehearsal import load_file, own_rows
 from ddlsim.record.rehearsal.load_file import Load
-from ddlsim.record.rehearsal.measure import Crossing, Figures, Latency, Measured, lines_of, measure
+from ddlsim.record.rehearsal.measure import (
+    Crossing,
+    Figures,
+    Latency,
+    Lines,
+    Measured,
+    lines_of,
+    measure,
+)
 from ddlsim.record.rehearsal.migration import ENDS, OPENS, Mark, Order
 from ddlsim.record.rehearsal.rehearse import Rehearsed, Script, Wanted, rehearse
 from ddlsim.record.rehearsal.rows import Anomaly, anomalies
@@ -48,7 +56,7 @@ KIND: Final = "recording"
 DOCUMENT: Final = "rehearsal.json"
 PAGE: Final = "rehearsal.html"
 OWN_LOAD: Final = (
-    "rows are not judged: the load is your own, and its values are not known to be unique"
+    "values of rows are not judged: the load is your own, and its values are not known to be unique"
 )
 
 
@@ -155,23 +163,11 @@ def document(
     options: Options, stage: Stage, wanted: Wanted, done: Rehearsed, folder: Path
 ) -> tuple[Rehearse, Foreign | None, list[tuple[float, float]]]:
     """The document, what the judge of histories says, and the latencies of the load over time."""
-    clients, own = wanted.load.table.clients, bool(wanted.load.table.transaction)
+    clients = wanted.load.table.clients
     lines = lines_of(folder, clients, done.targets, [one.name for one in done.tables])
     figures = measure(lines, done.marks)
     notes = list(done.notes)
-    rows = [] if own else anomalies(lines, done.targets, done.last, done.marks, notes)
-    judged = None
-    if own:
-        notes.append(OWN_LOAD)
-    else:
-        notes += [f"{one.name}: its rows are read, not written: no column takes the load's values"
-                  for one in done.targets if one.column is None]  # fmt: skip
-        notes += [f"{one.name}: neither read nor written: it has no primary key"
-                  for one in done.tables if not one.key]  # fmt: skip
-        file = (folder / STATEMENTS).as_posix()
-        judged = Foreign(
-            file if options.out else STATEMENTS, KIND, inputs.INPUTS[KIND].judge(file, None)
-        )
+    rows, judged = _judged(options, stage, wanted, done, folder, lines, notes)
     began = min((one.at for one in lines.calls), default=0)
     statements = _statements(done, figures, began)
     ended = done.tally.ended
@@ -212,6 +208,31 @@ def document(
     picture = [((one.until - began) / 1e6, (one.until - one.at) / 1e6)
                for one in lines.calls if one.table]  # fmt: skip
     return found, judged, picture
+
+
+def _judged(
+    options: Options,
+    stage: Stage,
+    wanted: Wanted,
+    done: Rehearsed,
+    folder: Path,
+    lines: Lines,
+    notes: list[str],
+) -> tuple[list[Anomaly], Foreign | None]:
+    """What is wrong with rows, and what the judge of histories says."""
+    if wanted.load.table.transaction:
+        notes.append(OWN_LOAD)
+        load, mark = wanted.load, stage.mark
+        found = own_rows.anomalies(lines, load, mark, done.targets, done.ends, done.marks, notes)
+        return found, None
+    found = anomalies(lines, done.targets, done.last, done.marks, notes)
+    notes += [f"{one.name}: its rows are read, not written: no column takes the load's values"
+              for one in done.targets if one.column is None]  # fmt: skip
+    notes += [f"{one.name}: neither read nor written: it has no primary key"
+              for one in done.tables if not one.key]  # fmt: skip
+    file = (folder / STATEMENTS).as_posix()
+    shown = file if options.out else STATEMENTS
+    return found, Foreign(shown, KIND, inputs.INPUTS[KIND].judge(file, None))
 
 
 def _anomaly(stage: Stage, found: Anomaly) -> RowAnomaly:

@@ -21,6 +21,7 @@ from ddlsim.record.recorder import looked_at
 from ddlsim.record.rehearsal.load_file import Load
 from ddlsim.record.rehearsal.loading import Loader, Plans, Target, targets_of
 from ddlsim.record.rehearsal.migration import Mark, Migration, Order, check_orders, look_on
+from ddlsim.record.rehearsal.rows import key_text
 from ddlsim.record.rehearsal.stages.base import Limits, Stage, run
 from ddlsim.record.rehearsal.tables import Table, made_columns, values
 from ddlsim.record.workloads.base import dice
@@ -66,7 +67,7 @@ class Rehearsed:
     """What a rehearsal came to; what its file has is measured from there.
 
     `last` are the values that judged rows have in the end, None for a table that cannot be read any
-    more, with the reason in `notes`.
+    more, with the reason in `notes`; `ends` the keys of all rows, under a load of the user's own.
     """
 
     facts: Facts
@@ -77,6 +78,7 @@ class Rehearsed:
     marks: list[Mark]
     tally: Tally
     last: list[tuple[Any, ...] | None] = field(default_factory=list)
+    ends: list[frozenset[tuple[str, ...]] | None] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     silent: int = 0
 
@@ -294,9 +296,12 @@ def _read_last(stage: Stage, wanted: Wanted, journal: Journal, made: Rehearsed) 
     """Read what judged rows have in the end, in a transaction of the history."""
     process = wanted.load.table.clients + 1
     with closing(stage.connect(wanted.isolation)) as connection:
+        if wanted.load.table.transaction:
+            made.ends = [keys_of(stage, connection, one, made.notes) for one in made.targets]
+            return
         for target in made.targets:
             found = None
-            if target.column is not None and not wanted.load.table.transaction:
+            if target.column is not None:
                 found = last_of(stage, connection, target, made.notes)
             made.last.append(found)
             if found is None:
@@ -314,7 +319,26 @@ def last_of(
     stage: Stage, connection: Connection, target: Target, notes: list[str]
 ) -> tuple[Any, ...] | None:
     """The values by the rows of a target, None for one that is gone."""
-    columns = ", ".join(map(stage.named, (*target.table.key, target.column or "")))
+    held = _held(stage, connection, target, (*target.table.key, target.column or ""), notes)
+    return None if held is None else tuple(held.get(key_text(one)) for one in target.keys)
+
+
+def keys_of(
+    stage: Stage, connection: Connection, target: Target, notes: list[str]
+) -> frozenset[tuple[str, ...]] | None:
+    """The keys of all rows of a target's table."""
+    key = target.table.key
+    held = _held(stage, connection, target, (*key, key[0]), notes)
+    return None if held is None else frozenset(held)
+
+
+def _held(
+    stage: Stage, connection: Connection, target: Target, names: Sequence[str], notes: list[str]
+) -> dict[tuple[str, ...], Any] | None:
+    """The last of some columns by the others, which are the key; None where they cannot be read, or
+    the key is of another type and rows are missed.
+    """
+    columns = ", ".join(map(stage.named, names))
     try:
         rows = run(stage, connection, f"SELECT {columns} FROM {stage.named(target.name)}")
     except Exception as error:
@@ -323,30 +347,14 @@ def last_of(
             raise
         notes.append(f"{target.name}: its rows are not judged in the end ({problem.text[:200]})")
         return None
-    held = {_key(row[:-1]): row[-1] for row in rows}
-    found = tuple(held.get(_key(one)) for one in target.keys)
+    held = {key_text(row[:-1]): row[-1] for row in rows}
     kinds = {_kinds(key) for key in (*target.keys[:1], *(row[:-1] for row in rows[:1]))}
-    if len(kinds) > 1 and not all(_key(one) in held for one in target.keys):
+    if len(kinds) > 1 and not all(key_text(one) in held for one in target.keys):
         notes.append(
             f"{target.name}: its rows are not judged in the end (its key has another type)"
         )
         return None
-    return found
-
-
-def _key(values: Sequence[Any]) -> tuple[str, ...]:
-    """A key whatever the types of its columns have become."""
-    return tuple(str(as_number(one)) for one in values)
-
-
-def as_number(value: Any) -> Any:
-    """A number in one form for all types of numbers, as 5 and 5.00; any other value as it is."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return value
-    made = Decimal(str(value))
-    if not made.is_finite():
-        return value
-    return int(made) if made == made.to_integral_value() else made.normalize()
+    return held
 
 
 def _kinds(key: Sequence[Any]) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ isolation.
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
 from ddlsim.history.recording import as_told
@@ -21,7 +22,7 @@ LOST: Final = "lost-write"
 UNWRITTEN: Final = "unwritten-value"
 MEANING: Final = {
     VANISHED: "a row was not found that was there before and that nothing deletes",
-    LOST: "an acknowledged write is gone: the row has an older value in the end",
+    LOST: "an acknowledged write is gone: the row is not there, or has an older value, in the end",
     UNWRITTEN: "a value is there that no client wrote, in a column that the migration leaves alone",
 }
 
@@ -82,6 +83,21 @@ def anomalies(
         found += _counted(LOST, target, [text for kind, text in ends if kind == LOST])
         found += _counted(UNWRITTEN, target, strange)
     return found
+
+
+def key_text(values: Sequence[Any]) -> tuple[str, ...]:
+    """A key whatever the types of its columns have become."""
+    return tuple(str(as_number(one)) for one in values)
+
+
+def as_number(value: Any) -> Any:
+    """A number in one form for all types of numbers, as 5 and 5.00; any other value as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return value
+    made = Decimal(str(value))
+    if not made.is_finite():
+        return value
+    return int(made) if made == made.to_integral_value() else made.normalize()
 
 
 def mentions(sent: Sequence[str], name: str) -> bool:
