@@ -8,6 +8,7 @@ The schema of a table is a list too: key `table * SPAN`, one element for each co
 row r of the table is key `table * SPAN + r`. An element of a list was appended once.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ STATEMENTS: Final = "recording.jsonl"
 HISTORY: Final = "history.edn"
 SPAN: Final = 10_000_000
 """Keys of a table: its schema, then its rows."""
+REHEARSAL: Final = "rehearsal"
+"""The workload of a recording that is a rehearsal's."""
 UNIQUE: Final = "unique-violation"
 """The class of the error that a unique index gives."""
 
@@ -147,3 +150,31 @@ def record_of(line: bytes) -> AnyLine:
 def head_of(line: bytes) -> Recording:
     """The first line of a recording; raises `msgspec.DecodeError` for any other line."""
     return _HEAD.decode(line)
+
+
+_FORM: Final = re.compile(r"\{:type :(\w+), .*?:value \[(.*)\], :process (\d+),")
+_FOUND: Final = re.compile(r"(\[:r \d+) \d+\]")
+
+
+def asking_for_found(lines: Sequence[str]) -> list[str]:
+    """The lines of a rehearsal's history, without reads in invocations whose completion lacks them.
+
+    A completion lacks a read of a row or a column that was not there, for which a history of
+    registers has no word. A line of another form stays as it is.
+    """
+    made = list(lines)
+    invoked: dict[str, int] = {}
+    for at, line in enumerate(made):
+        found = _FORM.match(line)
+        if found is None:
+            continue
+        kind, value, process = found.groups()
+        if kind == "invoke":
+            invoked[process] = at
+            continue
+        first = made[invoked[process]] if process in invoked else ""
+        asked = _FORM.match(first)
+        if kind == "ok" and asked is not None and value.count("[") < asked[2].count("["):
+            shown = _FOUND.sub(r"\1 nil]", value)
+            made[invoked[process]] = first[: asked.start(2)] + shown + first[asked.end(2) :]
+    return made

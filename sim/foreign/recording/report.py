@@ -21,7 +21,7 @@ from ddlsim.foreign.report import Report, headline, of_verdict
 from ddlsim.graph.history import Array
 from ddlsim.graph.models import Model, model_of
 from ddlsim.graph.verdict import Anomaly, Verdict
-from ddlsim.history.recording import HISTORY, SPAN, Recording
+from ddlsim.history.recording import HISTORY, REHEARSAL, SPAN, Recording
 
 MOST_KEYS: Final = 1 << 62
 COPIED: Final = {"incompatible-order": "snapshot-isolation"}
@@ -38,7 +38,8 @@ def judge(path: str, model: str | None) -> Report:
     head, beside = head_at(path), str(Path(path).with_name(HISTORY))
     lines = whole.Lines(path)
     unique = uniqueness.look(lines)
-    history = whole.history_at(beside)
+    unmatched = head.workload == REHEARSAL and not lines.closed
+    history = whole.history_at(beside, unmatched=unmatched)
     whole.compare(lines, history, beside)
     head = structs.replace(head, tables=tuple(lines.tables))
     keys = _keys(history, lines, path)

@@ -30,6 +30,7 @@ from ddlsim.history.recording import (
     Recording,
     Renewed,
     Statement,
+    asking_for_found,
     record_of,
 )
 
@@ -164,8 +165,12 @@ class Lines:
         self.lines.append(number)
 
 
-def history_at(path: str) -> Transactions:
-    """The history of a recording; `ForeignError` unless it is as a recorder leaves it."""
+def history_at(path: str, *, unmatched: bool = False) -> Transactions:
+    """The history of a recording; `ForeignError` unless it is as a recorder leaves it.
+
+    `unmatched`: it is that of a rehearsal that did not come to its end, whose invocations have
+    reads that found nothing.
+    """
     try:
         why = unfit(path, HISTORY_MOST)
         if why is None and not Path(path).stat().st_size:
@@ -180,7 +185,8 @@ def history_at(path: str) -> Transactions:
         raise ForeignError(path, 0, why or "cannot be read")
     with mapped as data:
         end = data.rfind(b"\n") + 1
-        history = jepsen.parse(data if end == len(data) else data[:end], path)
+        text = data if end == len(data) else data[:end]
+        history = jepsen.parse(_matched(data[:end]) if unmatched else text, path)
     for trouble in history.troubles:
         raise ForeignError(path, trouble.line, f"{trouble.what}; the file is damaged")
     wrong = np.flatnonzero(history.indices != np.arange(len(history.indices)))
@@ -189,6 +195,12 @@ def history_at(path: str) -> Transactions:
         found = f"index {history.indices[at]} stands where {at} was to come"
         raise ForeignError(path, int(history.lines[at]), f"{found}; the file is damaged")
     return history
+
+
+def _matched(text: bytes) -> bytes:
+    """The text of a history as the end of a rehearsal would have left it."""
+    lines = asking_for_found(text.decode("utf-8", "surrogateescape").splitlines())
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
 def compare(lines: Lines, history: Transactions, path: str) -> None:

@@ -1,6 +1,5 @@
 """A rehearsal from its beginning to its end: the copy, rows, load, migration, and what is left."""
 
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from ddlsim import __version__, files
-from ddlsim.history.recording import FORMAT, HISTORY, Closed, Recording, key_of
+from ddlsim.history.recording import (
+    FORMAT,
+    HISTORY,
+    REHEARSAL,
+    Closed,
+    Recording,
+    asking_for_found,
+    key_of,
+)
 from ddlsim.record.client import Tally
 from ddlsim.record.dialects.base import Connection, Facts, RefusedError
 from ddlsim.record.journal import CLOCK, Journal, now
@@ -26,7 +33,6 @@ from ddlsim.record.rehearsal.stages.base import Limits, Stage, run
 from ddlsim.record.rehearsal.tables import Table, made_columns, values
 from ddlsim.record.workloads.base import dice
 
-WORKLOAD: Final = "rehearsal"
 BATCH: Final = 200
 """Rows of one INSERT."""
 LEFT_OPEN: Final = "the migration ended within a transaction, which was rolled back"
@@ -106,7 +112,7 @@ def rehearse(stage: Stage, wanted: Wanted, folder: Path) -> Rehearsed:
             format=FORMAT, writer=f"ddlsim {__version__}", database=stage.name,
             server=facts.server, driver=facts.driver, settings=facts.settings,
             isolation=wanted.isolation, says=says, promise=level.promise, clock=CLOCK,
-            workload=WORKLOAD, seed=wanted.seed, clients=load.clients, ddl_per_s=0.0,
+            workload=REHEARSAL, seed=wanted.seed, clients=load.clients, ddl_per_s=0.0,
             prepared=stage.prepared, copies=False, tables=tuple(one.name for one in targets),
         )  # fmt: skip
         journal = Journal(folder, head)
@@ -365,30 +371,12 @@ def _kinds(key: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-_FORM: Final = re.compile(r"\{:type :(\w+), .*?:value \[(.*)\], :process (\d+),")
-_FOUND: Final = re.compile(r"(\[:r \d+) \d+\]")
-
-
 def _matched(history: Path) -> None:
-    """Leave reads without a value out of invocations, too: a row or a column that was not there.
+    """Have invocations ask for what was found: it takes the end of a recording to tell.
 
-    A history of registers has no word for them; they are judged by `rows.py`.
+    Reads that found nothing are judged by `rows.py`.
     """
     if (why := files.unfit(history, files.HISTORY_MOST)) is not None:
         raise RefusedError(f"{history}: {why}")
-    lines = history.read_text("utf-8").splitlines()
-    invoked: dict[str, int] = {}
-    for at, line in enumerate(lines):
-        found = _FORM.match(line)
-        assert found is not None, "the journal wrote it"
-        kind, value, process = found.groups()
-        if kind == "invoke":
-            invoked[process] = at
-            continue
-        asked = _FORM.match(lines[invoked[process]])
-        assert asked is not None, "the journal wrote it"
-        if kind == "ok" and value.count("[") != asked[2].count("["):
-            first = lines[invoked[process]]
-            shown = _FOUND.sub(r"\1 nil]", value)
-            lines[invoked[process]] = first[: asked.start(2)] + shown + first[asked.end(2) :]
+    lines = asking_for_found(history.read_text("utf-8").splitlines())
     files.write_text(history, "".join(f"{line}\n" for line in lines))

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from ddlsim.cli.predicted import predictions
+from ddlsim.history.recording import STATEMENTS
+from ddlsim.record.rehearsal import rehearse
 from ddlsim.record.rehearsal.migration import Order
 from ddlsim.sql.splitting import split
 from tests.support.command import ROOT, Done, ddlsim
@@ -275,6 +277,21 @@ def test_a_statement_that_leaves_the_copy_is_refused(file: Path, tmp_path: Path)
     assert "migration.sql:2: ATTACH" in done.err
     assert "reaches beyond the copy; leave it out, or rehearse with --in-place" in done.err
     assert asked(file, "SELECT count(*) FROM notes") == [(0,)]
+
+
+def test_the_recording_of_a_killed_rehearsal_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reads of a column that is gone have no value, which only its end takes out."""
+    monkeypatch.setattr(rehearse, "_matched", lambda _: None)
+    words = ("--schema", f"{tmp_path}/schema.sql", "--out", f"{tmp_path}/out")
+    done = called(tmp_path, "ALTER TABLE accounts DROP COLUMN owner", *words)
+    assert (done.code, "the file is damaged" in done.err) == (2, True), done
+    lines = (tmp_path / "out" / STATEMENTS).read_bytes().splitlines(keepends=True)
+    (tmp_path / "out" / STATEMENTS).write_bytes(b"".join(lines[:-1]))
+    done = ddlsim("check", f"{tmp_path}/out")
+    assert (done.code, done.err) == (0, "")
+    assert "did not come to its end" in done.out
 
 
 def test_a_rehearsal_that_is_killed_leaves_nothing(file: Path, tmp_path: Path) -> None:

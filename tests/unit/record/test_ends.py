@@ -14,18 +14,21 @@ import pytest
 from ddlsim.record import recorder
 from ddlsim.record.rehearsal.migration import Migration
 from tests.support.command import ROOT, ddlsim, process
+from tests.support.waiting import PATIENCE_S
 
 
 class Slow:
-    """Work that takes a while to end after it was asked to; `ended` counts what has."""
+    """Work that takes a while to end after it was asked to; `begun` has one permit for each that
+    has begun, `ended` counts what has ended.
+    """
 
-    begun, ended = threading.Event(), 0
+    begun, ended = threading.Semaphore(0), 0
 
     def __init__(self, *_: Any) -> None:
         pass
 
     def work(self, *given: Any) -> None:
-        Slow.begun.set()
+        Slow.begun.release()
         given[-1].wait()
         is_client = threading.current_thread().name in {"client-1", "client-2"}
         threading.Event().wait(0.1 if is_client else 1.0)
@@ -33,15 +36,14 @@ class Slow:
 
 
 @pytest.fixture
-def interrupted() -> Any:
-    """Interrupts the main thread while slow work is under way."""
-    Slow.begun.clear()
-    Slow.ended = 0
+def interrupted(request: pytest.FixtureRequest) -> Any:
+    """Interrupts the main thread once so much slow work is under way."""
+    Slow.begun, Slow.ended = threading.Semaphore(0), 0
     main = threading.main_thread().ident
     assert main is not None
 
     def interrupt() -> None:
-        if Slow.begun.wait(20):
+        if all(Slow.begun.acquire(timeout=PATIENCE_S) for _ in range(request.param)):
             threading.Event().wait(0.1)
             signal.pthread_kill(main, signal.SIGINT)
 
@@ -52,6 +54,7 @@ def interrupted() -> Any:
 
 
 @pytest.mark.usefixtures("interrupted")
+@pytest.mark.parametrize("interrupted", [3], indirect=True)
 def test_clients_end_before_an_interrupted_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,6 +66,7 @@ def test_clients_end_before_an_interrupted_recording(
 
 
 @pytest.mark.usefixtures("interrupted")
+@pytest.mark.parametrize("interrupted", [1], indirect=True)
 def test_the_migration_ends_before_an_interrupted_rehearsal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
