@@ -220,7 +220,7 @@ def _run() -> Verb:
     return _verb("run", [
         argument("scenario", "a file, or the name of a shipped scenario; with --swarm it may be "
                  "left out", "[SCENARIO]", required=False, shell_complete=complete.scenarios),
-        flag("--seed", "the seed (default: 0)", "N", type=values.seed),
+        flag("--seed", "the seed (default: that of the scenario, or 0)", "N", type=values.seed),
         flag("--seeds", "every seed from A to B, on all cores", "A..B", type=values.seeds),
         flag("--strategy", "run another design", "S", shell_complete=complete.strategies),
         flag("--mutant", "remove or break one rule of the design", "M",

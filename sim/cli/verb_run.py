@@ -162,11 +162,18 @@ def _load(options: Options, overrides: dict[str, Any] | None = None) -> Scenario
 
 
 def seeds_of(options: Options) -> Sequence[int]:
-    """One seed or several."""
+    """One seed or several: those of the command, else that of the scenario.
+
+    A world that is drawn around a scenario has nothing to do with a seed of that."""
     if options.seeds is not None:
         seeds: range = options.seeds
         return seeds
-    return (FIRST_SEED if options.seed is None else options.seed,)
+    if options.seed is not None:
+        return (options.seed,)
+    if options.scenario is None or options.swarm:
+        return (FIRST_SEED,)
+    own = _load(options, dict(read_setting(setting) for setting in options.set)).table.seed
+    return (FIRST_SEED if own is None else own,)
 
 
 def checked(scenario: Scenario, seed: int) -> dict[str, dict[str, int]]:

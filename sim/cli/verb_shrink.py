@@ -59,4 +59,6 @@ def _failure(options: Options) -> tuple[Scenario, int]:
         return swarm.scenario(swarm.source_of(base, given), seed), seed
     if name is None:
         raise InputError("shrink: FAILURE is missing; name a history or a scenario, or say --swarm")
-    return load(name, given, outside=options.allow_outside), seed
+    scenario = load(name, given, outside=options.allow_outside)
+    own = scenario.table.seed if options.seed is None else None
+    return scenario, seed if own is None else own

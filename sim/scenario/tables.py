@@ -50,6 +50,7 @@ class ScenarioTable(TableRecord, frozen=True):
     idle_ticks: bool = True
     strict: bool = False
     all_claims: bool = False
+    seed: config.Seed | None = None
     strategy: dict[str, Any] = field(default_factory=dict)
     protocol: config.Protocol = field(default_factory=config.Protocol)
     cluster: config.Cluster = field(default_factory=config.Cluster)

@@ -103,6 +103,19 @@ def test_a_schedule_that_is_right_has_no_violation(name: str) -> None:
     assert broken(name) == set()
 
 
+@pytest.mark.parametrize("design", ["c9_future_cv", "c10_two_cutoffs", "c11_future_conflict"])
+def test_own_ddl_is_kept_by_answering_once_a_statement_is_in_force(design: str) -> None:
+    """Section 7 of the catalogue, whose statements are answered at their commit, says it is not."""
+
+    def own_ddl(settings: dict[str, object]) -> bool:
+        one = load("comparison/fdb", {"strategy.name": design, **settings})
+        row = runner_of(one).row(1)
+        return any(found.invariant == "I4" for found in row.violations)
+
+    assert not own_ddl({})
+    assert own_ddl({"strategy.settle": "at_once"})
+
+
 def test_the_control_of_family_c_never_breaks_anything() -> None:
     """Whatever the seed draws."""
     runner = runner_of(load(f"{FOLDER}C16-C0"))

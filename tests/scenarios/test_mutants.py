@@ -87,6 +87,19 @@ def test_the_design_is_not_convicted_without_the_mutant(name: str) -> None:
     assert set(found.never_reached) <= {"transborder-commit"}
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_that_draws_names_a_seed_that_convicts_its_mutant(name: str) -> None:
+    """So that `ddlsim run negative/NAME` shows what the scenario is about."""
+    scenario = loaded(f"{NEGATIVE}{name}")
+    if scenario.scripted:
+        assert scenario.table.seed is None
+        return
+    seed, first = scenario.table.seed, first_conviction(name)
+    assert seed is not None, f"write seed = {first.seed} into the scenario"
+    row = first if seed == first.seed else runner_of(scenario).row(seed)
+    assert MUTANTS.get(name).caught_by in convicted_by(row)
+
+
 def convictions() -> Iterator[frozenset[str]]:
     """The checkers that convict each mutant, in its own scenario and in one of the documents'."""
     for name in NAMES:
