@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,9 @@ def test_an_end_is_on_file_with_all_that_came_before_it(made: Journal, tmp_path:
     head, *rest = lines_in(tmp_path)
     assert isinstance(head, Recording)
     assert [type(one) for one in rest] == [Begun, Statement, Begun, Ended]
+    sent = rest[1]
+    assert isinstance(sent, Statement)
+    assert (sent.at, sent.until > 7) == (7, True)
 
 
 def test_a_statement_is_on_file_soon_though_no_transaction_ends(
@@ -94,3 +98,18 @@ def test_every_client_finds_its_own_end_on_file(made: Journal, tmp_path: Path) -
     assert indices_in(tmp_path) == [*range(320)]
     at = [one.at for one in lines_in(tmp_path) if isinstance(one, Begun | Ended)]
     assert at == sorted(at)
+
+
+def test_the_history_is_written_before_the_statements(
+    made: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a recorder that is killed between the two, the history may say more, not less."""
+    put, order = made._put, list[str]()
+
+    def noted(file: Any, lines: bytes) -> None:
+        order.append(Path(file.name).name)
+        put(file, lines)
+
+    monkeypatch.setattr(made, "_put", noted)
+    made.end(made.begin(0, ""), 0, "ok", "")
+    assert order == [HISTORY, STATEMENTS]
