@@ -3,13 +3,11 @@
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from signal import SIGTERM
 from typing import Final
 
@@ -38,11 +36,13 @@ def lacking(database: str) -> str:
 
 
 class Servers:
-    """Servers that are started when they are first asked for, and a folder for files."""
+    """Servers that are started when they are first asked for, and a folder for files, which is gone
+    in the end, whatever ends this process.
+    """
 
     def __init__(self, until: ExitStack) -> None:
         self._until = until
-        self._folder = Path(until.enter_context(tempfile.TemporaryDirectory()))
+        self.folder = until.enter_context(kept.folder())
         self._urls: dict[str, str] = {}
         self._files = 0
 
@@ -50,7 +50,7 @@ class Servers:
         """The URL of a database; of a new file where it is in one."""
         if database in {"sqlite", "duckdb"}:
             self._files += 1
-            return f"{database}:///{self._folder}/{self._files}.{database}"
+            return f"{database}:///{self.folder}/{self._files}.{database}"
         if database not in self._urls:
             start = {"postgresql": _postgresql, "mariadb": mariadb}[database]
             self._urls[database] = self._until.enter_context(start())
@@ -78,9 +78,8 @@ def _postgresql() -> Iterator[str]:
 @contextmanager
 def mariadb() -> Iterator[str]:
     """The URL of a MariaDB server in a temporary folder, without a network."""
-    folder = Path(tempfile.mkdtemp())
-    data, socket = folder / "data", folder / "socket"
-    try:
+    with kept.folder() as folder:
+        data, socket = folder / "data", folder / "socket"
         account = ACCOUNT if os.geteuid() == 0 else None
         if account is not None:
             shutil.chown(folder, account)
@@ -107,5 +106,3 @@ def mariadb() -> Iterator[str]:
         finally:
             process.terminate()
             process.wait()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -61,7 +61,7 @@ def _recorded(cell: Cell, asked: Asked, servers: Servers, say: Callable[[str], N
     lines: list[timeline.Timeline] = []
     told: list[tuple[str, Json]] = []
     for seed in asked.seeds:
-        with TemporaryDirectory() as place:
+        with TemporaryDirectory(dir=servers.folder) as place:
             out = Path(place, "recorded")
             made = _call(asked.words(cell, servers.url(cell.database), seed, str(out)))
             checked = made.pop("check")

@@ -83,7 +83,10 @@ def _variables(params: Sequence[click.Parameter]) -> str | None:
 
 
 def flag(name: str, what: str, metavar: str | None = None, **more: Any) -> Option:
-    """A flag; one without a name for its value is on or off."""
+    """A flag; one without a name for its value is on or off.
+
+    `variable` is that of the environment where the rule's name already means something else.
+    """
     return _flag(Option, name, what, {"metavar": metavar, **more} if metavar else {"is_flag": True})
 
 
@@ -93,7 +96,7 @@ def repeated(name: str, what: str, metavar: str, **more: Any) -> Option:
 
 
 def _flag(kind: type[Option], name: str, what: str, more: dict[str, Any]) -> Option:
-    variable = PREFIX + name.removeprefix("--").replace("-", "_").upper()
+    variable = more.pop("variable", PREFIX + name.removeprefix("--").replace("-", "_").upper())
     dest = {"--try": "tried", "--from": "calm"}.get(name, name[2:].replace("-", "_"))
     names = [one for one in (name, more.pop("short", None), dest) if one is not None]
     return kind(names, help=what, envvar=variable, **more)

@@ -13,6 +13,8 @@ RECORDED: Final = ("schema-append", "retype", "truncate", "rename-swap", "drop-c
 """The workloads of `record`."""
 DISTURBED: Final = ("client-killed", "backend-terminated", "table-locked", "server-restarted")
 """The faults of `record`."""
+REHEARSE_LOAD: Final = "DDLSIM_REHEARSE_LOAD"
+"""The variable of `rehearse --load`: DDLSIM_LOAD names files of Python for other verbs."""
 
 
 def recording() -> list[click.Parameter]:
@@ -52,7 +54,8 @@ def rehearsal() -> list[click.Parameter]:
         flag("--rows", "rows that are made for each empty table of a copy", "N",
              type=values.seed, default="1000"),
         flag("--load", "clients and their transactions (default: reads and updates of each table "
-             "by its primary key)", "WORKLOAD.toml", shell_complete=complete.files),
+             f"by its primary key; variable: {REHEARSE_LOAD})", "WORKLOAD.toml",
+             shell_complete=complete.files, variable=REHEARSE_LOAD),
         flag("--clients", "clients, in place of those of the load", "N", type=values.positive),
         flag("--isolation", "the level of isolation (default: the load's, else what a session of "
              "the database has)", "L"),

@@ -10,6 +10,7 @@ from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.lint import compat
 from ddlsim.lint.compat import Source
+from ddlsim.scenario.files import reason, text_at
 from ddlsim.verify import abort_share
 
 STDIN = "-"
@@ -97,15 +98,12 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def _source(file: str) -> Source:
     """A file with its text; `-` is the standard input."""
+    if file != STDIN:
+        return Source(file, text_at(file, file))
     try:
-        if file == STDIN:
-            text = sys.stdin.read(files.TEXT_MOST + 1)
-            if len(text) > files.TEXT_MOST:
-                raise InputError(f"stdin: {files.larger(len(text), files.TEXT_MOST)}")
-            return Source("stdin", text.removeprefix("\ufeff").replace("\r\n", "\n"))
-        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
-            raise InputError(f"{file}: {why}")
-        return Source(file, Path(file).read_text(files.TEXT))
+        text = sys.stdin.read(files.TEXT_MOST + 1)
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InputError(f"{file}: {why}") from None
+        raise InputError(f"{file}: {reason(error)}") from None
+    if len(text) > files.TEXT_MOST:
+        raise InputError(f"stdin: {files.larger(len(text), files.TEXT_MOST)}")
+    return Source("stdin", text.removeprefix("\ufeff").replace("\r\n", "\n"))

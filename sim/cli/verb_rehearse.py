@@ -49,6 +49,7 @@ from ddlsim.record.rehearsal.rows import Anomaly, anomalies
 from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage
 from ddlsim.record.rehearsal.tables import schema_sql
 from ddlsim.record.url import url_of
+from ddlsim.scenario.files import text_at
 from ddlsim.sql.errors import SqlError
 from ddlsim.sql.splitting import split
 
@@ -113,12 +114,7 @@ def _wanted(stage: Stage, options: Options) -> Wanted:
 def _script(stage: Stage, file: str) -> Script:
     """The statements of a file; `InputError` where there are none, or it cannot be read."""
     try:
-        if (why := files.unfit(file, files.TEXT_MOST)) is not None:
-            raise InputError(f"{file}: {why}")
-        found = split(Path(file).read_text(files.TEXT), stage.name)
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InputError(f"{file}: {why}") from None
+        found = split(text_at(file, file), stage.name)
     except SqlError as error:
         raise InputError(
             f"{file}:{error.line}: {error.message}; expected {error.expected}"

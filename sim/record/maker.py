@@ -30,17 +30,13 @@ class Maker(Client):
     def begin(self, stop: threading.Event) -> None:
         """Make the first tables; `RefusedError` where the database does not."""
         try:
-            self.connection = self._database.connect(self._isolation)
+            with self._database.refusing(_refused):
+                self.connection = self._database.connect(self._isolation)
             problem = self._make_tables(stop)
-        except Exception as error:
-            problem = self._database.problem(error)
-            if problem is None:
-                raise
         finally:
             self.close()
         if problem is not None:
-            text = f"the tables cannot be made ({problem.code}: {problem.text})"
-            raise RefusedError(f"{self._database.name}: {text}")
+            raise RefusedError(f"{self._database.name}: {_refused(problem)}")
 
     def renew(self, stop: threading.Event) -> None:
         """Put new tables in the place of those that are used up, until the recording ends."""
@@ -63,3 +59,7 @@ class Maker(Client):
         step = self._in_use.shape.tables(self._next)
         self._next += TABLES
         return self._attempt(Program((step,), alone=not self._database.transactional_ddl), stop)
+
+
+def _refused(problem: Problem) -> str:
+    return f"the tables cannot be made ({problem.code}: {problem.text})"

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -12,11 +12,12 @@ from typing import Final
 from ddlsim import __version__
 from ddlsim.history.recording import FORMAT, Closed, Recording
 from ddlsim.record.client import Client, Tally
-from ddlsim.record.dialects.base import Database, Facts, RefusedError
+from ddlsim.record.dialects.base import Database, Facts
 from ddlsim.record.faults import base as fault
 from ddlsim.record.journal import CLOCK, Journal, now
 from ddlsim.record.maker import Maker
 from ddlsim.record.shape import TABLES, InUse, name_of, shape_of
+from ddlsim.record.threads import Threads
 from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
 
 LONGEST_S: Final = 600.0
@@ -85,17 +86,11 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
 
 def looked_at(database: Database, isolation: str) -> tuple[Facts, str]:
     """What the database says of itself; `RefusedError` where it cannot be reached."""
-    try:
-        connection = database.connect(isolation)
-        try:
-            return database.facts(connection), database.says(connection)
-        finally:
-            connection.close()
-    except Exception as error:
-        problem = database.problem(error)
-        if problem is None:
-            raise
-        raise RefusedError(f"{database.name}: no connection ({problem.text})") from None
+    with (
+        database.refusing(lambda problem: f"no connection ({problem.text})"),
+        closing(database.connect(isolation)) as connection,
+    ):
+        return database.facts(connection), database.says(connection)
 
 
 class _Crew:
@@ -106,17 +101,16 @@ class _Crew:
     def __init__(self, database: Database, wanted: Wanted, journal: Journal, in_use: InUse) -> None:
         self.tally = Tally()
         self.silent = 0
-        self._clients = wanted.clients
-        self._stop = threading.Event()
-        self._failed: list[BaseException] = []
+        self._threads = Threads()
+        stop = self._threads.stop
         maker = Maker(database, wanted.isolation, journal, wanted.clients + 1, in_use)
-        maker.begin(self._stop)
+        maker.begin(stop)
         self._until = time.monotonic() + wanted.seconds
         workload = WORKLOADS.get(wanted.workload)
         ground = Ground(in_use, wanted.ddl_per_s, database.transactional_ddl,
                         database.online_indexes)  # fmt: skip
         clients: list[Client] = []
-        self._threads: list[threading.Thread] = []
+        self._rows: list[threading.Thread] = []
         for number in range(wanted.clients + 1):
             changes = number == wanted.clients
             plan = workload.tables if changes else workload.rows
@@ -128,44 +122,26 @@ class _Crew:
                 database, wanted.isolation, journal, self.tally, number, wanted.clients + 2
             )
             clients.append(client)
-            self._add(f"client-{number}", partial(client.work, programs, self._stop))
-        self._add("maker", partial(maker.renew, self._stop))
-        disturbed = fault.Ground(database, clients, in_use, self._stop)
+            made = self._threads.add(partial(client.work, programs, stop), f"client-{number}")
+            self._rows += [] if changes else [made]
+        self._threads.add(partial(maker.renew, stop), "maker")
+        disturbed = fault.Ground(database, clients, in_use, stop)
         faults = [fault.FAULTS.get(name) for name in wanted.faults]
         stream = dice(wanted.seed, wanted.clients + 1)
-        self._add("faults", partial(fault.disturb, disturbed, faults, stream, journal))
-
-    def _add(self, name: str, work: Callable[[], None]) -> None:
-        """One more thread, whose error ends the recording."""
-
-        def guarded() -> None:
-            try:
-                work()
-            except BaseException as error:
-                self._failed.append(error)
-                self._stop.set()
-
-        self._threads.append(threading.Thread(target=guarded, name=name, daemon=True))
+        self._threads.add(partial(fault.disturb, disturbed, faults, stream, journal), "faults")
 
     def work(self) -> None:
         """Run the clients until they are done, or the time is over; raises what one of them has."""
-        rows = self._threads[: self._clients]
+        threads = self._threads
         try:
-            for thread in self._threads:
-                thread.start()
-            while any(one.is_alive() for one in rows) and not self._stop.is_set():
+            threads.start()
+            while any(one.is_alive() for one in self._rows) and not threads.stop.is_set():
                 if time.monotonic() >= self._until:
                     break
-                self._stop.wait(TICK_S)  # an interrupted join() takes its thread for ended
+                threads.stop.wait(TICK_S)  # an interrupted join() takes its thread for ended
         finally:
-            self._stop.set()
-            limit = time.monotonic() + GRACE_S
-            for thread in self._threads:
-                if thread.ident is not None:
-                    thread.join(max(0.0, limit - time.monotonic()))
-            self.silent = sum(one.is_alive() for one in self._threads)
-        if self._failed:
-            raise self._failed[0]
+            self.silent = threads.end(GRACE_S)
+        threads.check()
 
 
 def _share(total: int, clients: int, number: int) -> int:

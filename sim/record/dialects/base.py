@@ -5,8 +5,8 @@ are recorded, with BEGIN and COMMIT among them, and no layer between opens trans
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from ddlsim.problems import BadInputError
@@ -173,6 +173,17 @@ class Database(ABC):
             return None
         text = " ".join(self.url.without_secrets(str(error)).split())
         return Problem(code, class_of(self.name, code, text), text)
+
+    @contextmanager
+    def refusing(self, say: Callable[[Problem], str]) -> Iterator[None]:
+        """Raise an error of the database as `RefusedError`, in words; leave any other one."""
+        try:
+            yield
+        except Exception as error:
+            problem = self.problem(error)
+            if problem is None:
+                raise
+            raise RefusedError(f"{self.name}: {say(problem)}") from None
 
     # --- statements ------------------------------------------------------------------------------
 

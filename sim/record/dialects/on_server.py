@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from ddlsim.record import kept
-from ddlsim.record.dialects.base import Database, RefusedError
+from ddlsim.record.dialects.base import Database
 from ddlsim.record.url import Url
 
 
@@ -37,13 +37,9 @@ class OnServer(Database):
 
     def _own(self, sql: str) -> None:
         """Send a statement on what is the recorder's own; `RefusedError` where it fails."""
-        try:
+        what = " ".join(sql.split()[:2])
+        with self.refusing(lambda problem: f"{what} failed ({problem.text})"):
             self._once(sql)
-        except self._driver.Error as error:
-            problem = self.problem(error)
-            text = "" if problem is None else problem.text
-            what = " ".join(sql.split()[:2])
-            raise RefusedError(f"{self.name}: {what} failed ({text})") from None
 
     @abstractmethod
     def _once(self, sql: str) -> None:

@@ -1,8 +1,7 @@
 """A rehearsal from its beginning to its end: the copy, rows, load, migration, and what is left."""
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -31,6 +30,7 @@ from ddlsim.record.rehearsal.migration import Mark, Migration, Order, check_orde
 from ddlsim.record.rehearsal.rows import key_text
 from ddlsim.record.rehearsal.stages.base import Limits, Stage, run
 from ddlsim.record.rehearsal.tables import Table, made_columns, values
+from ddlsim.record.threads import Threads
 from ddlsim.record.workloads.base import dice
 
 BATCH: Final = 200
@@ -219,14 +219,13 @@ class _Cast:
     def __init__(self, stage: Stage, wanted: Wanted, journal: Journal, made: Rehearsed) -> None:
         self._stage, self._wanted, self._made = stage, wanted, made
         self._journal = journal
-        self._stop, self._over = threading.Event(), threading.Event()
-        self._failed: list[BaseException] = []
+        self._threads, self._over = Threads(), threading.Event()
+        self._stop = self._threads.stop
 
     def play(self) -> None:
         """The load, then the migration in it, then the load alone; raises what a thread raised."""
         stage, wanted, clients = self._stage, self._wanted, self._wanted.load.table.clients
         plans = Plans(stage, wanted.load, self._made.targets, clients)
-        loaders: list[threading.Thread] = []
         with ExitStack() as stack:
             session = stack.enter_context(closing(stage.connect(wanted.isolation)))
             stage.session(session, wanted.limits)
@@ -235,64 +234,40 @@ class _Cast:
                 wanted.pause_s,
             )  # fmt: skip
             self._made.marks = migration.marks
-            others = [self._looking(stack, session, migration)]
+            self._look_on(stack, session, migration)
             for number in range(clients):
                 one = Loader(stage, wanted.isolation, self._journal, self._made.tally,
                              number, clients + 2)  # fmt: skip
                 plan = plans.programs(dice(wanted.seed, number), number)
-                loaders.append(self._thread(partial(one.work, plan, self._stop)))
+                self._threads.add(partial(one.work, plan, self._stop))
             try:
-                for thread in (*others, *loaders):
-                    thread.start()
+                self._threads.start()
                 self._wait(wanted.before_s)
-                worker = self._thread(partial(migration.work, self._stop))
-                others.append(worker)
+                worker = self._threads.add(partial(migration.work, self._stop))
                 worker.start()
                 while worker.is_alive() and not self._stop.is_set():
                     self._wait(TICK_S)  # an interrupted join() takes its thread for ended
                 self._wait(wanted.after_s)
             finally:
-                self._end([*loaders, *others])
-        if self._failed:
-            raise self._failed[0]
+                self._over.set()
+                seconds = GRACE_S + stage.limits.lock_ms / 1000
+                self._made.silent = self._threads.end(seconds)
+        self._threads.check()
         if migration.left_open:
             self._made.notes.append(LEFT_OPEN)
 
-    def _looking(
-        self, stack: ExitStack, session: Connection, migration: Migration
-    ) -> threading.Thread:
+    def _look_on(self, stack: ExitStack, session: Connection, migration: Migration) -> None:
+        """Add a thread that looks at the migration's session, where the database shows sessions."""
         number = self._stage.number(session)
         if number is None:
-            return self._thread(lambda: None)
+            return
         for mark in migration.marks:
             mark.waited_ms = 0.0
         side = stack.enter_context(closing(self._stage.connect(self._wanted.isolation)))
-        return self._thread(partial(look_on, self._stage, side, number, migration, self._over))
-
-    def _thread(self, work: Callable[[], None]) -> threading.Thread:
-        """A thread whose error ends the rehearsal."""
-
-        def guarded() -> None:
-            try:
-                work()
-            except BaseException as error:
-                self._failed.append(error)
-                self._stop.set()
-
-        return threading.Thread(target=guarded, daemon=True)
+        self._threads.add(partial(look_on, self._stage, side, number, migration, self._over))
 
     def _wait(self, seconds: float) -> None:
         self._stop.wait(seconds)
-
-    def _end(self, threads: Sequence[threading.Thread]) -> None:
-        """End all of them, within the time that their statements may take."""
-        self._stop.set()
-        self._over.set()
-        limit = time.monotonic() + GRACE_S + self._stage.limits.lock_ms / 1000
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join(max(0.0, limit - time.monotonic()))
-        self._made.silent = sum(one.is_alive() for one in threads)
 
 
 # --- what is left --------------------------------------------------------------------------------

@@ -131,7 +131,11 @@ def test_the_help_of_a_verb_tells_the_rule_by_which_each_flag_has_a_variable(ver
     ]
     assert bool(flags) is (verb not in ("completion", "new"))
     variables = {max(p.opts, key=len): p.envvar for p in COMMAND.commands[verb].params if p.envvar}
-    assert variables == {f: "DDLSIM_" + f[2:].replace("-", "_").upper() for f in flags}
+    ruled = {f: "DDLSIM_" + f[2:].replace("-", "_").upper() for f in flags}
+    if verb == "rehearse":  # its load is no file of Python, which DDLSIM_LOAD means elsewhere
+        ruled["--load"] = "DDLSIM_REHEARSE_LOAD"
+        assert ruled["--load"] in told
+    assert variables == ruled
     if flags:
         assert (
             f"Each flag has an environment variable: {variables[flags[0]]} is {flags[0]}." in told
@@ -222,6 +226,12 @@ def test_a_value_is_checked_as_on_the_command_line() -> None:
 
 
 def test_each_flag_has_a_variable_of_its_own_name() -> None:
-    for verb in COMMAND.commands.values():
-        for flag in (one for one in verb.params if isinstance(one, click.Option)):
-            assert flag.envvar == "DDLSIM_" + flag.opts[0][2:].replace("-", "_").upper()
+    """But the load of a rehearsal: DDLSIM_LOAD names files of Python to all other verbs."""
+    flags = [
+        (verb.name, one.opts[0], one.envvar)
+        for verb in COMMAND.commands.values()
+        for one in verb.params
+        if isinstance(one, click.Option)
+    ]
+    others = [one for one in flags if one[2] != "DDLSIM_" + one[1][2:].replace("-", "_").upper()]
+    assert others == [("rehearse", "--load", "DDLSIM_REHEARSE_LOAD")]
