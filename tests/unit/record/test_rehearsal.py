@@ -15,7 +15,15 @@ from ddlsim.record.errors import class_of
 from ddlsim.record.rehearsal import load_file, rehearse
 from ddlsim.record.rehearsal.load_file import Drawn, Form, form_of
 from ddlsim.record.rehearsal.loading import FIRST, Target, whole
-from ddlsim.record.rehearsal.measure import Call, Lines, Transacted, Wait, measure, waits_of
+from ddlsim.record.rehearsal.measure import (
+    Call,
+    Lines,
+    Transacted,
+    Wait,
+    latency,
+    measure,
+    waits_of,
+)
 from ddlsim.record.rehearsal.migration import Mark, Order
 from ddlsim.record.rehearsal.rows import anomalies
 from ddlsim.record.rehearsal.stages.base import STAGES
@@ -336,3 +344,18 @@ def test_errors_have_the_class_of_their_text(
     database: str, code: str, text: str, kind: str
 ) -> None:
     assert class_of(database, code, text) == kind
+
+
+def test_quantiles_are_of_the_nearest_rank() -> None:
+    found = latency([call(0, at) for at in range(1, 101)], 0, 200 * MS)
+    assert (found.number, found.p50_ms, found.p99_ms, found.max_ms) == (100, 50, 99, 100)
+
+
+@pytest.mark.parametrize(("outcome", "missed"), [("ok", {"vanished-rows": 1}), ("fail", {})])
+def test_a_read_of_no_row_counts_where_its_transaction_committed(
+    outcome: str, missed: dict[str, int]
+) -> None:
+    read = Call(0, 10 * MS, 11 * MS, "t", "", "", "SELECT", (1,), 0)
+    ended = {0: Transacted(10 * MS, 15 * MS, outcome, "", {})}
+    found = anomalies(Lines([read], ended), [target()], [(FIRST, FIRST + 1)], [], [])
+    assert {one.type: one.number for one in found} == missed
