@@ -156,15 +156,17 @@ def _late_doings(
             continue
         item = (use.object_id, write.key)
         if write.op_ts >= since or _overwrites_newer(writes, tx, item, since):
-            yield at, write, not _deletes_nothing(writes, tx, write)
+            yield at, write, not _deletes_nothing(writes, tx, at, write)
 
 
-def _deletes_nothing(writes: Writes, tx: Transaction, write: WriteExecuted) -> bool:
+def _deletes_nothing(writes: Writes, tx: Transaction, at: int, write: WriteExecuted) -> bool:
     """Whether a write is the delete of a key that had no row, of its own transaction neither."""
-    item = (write.object_id, write.key)
-    own = (one for _, one in tx.writes if (one.object_id, one.key) == item)
-    if any(one.row is not None for one in own):
+    if write.row is not None:
         return False
+    item = (write.object_id, write.key)
+    own = [one for place, one in tx.writes if place < at and (one.object_id, one.key) == item]
+    if own:
+        return own[-1].row is None
     before = _version_before(writes, tx, item)
     return before is None or before.write.event.row is None
 

@@ -57,6 +57,33 @@ def test_a_use_behind_newer_commits_is_told_from_one_that_reads_a_newer_version(
 
 
 @pytest.mark.parametrize(
+    ("before", "late"),
+    [
+        (("delete",), "late, nothing found"),
+        (("put", "delete"), "late, nothing found"),
+        (("put",), "late"),
+        (("delete", "put"), "late"),
+    ],
+)
+def test_a_late_delete_finds_nothing_where_its_transaction_had_deleted_the_row(
+    before: tuple[str, ...], late: str
+) -> None:
+    """A row of before these is found by the first of them, while version 1 is in force."""
+    story = Story()
+    t = story.table()
+    story.write("T0", t, "z", 2)
+    story.commit("T0", 4)
+    story.ddl("D", t, FIRST, tu=20)
+    for at, kind in enumerate(before, 10):
+        story.write("T", t, "z", at, **({"row": None} if kind == "delete" else {}))
+    story.read("T2", t, "z", 26, "T0", version=2)
+    story.commit("T2", 28)
+    story.write("T", t, "z", 30, row=None)
+    story.commit("T", 40)
+    assert f"rw-schema[compatible, {late}]" in edges(story)
+
+
+@pytest.mark.parametrize(
     ("top", "looked_up", "late"),
     [(19, 1, "late, judged in time"), (19, 2, "late"), (20, 2, "late"), (None, 1, "late")],
 )
