@@ -74,3 +74,14 @@ def test_statements_that_reach_beyond_the_copy_have_a_form(url: str) -> None:
 
     assert reaching(REACHING[url]) == REACHING[url]
     assert reaching(STAYING[url]) == []
+
+
+@pytest.mark.skipif(any(find_spec(one) is None for one in EXTRAS["real"]), reason="needs real")
+def test_the_structure_of_an_older_server_is_read_too() -> None:
+    """Versions before 17 have no transaction_timeout; a body of a function stays as it is."""
+    from ddlsim.record.rehearsal.stages.postgresql import CLIENTS
+
+    body = "CREATE FUNCTION f() AS $$\n\\d\n$$;\n"
+    head = "\\restrict x1\n\nSET lock_timeout = 0;\nSET transaction_timeout = 0;\n"
+    told = CLIENTS.sub("", f"{head}{body}\\unrestrict x1\n")
+    assert told == f"\nSET lock_timeout = 0;\n{body}"

@@ -1,6 +1,7 @@
 """PostgreSQL: a database of the rehearsal's own, with the structure that `pg_dump` tells."""
 
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -15,6 +16,10 @@ from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage, Waiting, 
 from ddlsim.record.url import Url
 
 DUMP_S: Final = 120.0
+CLIENTS: Final = re.compile(
+    r"^(?:\\(?:un)?restrict .*|SET transaction_timeout = 0;)$\n?", re.MULTILINE
+)
+"""Lines of `pg_dump` that are for `psql`, or for servers from version 17 on alone."""
 LOOK: Final = """
     SELECT pid, wait_event_type = 'Lock',
            CASE WHEN wait_event_type = 'Lock' THEN pg_blocking_pids(pid) ELSE '{}' END, query
@@ -102,7 +107,7 @@ class PostgresqlStage(Stage, Postgresql):
         if done.returncode:
             why = " ".join(self.url.without_secrets(done.stderr).split())
             raise RefusedError(f"postgresql: the structure cannot be copied ({why[:200]})")
-        return "\n".join(line for line in done.stdout.split("\n") if not line.startswith("\\"))
+        return CLIENTS.sub("", done.stdout)
 
     def _make(self, told: str) -> None:
         try:
