@@ -258,11 +258,15 @@ class Settings:
     ]
 
     operation_timeout_us: Micros = field(init=False)
+    busy_leader_us: Micros = field(init=False)
+    """For how long a leader that is busy is asked again (Apache Ignite 3): half of an operation's
+    limit, so that the coordinator has the answer before it asks anew."""
     resend_us: Micros = field(init=False)
     retry_us: Micros = field(init=False)
 
     def __post_init__(self) -> None:
         self.operation_timeout_us = Micros(self.operation_timeout_ms * US_PER_MS)
+        self.busy_leader_us = Micros(self.operation_timeout_us // 2)
         self.resend_us = Micros(self.resend_ms * US_PER_MS)
         self.retry_us = Micros(self.retry_ms * US_PER_MS)
 

@@ -398,7 +398,7 @@ class ModelledRules:
             began_us = write.node.watch.now_us
             result = await rule(write)
             took_us = write.node.watch.now_us - began_us
-            left_us = write.began_us + settings.operation_timeout_us // 2 - began_us
+            left_us = write.began_us + settings.busy_leader_us - began_us
             late = result.reason is Reason.METADATA_LATE
             if late and took_us < left_us - 2 * settings.resend_us - US_PER_MS:
                 self._wrong(rule, f"gave up after {took_us} us, with {left_us} us left")

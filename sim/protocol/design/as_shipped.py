@@ -90,13 +90,13 @@ def judge_writes_and_queries(*, wrote: bool, queried: bool) -> bool:
 async def ask_leader_again(write: OnePhasePart) -> Operated:
     """A leader without metadata is busy (EBUSY): retry until it is complete, or time is up.
 
-    The last attempt begins within half of an operation's time limit; then `METADATA_LATE` is
-    returned. The coordinator has that before its own limit, at which it would ask anew: without it
-    a leader whose metadata is never complete for its stamp may be asked for ever.
+    The last attempt begins within `busy_leader_us`; then `METADATA_LATE` is returned. The
+    coordinator has that before it asks anew: else a leader whose metadata is never complete for its
+    stamp may be asked for ever.
     """
     node = write.node
     resend_us = node.settings.resend_us
-    until_us = write.began_us + node.settings.operation_timeout_us // 2
+    until_us = write.began_us + node.settings.busy_leader_us
     while node.watch.now_us + resend_us < until_us:
         node.probe("one-phase-asked-again")
         await node.sleep(resend_us)
