@@ -59,6 +59,7 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
 
     Whatever ends it, clients and what the recorder made outside of a file are ended first.
     """
+    database.check_clients(wanted.clients)
     level = database.levels[wanted.isolation]
     workload = WORKLOADS.get(wanted.workload)
     shape = shape_of(wanted.clients, wanted.transactions, wanted.seconds, workload.spare)

@@ -124,6 +124,7 @@ class Embedded(Postgresql):
     """A server in a temporary folder, reached through a socket, ended with the recording."""
 
     faults: ClassVar[tuple[str, ...]] = (*Postgresql.faults, "server-restarted")
+    most_clients = 50
 
     @contextmanager
     def ground(self) -> Iterator[None]:

@@ -94,6 +94,7 @@ def rehearse(stage: Stage, wanted: Wanted, folder: Path) -> Rehearsed:
 
     Whatever ends it, clients end first, and then what was made is taken away.
     """
+    stage.check_clients(wanted.load.table.clients)
     level = stage.levels[wanted.isolation]
     with stage.ground():
         facts, says = looked_at(stage, wanted.isolation)

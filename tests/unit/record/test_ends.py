@@ -91,3 +91,14 @@ def test_a_refused_duckdb_is_one_line(tmp_path: Path) -> None:
     """At the end of a process the driver would print what is left of it."""
     done = process("record", f"duckdb:///{tmp_path}/none/db", "--out", f"{tmp_path}/out")
     assert (done.code, done.err.count("\n")) == (2, 1), done.err
+
+
+@pytest.mark.skipif(find_spec("psycopg") is None, reason="needs the extra real")
+@pytest.mark.parametrize("verb", ["record", "rehearse"])
+def test_clients_that_could_have_no_connection_are_refused(verb: str, tmp_path: Path) -> None:
+    (tmp_path / "m.sql").write_text("SELECT 1")
+    files = (f"{tmp_path}/m.sql", "--schema", f"{tmp_path}/m.sql") if verb == "rehearse" else ()
+    words = ("--out", f"{tmp_path}/out", "--clients", "51")
+    done = ddlsim(verb, "postgresql:embedded", *files, *words)
+    assert (done.code, done.err.count("\n"), (tmp_path / "out").exists()) == (2, 1, False)
+    assert "its server takes 50 clients at most" in done.err
