@@ -205,7 +205,7 @@ def _explained(lines: Sequence[Line], to: Console) -> None:
         said.setdefault(column.said, []).append(column.head)
     for text, heads in said.items():
         labelled(heads[0].removesuffix(" p50"), text, to)
-    labelled("~", FORMULA_SAID, to)
+    labelled("by formula", f"~: {FORMULA_SAID}", to)
     for reason, cells in empty(lines).items():
         labelled("-", f"{reason}: {', '.join(cells)}", to)
 
