@@ -71,7 +71,7 @@ def memory(text: str) -> int:
 
 def positive(text: str) -> int:
     """A whole number from 1 up."""
-    value = seed(text)
+    value = 0 if text.startswith("-") else seed(text)
     if value < 1:
         raise click.BadParameter(f"expected a number from 1 up, not {text!r}")
     return value

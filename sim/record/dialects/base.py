@@ -103,7 +103,7 @@ class Database(ABC):
 
     `levels` are the levels of isolation that it has, by the recorder's names for them, the default
     first; `mark` stands for a value in a statement; `faults` are those that it can be given;
-    `most_clients` is a bound on them, where there is a small one;
+    `most_clients` is the bound on them: each is a thread with a connection;
     `online_indexes`: it has indexes that are created and dropped without a lock on writers.
     """
 
@@ -123,7 +123,7 @@ class Database(ABC):
         "WHERE table_schema = current_schema() AND table_name = '{}' ORDER BY ordinal_position"
     )
     faults: ClassVar[tuple[str, ...]] = ()
-    most_clients: ClassVar[int | None] = None
+    most_clients: ClassVar[int] = 1_000
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
         self.url, self.prepared = url, prepared
@@ -136,8 +136,8 @@ class Database(ABC):
 
     def check_clients(self, clients: int) -> None:
         """Refuse more clients than can have a connection; raises `RefusedError`."""
-        if self.most_clients is not None and clients > self.most_clients:
-            raise RefusedError(f"{self.name}: its server takes {self.most_clients} clients at most")
+        if clients > self.most_clients:
+            raise RefusedError(f"{self.name}: it takes {self.most_clients:,} clients at most")
 
     def drop(self, schema: str) -> None:
         """Take away a schema of this name, with all that is in it."""

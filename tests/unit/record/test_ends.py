@@ -101,4 +101,4 @@ def test_clients_that_could_have_no_connection_are_refused(verb: str, tmp_path: 
     words = ("--out", f"{tmp_path}/out", "--clients", "51")
     done = ddlsim(verb, "postgresql:embedded", *files, *words)
     assert (done.code, done.err.count("\n"), (tmp_path / "out").exists()) == (2, 1, False)
-    assert "its server takes 50 clients at most" in done.err
+    assert "it takes 50 clients at most" in done.err
