@@ -197,7 +197,7 @@ def store_config(store: StorePlan, design: LayerDesign) -> FdbConfig:
         role: sum(one == role for one, _ in store.processes)
         for role in ("grv", "proxy", "resolver", "log")
     }
-    apart = max(min(design.copy_servers, len(names) - store.replicas), 1)
+    apart = max(min(design.copy_servers, design.copies, len(names) - store.replicas), 1)
     others = names[:-apart] or names
     shards = [Shard((), tuple(others[: store.replicas]))]
     first = 0
@@ -225,8 +225,8 @@ def copy_shards(servers: Sequence[str], schema: tuple[str, ...], copies: int) ->
     """The copies of the schema or its version in as many parts as there are servers for them, and
     what lies between, where the `schema` is."""
     for key, behind in ((copy_key, CUTOVER), (version_key, None)):
-        for part, server in enumerate(servers[:copies]):
-            first = -(-part * copies // len(servers[:copies]))
+        for part, server in enumerate(servers):
+            first = -(-part * copies // len(servers))
             yield Shard(key(first), (server,))
         if behind is not None:
             yield Shard(behind, schema)

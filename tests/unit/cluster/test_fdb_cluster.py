@@ -174,8 +174,9 @@ COPIES = [
     (5, 1, 100, [2, 3, 4, 5], {1}),
     (4, 2, 100, [3, 4], {1, 2}),
     (3, 1, 10, [2, 3], {1}),
-    (5, 1, 3, [2, 3, 4], {1}),
-    (5, 1, 1, [2], {1}),
+    (5, 1, 3, [3, 4, 5], {1, 2}),
+    (5, 1, 1, [5], {1, 2, 3, 4}),
+    (4, 1, 1, [4], {1, 2, 3}),
     (2, 1, 100, [2], {1}),
     (1, 1, 100, [1], {1}),
 ]
@@ -191,6 +192,7 @@ def test_copies_of_the_schema_lie_on_different_servers_that_hold_no_rows(
         found = Counter(config.team_of(key_of(place))[0] for place in range(copies))
         assert [*found] == [f"storage{one}" for one in of_copies]
         assert max(found.values()) - min(found.values()) <= 1
+    assert set(config.storages) == {name for _, name in names}
     teams = [config.team_of((space, 1)) for space in "dijx"]
     assert {int(name[-1]) for team in teams for name in team} == of_rows
     for key in (HEAD, CUTOVER, log_key(3), object_key(2), step_key(1)):
