@@ -13,7 +13,12 @@ from ddlsim.cluster.adapters import Recorder
 from ddlsim.cluster.cluster import ids_of, initial_schema
 from ddlsim.cluster.designs import layer_design
 from ddlsim.cluster.machines import Machines
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.exchange import Exchange
+from ddlsim.cluster.models.store import StoreModel, compare_store, does_as_promised, watched
 from ddlsim.cluster.schedule import scheduled
+from ddlsim.cluster.store_models.beside import StoreModels
+from ddlsim.cluster.store_models.parts import modelled_store
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
 from ddlsim.fdb.log import Log
 from ddlsim.fdb.processes import boot
@@ -62,6 +67,11 @@ class FdbCluster(Machines):
         super().__init__(plan, recorder)
         assert plan.store is not None, "the plan has no store"
         self._design = design
+        self._models = Models(recorder.record, self.loop)
+        self._models.hosts = self.hosts
+        self._beside = StoreModels(self._models)
+        # A mutant that replaces a part is known by what follows from it.
+        self._modelled = recorder.recording and plan.models and plan.mutant is None
         self._classes = classes
         self._roles = {name: role for role, name in plan.store.processes}
         for name in self._roles:
@@ -69,6 +79,12 @@ class FdbCluster(Machines):
             self._settings[name] = Settings(**plan.nodes[0].settings)
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
         self.config = store_config(plan.store, design)
+        self._model: StoreModel | None = None
+        if self._modelled and does_as_promised(self.config.settings):
+            self._model = StoreModel(self._models.divergence("store", self.config.controller))
+            self._classes = watched(self._model)
+        if self._modelled:
+            self._classes = modelled_store(self._classes, self._beside)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}
@@ -83,6 +99,10 @@ class FdbCluster(Machines):
         """Start the process of a machine; only the disk of an earlier incarnation is left."""
         port = self.open_port(node, HybridClock) if restarted else self.ports[node]
         role = self._roles.get(node)
+        if self._modelled:
+            exchange = Exchange(self.hosts[node], port, None)
+            self._beside.exchanges[node] = exchange
+            self._models.at_end.append(exchange.settle)
         if role is not None:
             self.stores[node] = boot(role, port, self.config, restarted, self._classes)
             return
@@ -99,7 +119,13 @@ class FdbCluster(Machines):
         return LayerClient(name, connection, timeout_us, session=session)
 
     def compare_states(self) -> None:
-        """There are no models beside the parts of this plane."""
+        """Compare what clients have seen of the store, and what storage servers hold."""
+        if self._model is not None:
+            running = self._running()
+            stores = {name: one for name, one in self.stores.items() if name in running}
+            compare_store(self._model, self.config, stores)
+        for compare in self._models.at_end:
+            compare()
 
     def may_fail(self, node: str) -> bool:
         """The controller does not fail."""

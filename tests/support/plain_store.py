@@ -25,8 +25,9 @@ class PlainStore:
     """All versions of all keys; `version` is that of the last commit, or what a test says.
 
     The next transactions read at the versions in `older`; the next commits of writes fail with
-    `fails`; of as many as `lost_answers` the outcome is unknown, and they have committed. Of nodes
-    in `cut_watches` no watch fires; those in `cut_schema` do not reach the schema and its modes.
+    `fails`; of as many as `lost_answers` the outcome is unknown, and they have committed. The next
+    reads of the schema behind one of these fail with `unread`. Of nodes in `cut_watches` no watch
+    fires; those in `cut_schema` do not reach the schema and its modes.
     """
 
     def __init__(self, window: int = 1 << 60) -> None:
@@ -40,6 +41,8 @@ class PlainStore:
         self.older: list[int] = []
         self.fails: list[ErrorCode] = []
         self.lost_answers = 0
+        self.unread: list[ErrorCode] = []
+        self.has_lost_an_answer = False
         self.cut_watches: set[str] = set()
         self.cut_schema: set[str] = set()
 
@@ -114,6 +117,8 @@ class PlainTransaction:
     def _reaches(self, key: Key) -> None:
         if self.node.name in self.store.cut_schema and key[0] in (SCHEMA, MODES):
             raise FdbError(ErrorCode.FUTURE_VERSION)
+        if self.store.has_lost_an_answer and self.store.unread and key[0] == SCHEMA:
+            raise FdbError(self.store.unread.pop(0))
 
     async def read_version(self) -> int:
         return self._now()
@@ -221,6 +226,7 @@ class PlainTransaction:
         self._apply(committed)
         if store.lost_answers:
             store.lost_answers -= 1
+            store.has_lost_an_answer = True
             raise FdbError(ErrorCode.COMMIT_UNKNOWN_RESULT)
         return committed
 

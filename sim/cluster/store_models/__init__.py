@@ -1,0 +1,1 @@
+"""Plain second implementations beside the processes of the FoundationDB plane (I12)."""

@@ -1,0 +1,117 @@
+"""Commit proxies and GRV proxies beside their models: what they take, and what they answer."""
+
+from typing import Any
+
+from ddlsim.cluster.models.exchange import Sent
+from ddlsim.cluster.store_models.beside import Member
+from ddlsim.fdb.config import FdbConfig
+from ddlsim.fdb.errors import ErrorCode
+from ddlsim.fdb.grv import Answer, Grv
+from ddlsim.fdb.messages import (
+    STALE,
+    Commit,
+    Committed,
+    Confirm,
+    Confirmed,
+    Failed,
+    GetCommitted,
+    GetReadVersion,
+    ReadVersion,
+)
+from ddlsim.fdb.proxy import Outcome, Proxy
+from ddlsim.model.ports import Node
+
+UNKNOWN = Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
+
+
+class ModelledProxy(Member, Proxy):
+    """A commit proxy: each commit once, and unknown results where its generation has ended."""
+
+    part = "proxy"
+
+    def __init__(self, node: Node, config: FdbConfig) -> None:
+        self._taken: dict[tuple[str, int], None] = {}
+        super().__init__(node, config)
+
+    async def commit(self, sender: str, request: Commit) -> Outcome | None:
+        serving, name = self.serving, (sender, request.number)
+        is_copy = name in self._taken
+        if serving is None or is_copy:
+            answer = await super().commit(sender, request)
+            expected = STALE if serving is None else None
+            self.divergence.compare(f"the answer to {request}", answer, expected)
+            return answer
+        self._taken[name] = None
+        number = self.divergence.opens(f"the answer to {request}", self.ends(serving, lambda: None))
+        answer = await super().commit(sender, request)
+        self.divergence.closes(number)
+        if self.serving != serving:
+            self.divergence.compare("an answer of a generation that is over", answer, UNKNOWN)
+        elif not isinstance(answer, Committed | Failed) or answer == UNKNOWN:
+            self.divergence.found(f"{request} is answered with {answer}")
+        return answer
+
+
+class ModelledGrv(Member, Grv):
+    """A GRV proxy: versions that were asked for since, with a word of the logs that counts.
+
+    `_versions` of the sequencer and `_words` of the logs have the last instants at which they
+    were asked for.
+    """
+
+    part = "grv"
+
+    def __init__(self, node: Node, config: FdbConfig) -> None:
+        self._asked_us = -1
+        self._versions: dict[ReadVersion, int] = {}
+        self._words: dict[str, int] = {}
+        super().__init__(node, config)
+        self.exchange.on_request[GetCommitted].append(self._asks_for_version)
+        self.exchange.on_answer[GetCommitted] = [self._has_version]
+        self.exchange.on_answer[Confirm] = [self._has_word]
+
+    def _asks_for_version(self, _asked: object, sent: Sent) -> None:
+        self._asked_us = sent.at_us
+
+    def _has_version(self, _asked: object, sent: Sent, answer: Any) -> None:
+        if isinstance(answer, ReadVersion) and sent.message.generation == self.serving:
+            self._versions[answer] = max(self._versions.get(answer, -1), sent.at_us)
+
+    def _has_word(self, _asked: object, sent: Sent, answer: Any) -> None:
+        if isinstance(answer, Confirmed) and sent.message.generation == self.serving:
+            self._words[sent.to] = max(self._words.get(sent.to, 0), sent.at_us)
+
+    def over(self) -> None:
+        super().over()
+        self._words = {}
+
+    async def read_version(self, sender: str, request: GetReadVersion) -> Answer:
+        arrived_us, serving, generation = self.divergence.now_us, self.serving, self.generation
+        if serving is None or generation is None:
+            answer = await super().read_version(sender, request)
+            self.divergence.compare("the answer without a generation", answer, STALE)
+            return answer
+        batch_us = int(self._batch_us)
+
+        def due_us() -> int | None:
+            return None if self._asked_us >= arrived_us else arrived_us + batch_us
+
+        number = self.divergence.opens("a question for a version", self.ends(serving, due_us))
+        answer = await super().read_version(sender, request)
+        self.divergence.closes(number)
+        if self.serving != serving:
+            self.divergence.compare("an answer of a generation that is over", answer, STALE)
+            return answer
+        if not isinstance(answer, ReadVersion) or self._versions.get(answer, -1) < arrived_us:
+            self.divergence.found(f"{answer} was not asked for since the request arrived")
+        elif not request.risky:
+            self._compare_words(generation.logs, arrived_us - int(self._confirm_us))
+        return answer
+
+    def _compare_words(self, logs: tuple[str, ...], since_us: int) -> None:
+        """All logs have said that they serve, when they were asked at an instant or later."""
+        if self.divergence.resumed_us() >= since_us:
+            return
+        missing = [name for name in logs if self._words.get(name, -1) < since_us]
+        if missing:
+            self.divergence.found(f"a version is given without the word of {missing[0]}")
