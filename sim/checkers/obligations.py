@@ -9,6 +9,7 @@
 * The schema safe time of every node moves with each idle command, that of a replicated partition on
   every replica with each of its own.
 * Where there are no safe times, leases and groups, transactions alone are judged.
+* An index goes on to its next state (`index_progress`).
 * No leader steps down, and no partition in use is without a primary for longer than it takes to
   replace one.
 """
@@ -20,6 +21,7 @@ from typing import Final
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.calm import TICKS_US, Calm
 from ddlsim.checkers.case.case import Case, Operation, Transaction
+from ddlsim.checkers.index_progress import index_progress
 from ddlsim.history.events import AnyEvent, Failed, SafeTimeAdvanced, Unknown, UpdateLogged
 from ddlsim.history.world_events import (
     LeaderSteppedDown,
@@ -56,6 +58,8 @@ def _in_calm(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
     if calm.leases_last:
         yield from _primaries(case, calm, from_us)
         yield from _transactions(case, calm, from_us)
+        ended_us = transaction_us(calm) + late_leader_us(calm)
+        yield from index_progress(case, calm, from_us, ended_us)
         yield from _Requests(case, calm, from_us).check()
 
 

@@ -12,9 +12,8 @@ from ddlsim.cluster.models.client import ModelledClient
 from ddlsim.cluster.models.clock import Merges
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
-from ddlsim.cluster.models.parts import converse, modelled
+from ddlsim.cluster.models.parts import beside, converse, modelled
 from ddlsim.cluster.models.rules import ModelledRules
-from ddlsim.cluster.models.walks import walk
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.ddl import ObjectChange
@@ -56,7 +55,7 @@ class Cluster(Machines):
         if self._modelled:
             rules = self._models.divergence("rules", plan.meta_leader)
             self._rules = ModelledRules(rules).of(strategy)
-            walk(self._models, plan.seed)
+            beside(self._models, strategy, plan.meta_leader, plan.seed)
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.kernel.deadlines import Asked
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Future, NoReplyType
 from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.ids import PartitionId, TxId
@@ -91,6 +92,7 @@ class ModelledParticipant(Participant):
             (exchange.on_reply, Finish, self._finish_answered),
             (exchange.on_reply, Cleanup, self._cleanup_answered),
             (exchange.on_reply, RecoverTx, self._recovery_answered),
+            (exchange.on_reply, TxStateRequest, self._state_answered),
             (exchange.on_request, Cleanup, self._cleanup_sent),
             (exchange.on_request, TxStateRequest, self._state_requested),
             (exchange.on_request, RecoverTx, self._recovery_sent),
@@ -324,11 +326,17 @@ class ModelledParticipant(Participant):
         super().record_activity(tx, commit_place, place)
 
     def _adopt_intents(self, local: LocalReplica) -> None:
-        """To take over what an earlier primary left is no activity of what is active here."""
+        """To take over what an earlier primary left is no activity of what is active here.
+
+        Each transaction with an intent here is then active, so that its end is looked for.
+        """
         before = {tx: active.seen_us for tx, active in self._active.items()}
         super()._adopt_intents(local)
         if any(self._active[tx].seen_us != seen_us for tx, seen_us in before.items()):
             self._wrong(f"what is active in {local.place} is taken over, as if it had been used")
+        for intent in local.machine.intents.values():
+            if intent.tx not in self._active:
+                self._wrong(f"an intent of {intent.tx.label} in {local.place} is not taken over")
 
     def probe_coordinator(self, tx: TxId) -> None:
         """What blocks others is left alone for a while."""
@@ -355,6 +363,17 @@ class ModelledParticipant(Participant):
             look.may_recover = True  # until it is answered
             if look.is_alone and look.decided_us is not None:
                 self._wrong(f"the state of {tx.label} is requested, and has been answered")
+
+    def _state_answered(self, request: TxStateRequest, value: TxState) -> None:
+        """What is pending for a reader commits later: the clock is beyond the reader's timestamp.
+
+        Not where the design's clock takes no timestamps of others.
+        """
+        read_ts, sent_ts = request.read_ts, value.sent_ts
+        if value.state is not Fate.PENDING or read_ts is None or sent_ts > read_ts:
+            return
+        if type(self.node.clock) is HybridClock:
+            self._wrong(f"{request.tx.label} is pending at {read_ts}, and the clock is {sent_ts}")
 
     def _state_came(self, _asked: Asked, sent: Sent, value: Any) -> None:
         request: TxStateRequest = sent.message

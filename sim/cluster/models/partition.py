@@ -4,21 +4,24 @@ A write leaves an intent, unless its transaction is over here or its lease is no
 of two writes of one transaction to a key the later one stays. The end of a transaction turns its
 intents into versions at commit_ts, or drops them; the first end stays. A commit partition keeps the
 first outcome, and those whose participants have not confirmed it. Safe time and lease only grow.
-Snapshots, and what is restored from one, hold all of it.
+Snapshots, and what is restored from one, hold all of it. Entries of indexes: `index_entries`.
 """
 
 from bisect import insort_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from operator import attrgetter
 from typing import ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.index_entries import EntriesModel, Versions
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import (
     Cleaned,
     CleanUp,
+    EraseIndex,
     FillIndex,
     FinishTx,
     FullWrite,
@@ -28,6 +31,7 @@ from ddlsim.protocol.commands import (
     WriteIntent,
 )
 from ddlsim.protocol.ids import PartitionId, TxId
+from ddlsim.protocol.partition.index_store import Definition, Filled
 from ddlsim.protocol.partition.partition import (
     Intent,
     Partition,
@@ -61,6 +65,7 @@ class PartitionModel:
         self.uncleaned: dict[TxId, None] = {}
         self.ops: dict[TxId, dict[str, None]] = {}
         self.changed: dict[Key, None] = {}
+        self.index = EntriesModel()
 
     def take(self, state: PartitionState) -> None:
         """Begin with a snapshot."""
@@ -73,6 +78,8 @@ class PartitionModel:
         self.lease_start = state.lease_start
         self.safe_ts = max(self.safe_ts, state.safe_ts)
         self.catalog_version = state.catalog_version
+        assert state.entries is not None, f"a snapshot of {self._place} has no entries"
+        self.index.take(state.entries)
 
     def apply(self, stamped: StampedCommand) -> object:
         """The result of a command."""
@@ -92,7 +99,18 @@ class PartitionModel:
             self.lease_start = max(self.lease_start, command.lease_start)
         elif isinstance(command, FillIndex):
             self.catalog_version = max(self.catalog_version, command.catalog_version)
+        elif isinstance(command, EraseIndex):
+            self.index.erase(command.index_id)
         return None
+
+    def fill(self, step: FillIndex, order: Iterable[Key], versions: Definition) -> list[Filled]:
+        """What a step of a backfill changes; `order` is that in which the rows came."""
+        rows: dict[Key, Versions] = {
+            key: [(one.commit_ts, one.version, one.row) for one in self.rows.get(key, ())]
+            for key in order
+        }
+        intents = {key: (one.tx, one.op, one.version, one.row) for key, one in self.intents.items()}
+        return self.index.fill(step, rows, intents, partial(versions, self._place[0]))
 
     def _write(self, command: WriteIntent) -> Reason | None:
         tx, known = command.tx, self.intents.get(command.key)
@@ -106,6 +124,7 @@ class PartitionModel:
             self.intents[command.key] = Intent(
                 tx, command.op, command.op_ts, command.version, command.row, command.commit_place
             )
+            self.index.intend(tx, command.key, command.entries)
         return None
 
     def _write_and_commit(self, command: FullWrite, stamp: Timestamp) -> Timestamp | Reason:
@@ -121,6 +140,7 @@ class PartitionModel:
         self.ended[tx] = stamp
         self.catalog_version = max(self.catalog_version, command.catalog_version)
         self._put(command.key, RowVersion(tx.label, stamp, command.version, command.row))
+        self.index.enter(command.key, command.entries, stamp)
         return stamp
 
     def _finish(self, command: FinishTx) -> Outcome:
@@ -140,6 +160,8 @@ class PartitionModel:
             return
         self.ended[tx] = commit_ts
         self.ops.pop(tx, None)
+        written = [key for key, intent in self.intents.items() if intent.tx == tx]
+        self.index.end(tx, written, commit_ts)
         for key, intent in list(self.intents.items()):
             if intent.tx == tx:
                 del self.intents[key]
@@ -172,12 +194,16 @@ class ModelledPartition(Partition):
     ) -> None:
         super().__init__(node, strategy, place, lease_start, knows)
         self._divergence = self.models.divergence("partition", node.name)
+        self._recorded: list[Filled] = []
         self._model = PartitionModel(strategy, place, lease_start)
         self.models.at_end.append(self._compare_all)
 
     def apply(self, index: int, term: int, command: object) -> object:
         assert isinstance(command, StampedCommand), command
         expected = self._model.apply(command)
+        self._recorded, filled = [], []
+        if isinstance(command.command, FillIndex) and self.index.definition is not None:
+            filled = self._model.fill(command.command, self.rows, self.index.definition)
         result: object = super().apply(index, term, command)
         if isinstance(command.command, WriteIntent) and expected is None:
             self.models.wrote[command.command.tx] = None
@@ -187,7 +213,29 @@ class ModelledPartition(Partition):
             if self.applied_index != index or self.applied_term != term:
                 self._divergence.found(f"index {index} was applied and is not recorded")
             self._compare_touched(command.command)
+            self._compare_entries(command.command)
+            if self._recorded and sorted(map(repr, self._recorded)) != sorted(map(repr, filled)):
+                self._divergence.compare("what a backfill has changed", self._recorded, filled)
         return result
+
+    def _record_filled(self, stamp: Timestamp, index_id: int, one: Filled) -> None:
+        self._recorded.append(one)
+        super()._record_filled(stamp, index_id, one)
+
+    def _compare_entries(self, command: object) -> None:
+        model, found = self._model.index, self._divergence.found
+        if isinstance(command, FillIndex | EraseIndex):
+            is_through = command.index_id in {**model.complete, **self.index.complete}
+            words = model.differences_of_builds(self.index)
+            if is_through or isinstance(command, EraseIndex):
+                words += model.differences(self.index)
+        else:
+            tx = getattr(command, "tx", None)
+            words = [] if tx is None else model.differences_of(self.index, tx)
+        if model.touched:
+            words += model.differences_of_touched(self.index)
+        for one in words:
+            found(one)
 
     def _compare_touched(self, command: object) -> None:
         model = self._model
@@ -237,6 +285,8 @@ class ModelledPartition(Partition):
         """Compare the whole state."""
         for name in FIELDS:
             self._divergence.compare(name, getattr(self, name), getattr(self._model, name))
+        for one in self._model.index.differences(self.index):
+            self._divergence.found(one)
 
     def may_store(self, command: object) -> bool:
         assert isinstance(command, StampedCommand), command
@@ -262,7 +312,8 @@ class ModelledPartition(Partition):
         for name in (*FIELDS, *also, "ops", "catalog_version"):
             what = f"{name} of a snapshot"
             self._divergence.compare(what, getattr(copy, name), getattr(self._model, name))
-        self._compare_index(state)
+        for what, got, expected in copy.index.beside(self._model.index):
+            self._divergence.compare(f"{what} a snapshot", got, expected)
         return state
 
     def install(self, state: object) -> None:
@@ -272,34 +323,12 @@ class ModelledPartition(Partition):
         self._compare_all()
         self._divergence.compare("what is not cleaned up", self.uncleaned, self._model.uncleaned)
         self._divergence.compare("the writes in a snapshot", self._ops, self._model.ops)
-        self._compare_index(state)
         written: dict[TxId, dict[Key, None]] = {}
         for key, intent in self._model.intents.items():
             written.setdefault(intent.tx, {})[key] = None
         self._divergence.compare("whose intents there are", self._written, written)
         if (self.applied_index, self.applied_term) != (state.index, state.term):
             self._divergence.found(f"a snapshot at index {state.index} was installed as another")
-
-    def _compare_index(self, state: PartitionState) -> None:
-        """A snapshot has all entries, what is to become of them, and how far each index is."""
-        kept, index = state.entries, self.index
-        assert kept is not None, f"a snapshot of {self.name} has no entries"
-        entries = {
-            (index_id, values, key): tuple(moves)
-            for index_id, by_values in index.entries.items()
-            for values, by_key in by_values.items()
-            for key, moves in by_key.items()
-        }
-        compare = self._divergence.compare
-        compare("entries of a snapshot", {one[:3]: one[3] for one in kept.entries}, entries)
-        writes = {(tx, key): one for tx, keys in index.open.items() for key, one in keys.items()}
-        compare("open entries of a snapshot", {one[:2]: one[2] for one in kept.open}, writes)
-        compare("how far indexes are in a snapshot", dict(kept.filled), index.filled)
-        for what, ids, known in (
-            ("complete", kept.complete, index.complete),
-            ("erased", kept.erased, index.erased),
-        ):
-            compare(f"indexes that are {what} in a snapshot", set(ids), set(known))
 
     def as_of(self, key: Key, read_ts: Timestamp) -> RowVersion | None:
         found: RowVersion | None = super().as_of(key, read_ts)

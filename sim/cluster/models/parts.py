@@ -5,8 +5,12 @@ from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.constraints import Lookups, ModelledConstraints
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.driver import ModelledDriver
+from ddlsim.cluster.models.entry_walks import walk_entries
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.group import ModelledGroup
+from ddlsim.cluster.models.index_builds import ModelledBackfill, ModelledIndexStates
+from ddlsim.cluster.models.index_forms import compare_forms
+from ddlsim.cluster.models.index_statements import compare_statements
 from ddlsim.cluster.models.leases import ModelledLeases, ModelledPlacement
 from ddlsim.cluster.models.lock_waits import ModelledLockWaits
 from ddlsim.cluster.models.locks import ModelledLocks
@@ -19,7 +23,9 @@ from ddlsim.cluster.models.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.replicas import ModelledReplicas
 from ddlsim.cluster.models.safe_time import DatedSync, ModelledTicker
 from ddlsim.cluster.models.submissions import ModelledMetaStorage, joins
+from ddlsim.cluster.models.walks import walk
 from ddlsim.protocol.server import Parts, Server
+from ddlsim.protocol.strategy import Strategy
 
 
 def modelled(models: Models) -> Parts:
@@ -29,11 +35,13 @@ def modelled(models: Models) -> Parts:
     parts = {"participant_class": participant, "executor_class": ModelledExecutor}
     return Parts(
         lock_waits=type("LockWaits", (ModelledLockWaits,), of_cluster),
+        backfill=type("Backfill", (ModelledBackfill,), of_cluster),
         catalog=type("Catalog", (ModelledCatalog,), of_cluster),
         locks=type("Locks", (ModelledLocks,), of_cluster),
         application=type("Application", (ModelledApplication,), of_cluster),
         driver=type("Driver", (ModelledDriver,), of_cluster),
         group=type("Group", (ModelledGroup,), of_cluster),
+        index_states=type("IndexStates", (ModelledIndexStates,), of_cluster),
         leases=type("Leases", (ModelledLeases,), of_cluster),
         placement=type("Placement", (ModelledPlacement,), of_cluster),
         member=type("Member", (ModelledMember,), of_cluster),
@@ -46,6 +54,15 @@ def modelled(models: Models) -> Parts:
         replica=type("Replica", (ModelledReplica,), {**of_cluster, **parts}),
         row_constraints=type("RowConstraints", (ModelledConstraints,), of_cluster),
     )
+
+
+def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
+    """Compare what a run seldom does beside it: a group, and builds of indexes if it has them."""
+    walk(models, seed)
+    if strategy.fills_index is not None:
+        walk_entries(models, strategy, seed)
+        compare_forms(models.divergence("index questions", node), strategy)
+        compare_statements(models.divergence("index statements", node), strategy)
 
 
 def converse(exchange: Exchange, models: Models, server: Server, *, restarted: bool) -> None:

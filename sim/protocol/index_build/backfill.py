@@ -65,8 +65,6 @@ class Backfill:
 
     def _held(self, table_id: int) -> list[PartitionId]:
         """The partitions of a table of which this node holds a replica."""
-        if not self._placement.knows(table_id):
-            return []
         numbers = range(self._placement.partitions_of(table_id))
         places = [(table_id, number) for number in numbers]
         return [one for one in places if self.node.name in self._placement.replicas_of(one)]

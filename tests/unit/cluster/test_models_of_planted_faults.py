@@ -16,14 +16,17 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.models.operations import Last, ModelledExecutor
 from ddlsim.cluster.models.participant import ModelledParticipant
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.design import closing
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Finished, Operated
 from ddlsim.protocol.partition.partition import Intent
+from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
 from ddlsim.protocol.transaction import commit, commit_check
 from ddlsim.protocol.transaction.lease_check import lease_over_at
+from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.protocol.transaction.routing import Router
 from ddlsim.units import Timestamp
@@ -124,3 +127,46 @@ def test_what_committed_in_one_phase_is_not_answered_as_aborted(
     part._wrong = seen.append
     ModelledParticipant._compare_outcome(part, tx, place, Finished(now, commit_ts), None)
     assert bool(seen) == found
+
+
+@pytest.mark.parametrize(
+    ("fate", "read_ts", "sent_ts", "found"),
+    [
+        (Fate.PENDING, 20, 20, 1),
+        (Fate.PENDING, 20, 21, 0),
+        (Fate.PENDING, None, 5, 0),
+        (Fate.DECIDING, 20, 19, 0),
+    ],
+)
+def test_what_is_pending_for_a_reader_commits_later(
+    fate: Fate, read_ts: int | None, sent_ts: int, found: int
+) -> None:
+    tx = TxId(Timestamp(10), 0, "T")
+    seen: list[str] = []
+    part = cast("Any", SimpleNamespace(node=SimpleNamespace(clock=HybridClock(lambda: 0))))
+    part._wrong = seen.append
+    asked_ts = None if read_ts is None else Timestamp(read_ts)
+    request = TxStateRequest(Timestamp(1), tx, asked_ts)
+    ModelledParticipant._state_answered(part, request, TxState(Timestamp(sent_ts), fate))
+    assert len(seen) == found
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_every_intent_that_an_earlier_primary_left_is_taken_over(
+    left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two is forgotten, or none."""
+    txs = [TxId(Timestamp(10 + number), 0, f"T{number}") for number in range(2)]
+    place = (1, 0)
+    intents = {tx: Intent(tx, "o", Timestamp(20), 1, (1,), place) for tx in txs}
+    seen: list[str] = []
+    part = cast("Any", object.__new__(ModelledParticipant))
+    part._active, part._wrong = {}, seen.append
+
+    def adopt(self: Any, _local: Any) -> None:
+        self._active = {tx: SimpleNamespace(seen_us=0) for tx in txs[left:]}
+
+    monkeypatch.setattr(Participant, "_adopt_intents", adopt)
+    local = cast("Any", SimpleNamespace(place=place, machine=SimpleNamespace(intents=intents)))
+    part._adopt_intents(local)
+    assert seen == ["an intent of T0 in (1, 0) is not taken over"] * left
