@@ -3,7 +3,8 @@
 A query by an index finds the keys of the rows that have its values at its timestamp, beside what
 its own transaction had written before: no other key, and each of these. Where it used the version
 of the table that was in force, or its transaction wrote and committed, what is wrong is I7; a
-read-only transaction that used another version is judged by I10.
+read-only transaction that used another version is judged by I10, and so is one of a store that
+wrote nothing: a store checks no transaction that only reads (C13).
 """
 
 from collections.abc import Iterator
@@ -113,8 +114,9 @@ def _query(
 
 def _is_of_the_past(case: Case, tx: Transaction, query: Query) -> bool:
     """Whether the reader itself is wrong, and wrote nothing: it used a version not in force."""
+    only_reads = tx.read_ts is not None or (case.is_layered and not tx.writes)
     due = case.schemas.effective(query.event.object_id, query.event.op_ts)
-    return tx.read_ts is not None and (due is None or due.version != query.used)
+    return only_reads and (due is None or due.version != query.used)
 
 
 def _judged(

@@ -1,7 +1,8 @@
 """A commit proxy: gathers transactions into batches and commits each batch as a whole.
 
     gathered (commit_batch_us) -> versions of the sequencer -> decided by all resolvers
-      -> behind the proxy's batch before it: local state, mutations by shard
+      -> behind the proxy's batch before it, and not a window ahead of what has committed:
+         local state, mutations by shard
       -> on the disks of all logs -> reported to the sequencer -> answered
 
 * `_gathering`: what has arrived since the last batch began; `_timer` is set while it is not empty.
@@ -12,6 +13,9 @@
   with the answers of the resolvers, those between two batches before the second one is written.
 * `_seen`: client and number of the last commits that were taken: a copy of a message must not
   commit twice.
+* `_committed`: the last version that is known to have committed. No log has versions that are more
+  than a window beyond it (FoundationDB: "semi-committed pipeline limited by MVCC window"), so that
+  what a recovery takes back ends before the versions of the next generation begin.
 * Whatever ends a generation ends the batches under way: their clients hear that the result is
   unknown, since logs may have the batch.
 """
@@ -37,6 +41,7 @@ from ddlsim.fdb.messages import (
     Entry,
     Failed,
     Generation,
+    GetCommitted,
     GetCommitVersions,
     Mutation,
     Push,
@@ -157,6 +162,8 @@ class Proxy(Process):
             await before
             if not self.serves(number):
                 return
+        if not await self._is_within_window(generation, granted.first - 1):
+            return
         refused, entry = self._assemble(granted, requests, resolved)
         metadata_version = self._state.metadata_version
         mine.set(None)
@@ -171,6 +178,24 @@ class Proxy(Process):
         for version, (_, future) in enumerate(batch, granted.first):
             del self._pending[future]
             future.set(refused.get(version) or Committed(version))
+
+    async def _is_within_window(self, generation: Generation, version: int) -> bool:
+        """Wait until what has committed is at most a window behind a version.
+
+        False once the generation is over.
+        """
+        number, asked = generation.number, GetCommitted(generation.number)
+        while version - self._committed > self.settings.window:
+            known = await self.ask(number, generation.sequencer, asked)
+            if known is None:
+                return False
+            self._committed = max(self._committed, known.version)
+            if version - self._committed > self.settings.window:
+                self.node.probe("store-window-full")
+                await self.node.sleep(self._retry_us)
+                if not self.serves(number):
+                    return False
+        return True
 
     @staticmethod
     def _stamped(request: Commit, version: int) -> Commit:

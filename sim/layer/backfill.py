@@ -89,7 +89,8 @@ def _work(table: Table, before: Table, changes: tuple[SimpleChange, ...]) -> Wor
                 filled.append(index_id)
             case ColumnAltered(before=old, after=new):
                 if old.type != new.type:
-                    rekeyed += [one.id for one in maintained(table) if old.id in one.columns]
+                    keyed = [one.id for one in maintained(table) if old.id in one.columns]
+                    rekeyed += [one for one in keyed if one in had]
                 if old.nullable and not new.nullable:
                     required.append(new.id)
     return Work(table, before, tuple(filled), tuple(erased), tuple(rekeyed), tuple(required))

@@ -173,15 +173,21 @@ class SchemaChange:
     async def _update(
         self, job: Job, command: str, step: Step, *, lasting: bool, has_begun: bool
     ) -> Update | Known | Refused:
-        """Commit one step of a statement; the first is refused after too many lost attempts."""
+        """Commit one step of a statement; the first is refused after too many lost attempts.
+
+        As long as an attempt may have committed, the log is read again: no statement is refused
+        that is in force.
+        """
         part = self.part
-        lost = 0
-        while has_begun or lost < part.node.settings.ddl_attempts:
+        lost, in_doubt = 0, False
+        while has_begun or in_doubt or lost < part.node.settings.ddl_attempts:
             attempt = Attempt(part, self._executor, job, command, step, lasting=lasting)
             try:
                 done = await attempt.run()
             except FdbError as error:
-                if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT:
+                is_unknown = error.code is ErrorCode.COMMIT_UNKNOWN_RESULT
+                in_doubt = is_unknown or (in_doubt and not attempt.has_looked)
+                if not is_unknown:
                     attempt.failed()
                 if error.code is ErrorCode.TRANSACTION_TOO_LARGE:
                     return TOO_LARGE

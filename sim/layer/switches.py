@@ -1,11 +1,14 @@
-"""What designs need of the store: switches of what FoundationDB lacked in 2018, and features."""
+"""What designs need of the store: switches of what FoundationDB lacked in 2018, and features.
+
+And which designs lock tables, whatever the store does with rows.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Final
 
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.rules import fences, publishing, reading, waiting
+from ddlsim.layer.rules import fences, leases, locks, publishing, reading, waiting
 
 NEEDS: Final[dict[object, str]] = {
     reading.local_to_storage: "local_keys",
@@ -35,6 +38,13 @@ RELIES_ON: Final[dict[object, str]] = NEEDS | {
     publishing.head_and_metadata_version: METADATA_VERSION,
 }
 """The feature that a rule needs; the simulated store always has the metadata version."""
+LOCKS: Final = (
+    locks.locked_with_a_fresh_catalog,
+    locks.locked_with_the_catalog_of_the_snapshot,
+    leases.lease_all_in_use,
+)
+"""Rules by which a statement waits for every open transaction that uses its table: a lock on it,
+or a lease that does not end before the transaction (strategies.md 5, TiDB's metadata lock)."""
 
 
 def switches_of(design: LayerDesign) -> tuple[str, ...]:
@@ -48,11 +58,18 @@ def features_of(design: LayerDesign) -> tuple[str, ...]:
     return tuple(name for name in FEATURES if name in found)
 
 
+def locks_tables(design: LayerDesign) -> bool:
+    """Whether a statement waits for every open transaction that uses its table."""
+    return any(rule in LOCKS for rule in _rules(design))
+
+
 def _named(design: LayerDesign, names: Mapping[object, str]) -> set[str]:
     """The names of the rules in the fields of a design that have one."""
-    found = set()
-    for one in fields(design):
-        value = getattr(design, one.name)
-        rules = value if isinstance(value, tuple) else (value,)
-        found |= {names[rule] for rule in rules if callable(rule) and rule in names}
-    return found
+    return {names[rule] for rule in _rules(design) if rule in names}
+
+
+def _rules(design: LayerDesign) -> list[object]:
+    """The rules in the fields of a design."""
+    values = [getattr(design, one.name) for one in fields(design)]
+    lists = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [rule for rules in lists for rule in rules if callable(rule)]

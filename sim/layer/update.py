@@ -46,7 +46,10 @@ class Job(NamedTuple):
 
 
 class Attempt:
-    """The transaction of one step; `lasting`: the statement takes further ones."""
+    """The transaction of one step; `lasting`: the statement takes further ones.
+
+    `has_looked`: it has read the log, and no earlier attempt has committed the step.
+    """
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Attempt:
         lasting: bool,
     ) -> None:
         self.transaction = part.store.transaction()
+        self.has_looked = False
         self._part = part
         self._executor = executor
         self._job = job
@@ -74,6 +78,7 @@ class Attempt:
         stored = next((one for one in schema.updates if one.command == self._command), None)
         if stored is not None:
             return stored
+        self.has_looked = True
         version = await transaction.read_version()
         pause = await part.design.pause_before(part, transaction, schema)
         if pause:

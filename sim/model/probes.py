@@ -145,6 +145,7 @@ BRANCHES: Final = (
     Probe("store-commit-unknown", "a client was left without the outcome of its commit"),
     Probe("store-version-awaited", "a storage server had not reached a read's version"),
     Probe("store-future-version", "a storage server did not reach a read's version in time"),
+    Probe("store-window-full", "a proxy held a batch a window ahead of what had committed"),
     Probe("store-watch-fired", "a watch fired"),
     # faults
     Probe("crash", "a node crashed"),

@@ -14,7 +14,7 @@ mutant(
 mutant(
     "reads_the_schema_elsewhere",
     "version your schema, with a single version key",
-    "index_contents",
+    "opacity",
     summary="after another version key the schema comes from another transaction",
     under="c1b_version",
     read_schema=reading.version_key_then_elsewhere,

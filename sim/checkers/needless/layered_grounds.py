@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ddlsim.checkers.case.case import Case, Transaction
-from ddlsim.checkers.case.constraints import broken_checks, entry, uniques
+from ddlsim.checkers.case.constraints import Unique, broken_checks, entry, uniques
 from ddlsim.checkers.case.entries import key_of
 from ddlsim.checkers.case.writes import Writes, writes_of
 from ddlsim.checkers.needless.needless import Needless
@@ -189,7 +189,8 @@ def check_violated(case: Case, tx: Transaction, _: TxAborted) -> Needless | None
 def unique_violated(case: Case, tx: Transaction, _: TxAborted) -> Needless | None:
     """Another row, its own or one of its read version, had the values of one that it named.
 
-    Of one that has enlisted no table, which is a statement's on entries, no client named anything.
+    A unique index refuses in each state in which writes add entries to it. Of one that has enlisted
+    no table, which is a statement's on entries, no client named anything.
     """
     if not tx.enlisted:
         return None
@@ -198,11 +199,17 @@ def unique_violated(case: Case, tx: Transaction, _: TxAborted) -> Needless | Non
         if row is None or began is None:
             return None
         others = _others(writes, tx, table, key, began[1].begin_ts)
-        for unique in uniques(table, built=True):
+        for unique in _refusing(table):
             mine = entry(unique, row, table)
             if mine is not None and any(entry(unique, one, table) == mine for one in others):
                 return None
     return Needless("no-equal-row", "no other row had the unique values of one that it named")
+
+
+def _refusing(table: Table) -> list[Unique]:
+    """The unique constraints of a table, and its unique indexes to which writes add entries."""
+    lacking = [one.id for one in table.indexes if one.state == "delete_only"]
+    return [one for one in uniques(table, built=False) if one.id not in lacking]
 
 
 def _others(writes: Writes, tx: Transaction, table: Table, key: Any, rv: int) -> list[Cells]:

@@ -140,13 +140,14 @@ def test_a_query_that_was_executed_before_the_writes_of_its_transaction() -> Non
     assert kinds(story) == []
 
 
-def test_a_reader_under_another_version_is_judged_by_opacity() -> None:
+@pytest.mark.parametrize("ends", [None, 40], ids=["a read-only one", "one that wrote nothing"])
+def test_a_reader_under_another_version_is_judged_by_opacity(ends: int | None) -> None:
     """The index was dropped and erased; a reader that does not see that finds nothing."""
     story = indexed()
     story.run("A", 10, 20, ("put", "r", 5), v=2)
     story.drop_index("E", 30)
     story.run("E.erase", 30, 35, ("erase",), v=3)
-    story.run("Q", 40, None, ("find", 5), v=2)
+    story.run("Q", 40, ends, ("find", 5), v=2)
     story.read_back(50)
     assert kinds(story) == []
     assert "row-not-found" in [one.kind for one in anomalies("opacity", story)]

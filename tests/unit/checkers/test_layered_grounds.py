@@ -7,7 +7,7 @@ import pytest
 from ddlsim.history.events import Failed, Invoked, Named, TxAborted, TxBegan
 from ddlsim.history.world_events import FaultBegan
 from ddlsim.model import ddl
-from ddlsim.model.schema import Comparison, Constraint
+from ddlsim.model.schema import PUBLIC, Comparison, Constraint
 from tests.support.history import add_column, ts
 from tests.support.judging import anomalies
 from tests.support.layered import Layered
@@ -155,6 +155,19 @@ def test_a_unique_index_in_which_nothing_is_equal(
     story.run("A", 10, 20, ("put", "s", 5), v=2)
     story.run("B", 32, 35, ("put", "u", 1), v=2)
     assert refused(story, "UNIQUE_VIOLATED", values, v=2) == due
+
+
+@pytest.mark.parametrize(
+    ("state", "due"),
+    [("delete_only", ["no-equal-row"]), ("write_only", []), ("reorganization", []), (PUBLIC, [])],
+)
+def test_a_unique_index_refuses_from_the_state_on_in_which_entries_are_added(
+    state: str, due: list[str]
+) -> None:
+    story = calm()
+    story.index("D", 1, unique=True, state=state)
+    story.run("A", 10, 20, ("put", "s", 5), v=2)
+    assert refused(story, "UNIQUE_VIOLATED", {"v": 5}, v=2) == due
 
 
 @pytest.mark.parametrize(

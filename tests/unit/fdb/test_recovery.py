@@ -338,3 +338,19 @@ def test_what_not_all_logs_have_leaves_the_window_only_in_memory() -> None:
     one.run(3000)
     assert one.probes["store-rollback"] == 2
     assert one.do(one.tx().get(A)) == 1
+
+
+def test_no_log_is_more_than_a_window_ahead_of_what_has_committed() -> None:
+    """Else a storage server may hold versions of the next generation, and what was taken back."""
+    one = world(window_ms=200, idle_commit_ms=50, pings_missed=1000)
+    put(one, A, 1)
+    rules = blocked(one, ("proxy1", "log2"), ("proxy2", "log2"))
+    one.run(3000)
+    committed = one.processes["sequencer"]._committed.version
+    ahead = one.processes["log1"].last - committed
+    assert 0 < ahead <= one.config.settings.window + 1
+    for rule in rules:
+        rule.remove()
+    one.run(1000)
+    put(one, B, 2)
+    assert one.do(one.tx().get(B)) == 2

@@ -32,6 +32,25 @@ def test_a_statement_whose_outcome_is_unknown_is_done_once() -> None:
     assert [one.outcome for one in w.events(DdlDecided)] == ["installed"]
 
 
+@pytest.mark.parametrize("attempts", [1, 2, 3, 9])
+def test_a_statement_that_may_have_committed_is_not_refused_before_the_log_was_read(
+    attempts: int,
+) -> None:
+    """The attempts behind the unknown one are too old before they have read the log."""
+    w = World("c1_schema")
+    w.store.lost_answers = 1
+    w.store.unread = [ErrorCode.TRANSACTION_TOO_OLD] * attempts
+    assert answer_or(w.ddl("a", ADD)) is None
+    assert w.store.unread == []
+    assert [one.catalog_version for one in w.events(UpdateLogged)] == [1, 2]
+
+
+def test_a_statement_that_is_known_not_to_have_committed_is_refused_after_its_attempts() -> None:
+    w = World("c1_schema")
+    w.store.fails = [ErrorCode.COMMIT_UNKNOWN_RESULT, *[ErrorCode.NOT_COMMITTED] * 3]
+    assert answer_or(w.ddl("a", ADD)) is Reason.DDL_CONFLICT
+
+
 def test_a_statement_that_loses_every_time_is_refused() -> None:
     w = World("c1_schema")
     w.store.fails = [ErrorCode.NOT_COMMITTED] * 3
@@ -270,3 +289,19 @@ def test_an_implicit_transaction_is_tried_again_after_a_conflict() -> None:
     answer = w.put("a", None, 1, v=5)
     assert answer.tx.endswith("r2")
     assert w.rows() == {1: (1, 5)}
+
+
+@pytest.mark.parametrize(
+    ("added", "column", "entries"),
+    [("", "v", {(5, 1), (6, 2)}), ("ADD COLUMN w INT, ", "w", {(None, 1), (None, 2)})],
+    ids=["of a column that was there", "of a new column"],
+)
+def test_a_unique_constraint_is_filled_where_its_column_gets_another_type_as_well(
+    added: str, column: str, entries: set[tuple[int | None, int]]
+) -> None:
+    w = World("c1_schema")
+    w.put("a", None, 1, v=5)
+    w.put("a", None, 2, v=6)
+    unique = f"ADD CONSTRAINT k UNIQUE ({column}), ALTER COLUMN {column} SET DATA TYPE BIGINT"
+    assert answer_or(w.ddl("a", f"ALTER TABLE t {added}{unique}")) is None
+    assert set(w.entries()) == entries
