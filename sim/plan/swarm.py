@@ -23,6 +23,7 @@ from ddlsim.plan import (
     swarm_leases,
     swarm_moments,
     swarm_required,
+    swarm_uniques,
     swarm_work,
 )
 from ddlsim.plan.swarm_faults import Surroundings
@@ -102,6 +103,8 @@ def draw(source: Source, seed: int) -> Drawn:
         swarm_fdb.cutovers(knobs, data)
     if source.name is None and _has(source, "pause_before", swarm_leases.PAUSE_BEFORE):
         swarm_leases.add(knobs, data)
+    if source.name is None and _has(source, "pause_before", swarm_leases.IN_THE_STORE):
+        swarm_leases.add_in_the_store(knobs, data)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
@@ -184,6 +187,7 @@ def _whole(knobs: Knobs) -> Table:
             *swarm_moments.faults(knobs, around),
         ],
     }
+    swarm_uniques.add(knobs, data, names, delay_ms)
     return {key: value for key, value in data.items() if value != []}
 
 

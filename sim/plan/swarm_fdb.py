@@ -299,8 +299,7 @@ def _faults(knobs: Knobs, machines: tuple[str, ...], load_ms: int, scale_ms: int
         times: Table = {"from_ms": from_ms, "for_ms": min(for_ms, load_ms - from_ms)}
         others = [one for one in machines if one != machine]
         made.append({**_fault(die, machine, others, scale_ms), **times})
-    logs = tuple(one for one in machines if one.startswith("log"))
-    span = swarm_store_moments.Span(load_ms, scale_ms, logs)
+    span = swarm_store_moments.Span(load_ms, scale_ms, machines)
     return made + swarm_store_moments.faults(knobs, span, calm=not count)
 
 

@@ -6,6 +6,7 @@ The controller does not fail: where it would be the one to stop, nothing does.
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from ddlsim.fdb.config import CONTROLLER
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.moments import DELIVERED, SENT
 from ddlsim.scenario.vocabulary import store_message_types
@@ -13,11 +14,22 @@ from ddlsim.workload.base import Die
 
 
 class Span(NamedTuple):
-    """How long the load of a world is, what its durations are multiples of, and its logs."""
+    """How long the load of a world is, what its durations are multiples of, and its machines."""
 
     load_ms: int
     scale_ms: int
-    logs: tuple[str, ...]
+    machines: tuple[str, ...]
+
+    def all_of(self, role: str) -> tuple[str, ...]:
+        """The machines whose names begin with that of a role."""
+        return tuple(one for one in self.machines if one.startswith(role))
+
+    def healed(self, faults: list[Table]) -> list[Table]:
+        """Faults that begin at an instant, as far as they lie within the load."""
+        inside = [one for one in faults if one["from_ms"] < self.load_ms]
+        return [
+            {**one, "for_ms": min(one["for_ms"], self.load_ms - one["from_ms"])} for one in inside
+        ]
 
     def delays_ms(self, die: Die, least: float, most: float) -> int:
         """A whole number of ms between these multiples of the scale, at least 1."""
@@ -134,15 +146,49 @@ def _stop_in_recovery(die: Die, span: Span) -> list[Table]:
 
 def _logs_part(die: Die, span: Span) -> list[Table]:
     """One log misses batches that another one has, and hands out, and takes to its end."""
-    if len(span.logs) < 2:
+    logs = span.all_of("log")
+    if len(logs) < 2:
         return []
-    behind = die.pick(span.logs)
-    ahead = die.pick([one for one in span.logs if one != behind])
+    behind = die.pick(logs)
+    ahead = die.pick([one for one in logs if one != behind])
     from_ms = die.below(max(span.load_ms * 7 // 10, 1))
     lost: Table = {"name": "lost_message", "kind": "push", "to": behind, "from_ms": from_ms}
     when = {"moment": "peeked sent", "node": ahead, "nth": die.pick((1, 2, 4))}
     end = {"name": "crash", "node": ahead, "for_ms": span.delays_ms(die, 2, 10)}
     return [{**lost, "count": die.between(2, 8)}, {**end, "when": when, "from_ms": from_ms}]
+
+
+def _logs_take_turns(die: Die, span: Span) -> list[Table]:
+    """One log is away over a recovery, if there is time for one; it is back as the others go."""
+    logs = span.all_of("log")
+    if len(logs) < 2:
+        return []
+    first = die.pick(logs)
+    from_ms = die.between(1, max(span.load_ms // 4, 2))
+    away_ms = die.between(span.load_ms // 4, span.load_ms // 2)
+    back_ms = max(from_ms + away_ms - die.between(0, span.scale_ms // 2), 1)
+    away: Table = {"node": first, "from_ms": from_ms, "for_ms": away_ms}
+    gone: Table = {"from_ms": back_ms, "for_ms": span.load_ms}
+    made = [away, *({"node": one, **gone} for one in logs if one != first)]
+    return span.healed([{"name": "crash", **one} for one in made])
+
+
+def _recoveries_missed(die: Die, span: Span) -> list[Table]:
+    """A storage server has what was taken back, and misses that recovery and the next one."""
+    parted = _logs_part(die, span)
+    if not parted:
+        return []
+    storage, proxy = die.pick(span.all_of("storage")), die.pick(span.all_of("proxy"))
+    from_ms = parted[0]["from_ms"]
+    cut: Table = {"name": "partition", "shape": "link", "node": storage, "side": [CONTROLLER]}
+    again_ms = from_ms + span.delays_ms(die, 4, 10)
+    again: Table = {"name": "crash", "node": proxy, "from_ms": again_ms}
+    cut_ms = again_ms - from_ms + span.delays_ms(die, 4, 8)
+    timed = [
+        {**cut, "from_ms": from_ms, "for_ms": cut_ms},
+        {**again, "for_ms": span.delays_ms(die, 2, 4)},
+    ]
+    return parted + span.healed(timed)
 
 
 # --- reads and caches -----------------------------------------------------------------------------
@@ -212,6 +258,8 @@ AIMED: Final[dict[str, tuple[float, Maker]]] = {
     "versions late": (0.1, _versions_late),
     "stop in a recovery": (0.1, _stop_in_recovery),
     "logs part": (0.15, _logs_part),
+    "logs take turns": (0.12, _logs_take_turns),
+    "recoveries missed": (0.12, _recoveries_missed),
     "storage behind": (0.12, _storage_behind),
     "watch late": (0.1, _watch_late),
     "cache kept": (0.15, _cache_kept),

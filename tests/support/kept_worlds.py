@@ -27,6 +27,9 @@ SEEDS: Final = (1, 4, 13, 3, 5, 7, 11, 9, 14, 0, 2)
 """Worlds in which all parts have much to do, those that take least first."""
 EVENTS_MAX: Final = 40_000
 """A run with a fault may have no end."""
+YOUNG: Final = 1
+"""The generations of objects that hold what a run leaves behind: what has lived for longer is of
+earlier tests, and to look through all of that would take longer than most runs."""
 
 
 def world(seed: int, overrides: Mapping[str, Any]) -> Scenario:
@@ -72,17 +75,22 @@ def first_part(
 
 
 def part_in(seed: int, strategy: str = "iep_closed") -> str | None:
-    """The part that differs first in a kept world; what had not begun by then never does."""
+    """The part that differs first in a kept world."""
+    return part_of(plan_of(seed, strategy))
+
+
+def part_of(planned: Plan) -> str | None:
+    """The part that differs first in a run; what had not begun by then never does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            run(plan_of(seed, strategy), events_max=EVENTS_MAX)
+            run(planned, events_max=EVENTS_MAX)
         except FoundError as found:
             return str(found)
         except SimulationCrashed:
             return None
         finally:
-            gc.collect()
+            gc.collect(YOUNG)
     return None
 
 

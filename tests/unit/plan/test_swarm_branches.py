@@ -2,6 +2,7 @@
 
 import pytest
 
+from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
@@ -24,3 +25,12 @@ def test_worlds_reach_the_branch_that_they_are_drawn_for(knob: str, probe: str) 
     assert len(MANY) / 50 < len(seeds) < len(MANY) / 12
     runs = (run(plan(swarm.scenario(NOTHING, seed), seed)) for seed in seeds[:3])
     assert any(history.probes[probe] for history in runs)
+
+
+def test_a_world_with_a_unique_index_over_intents_convicts_what_overlooks_them() -> None:
+    """The first of these worlds that does so; where draws have changed, it is another one."""
+    seed = 117
+    mutant = swarm.source_of(None, {"strategy.name": "iep", "strategy.mutant": "overlooks_intents"})
+    assert swarm.draw(mutant, seed).knobs["unique index over intents"] == "on"
+    verdict = judge(run(plan(swarm.scenario(mutant, seed), seed)))
+    assert {one.invariant for one in verdict.violations if one.status == "violation"} == {"I7"}

@@ -7,6 +7,7 @@ import pytest
 
 from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_store_moments
 from ddlsim.plan.plan import plan
+from ddlsim.plan.swarm_knobs import Knobs
 
 MANY = range(300)
 
@@ -101,3 +102,28 @@ def test_some_worlds_of_the_layer_look_for_values_by_indexes_that_are_there() ->
     indexed = [world for world in finds if "CREATE INDEX" in world["schema"]["sql"]]
     assert len(finds) > 40
     assert len(indexed) > 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_log_is_back_as_the_others_go(seed: int) -> None:
+    span = swarm_store_moments.Span(400, 20, ("n1", "log1", "log2", "log3"))
+    made = swarm_store_moments.AIMED["logs take turns"][1](Knobs(seed).die("a"), span)
+    away, *others = made
+    assert {one["node"] for one in made} == {"log1", "log2", "log3"}
+    for one in others:
+        assert 0 <= away["from_ms"] + away["for_ms"] - one["from_ms"] <= span.scale_ms // 2
+        assert one["from_ms"] + one["for_ms"] == span.load_ms
+    alone = swarm_store_moments.Span(400, 20, ("n1", "log1"))
+    assert not swarm_store_moments.AIMED["logs take turns"][1](Knobs(seed).die("a"), alone)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_storage_server_misses_two_recoveries(seed: int) -> None:
+    machines = ("n1", "proxy1", "log1", "log2", "storage1", "storage2")
+    span = swarm_store_moments.Span(1_000, 20, machines)
+    made = swarm_store_moments.AIMED["recoveries missed"][1](Knobs(seed).die("a"), span)
+    lost, _, cut, again = made
+    assert (cut["name"], cut["side"], cut["node"][:7]) == ("partition", ["controller"], "storage")
+    assert lost["from_ms"] == cut["from_ms"]
+    assert cut["from_ms"] < again["from_ms"] < cut["from_ms"] + cut["for_ms"]
+    assert (again["name"], again["node"]) == ("crash", "proxy1")

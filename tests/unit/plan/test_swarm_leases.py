@@ -12,8 +12,11 @@ from ddlsim.verify.campaign import Job, Runner
 
 LEASED = ("c5_lease", "c6_f1", "tidb_lease")
 MANY = range(60)
+IN_THE_STORE = ("crdb", "tidb_mdl")
 LATE, CUT_OFF, LONG = 1, 2, 10
 """Seeds of worlds in which the schema comes late, and not at all, for short and long leases."""
+KEPT = {"cut off": 1, "open": 15}
+"""Seeds of worlds in which a process keeps an old lease, by the reason."""
 
 
 def drawn(design: str, seed: int) -> swarm.Drawn:
@@ -37,6 +40,21 @@ def test_about_so_many_worlds_have_one_and_all_can_be_planned() -> None:
     assert drawn("c5_lease", CUT_OFF).knobs["schema on its way"] == "cut off"
 
 
+@pytest.mark.parametrize("name", [name for name in LAYER_DESIGNS if name not in IN_THE_STORE])
+def test_worlds_of_other_designs_have_no_old_lease(name: str) -> None:
+    assert "keeps an old lease" not in drawn(name, KEPT["open"]).knobs
+
+
+def test_about_so_many_worlds_have_an_old_lease_for_either_reason_and_all_can_be_planned() -> None:
+    worlds = [drawn("crdb", seed) for seed in MANY]
+    count = sum(one.knobs["keeps an old lease"] != OFF for one in worlds)
+    assert 0.7 * swarm_leases.SHARE < count / len(MANY) < 1.3 * swarm_leases.SHARE
+    assert {one.knobs.get("why it keeps it") for one in worlds} - {None} == {*swarm_leases.KEPT}
+    for seed in MANY[:25]:
+        source = swarm.source_of(None, {"strategy.name": "tidb_mdl"})
+        assert plan(swarm.scenario(source, seed), seed).store is not None
+
+
 def broken(seed: int, **strategy: Any) -> bool:
     """Whether a drawn world shows three versions in use at a time."""
     settings = {f"strategy.{key}": value for key, value in strategy.items()}
@@ -54,3 +72,11 @@ def test_a_lease_that_is_held_twice_as_long_is_seen(design: str, seed: int) -> N
 def test_a_lease_that_begins_with_the_answer_is_seen() -> None:
     assert broken(LATE, name="c5_lease", mutant="confirms_after_the_read")
     assert not broken(LATE, name="c5_lease")
+
+
+@pytest.mark.parametrize("design", IN_THE_STORE)
+@pytest.mark.parametrize("why", swarm_leases.KEPT)
+def test_an_update_that_overlooks_an_old_lease_is_seen(design: str, why: str) -> None:
+    assert drawn(design, KEPT[why]).knobs["why it keeps it"] == why
+    assert broken(KEPT[why], name=design, mutant="overlooks_a_lasting_lease")
+    assert not broken(KEPT[why], name=design)

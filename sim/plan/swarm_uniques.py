@@ -1,0 +1,57 @@
+"""Worlds in which a table gets a unique index while rows of its older schema are still intents.
+
+Such an intent holds no lock on its values: its transaction wrote it before there was an index.
+Transactions write rows of several partitions; outcomes come to all but the first of them late.
+"""
+
+from typing import Final
+
+from ddlsim.plan.swarm_faults import is_calm
+from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_required import lacks_values
+from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
+
+NAME: Final = "singles"
+"""The table, which clients of its own use."""
+SHARE: Final = 0.02
+"""The share of the worlds with faults that are neither quiet nor have compatible changes alone."""
+VALUES: Final = 60
+"""So many values of the index's column; about as many rows have some."""
+
+
+def has_intents(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    unless = only_compatible(knobs) or is_quiet(knobs) or is_calm(knobs) or lacks_values(knobs)
+    return knobs.on("unique index over intents", SHARE, unless=unless)
+
+
+def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
+    """Put the table, its clients, its index and the late outcomes into a world.
+
+    `names` are the tables of the other clients.
+    """
+    if not has_intents(knobs):
+        return
+    die = knobs.die("unique index over intents, details")
+    load_ms = data["run"]["load_ms"]
+    at_ms = die.between(load_ms // 4, load_ms // 2)
+    late_ms = delay_ms * die.pick((2, 3, 4))
+    data["cluster"]["partitions"] = max(data["cluster"]["partitions"], 2)
+    data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
+    sql = f"CREATE UNIQUE INDEX single ON {NAME} (v)"
+    index: Table = {"at_ms": at_ms, "node": "n1", "sql": sql}
+    data["migration"] = [*data.get("migration", []), index]
+    others = [{"tables": names, **one} for one in data["workload"]]
+    data["workload"] = [*others, _writers(delay_ms)]
+    late: Table = {"name": "late_message", "kind": "cleanup", "count": 400}
+    late |= {"from_ms": max(at_ms - late_ms, 1), "delay_ms": late_ms}
+    data["faults"] = [*data.get("faults", []), late]
+    for key in ("orphan_check_ms", "orphan_sweep_ms"):  # no participant asks sooner
+        data["protocol"][key] = max(data["protocol"].get(key, 0), 8 * delay_ms)
+
+
+def _writers(delay_ms: int) -> Table:
+    """Clients whose transactions write several rows, each with one of a few values."""
+    table: Table = {"name": "mixed", "clients": 6, "tables": [NAME], "operations": 80, "keys": 80}
+    table |= {**NEITHER, "put": 1, "values": VALUES, "implicit": 0.2, "retries": 0}
+    return table | {"transaction_operations": [2, 4], "pause_ms": [0, delay_ms]}
