@@ -11,7 +11,9 @@ from ddlsim.cli.values import Known
 
 RECORDED: Final = ("schema-append", "retype", "truncate", "rename-swap", "drop-create", "index")
 """The workloads of `record`."""
-DISTURBED: Final = ("client-killed", "backend-terminated", "table-locked", "server-restarted")
+DISTURBED: Final = (
+    "slow-clients", "client-killed", "backend-terminated", "table-locked", "server-restarted",
+)  # fmt: skip
 """The faults of `record`."""
 REHEARSE_LOAD: Final = "DDLSIM_REHEARSE_LOAD"
 """The variable of `rehearse --load`: DDLSIM_LOAD names files of Python for other verbs."""

@@ -10,8 +10,9 @@ class Record(TypedDict):
 
     `says` is the level of isolation as the database tells it, `promise` the model that its
     documentation promises for the level. `changes` counts committed transactions with DDL, `why`
-    the classes of errors of the others, `silent` clients that did not come to an end in time.
-    `check` is the element of `files` of `check --output json`, null where nothing was judged.
+    the classes of errors of the others, `silent` clients that did not come to an end in time;
+    `notes` tell of clients that never had a connection. `check` is the element of `files` of
+    `check --output json`, null where nothing was judged.
     """
 
     format: int
@@ -33,4 +34,5 @@ class Record(TypedDict):
     why: dict[str, int]
     seconds: float
     silent: int
+    notes: list[str]
     check: Checked | None

@@ -79,7 +79,7 @@ def _faults(database: Database, asked: Sequence[str]) -> tuple[str, ...]:
     """The faults that are asked for; `InputError` for one that the database cannot be given."""
     for name in asked:
         if FAULTS.get(name).name not in database.faults:
-            known = ", ".join(database.faults) or "none"
+            known = ", ".join(database.faults)
             raise InputError(f"--fault {name}: {database.name} cannot be given it; it has {known}")
     return tuple(asked)
 
@@ -130,6 +130,7 @@ def document(
         "why": dict(sorted(recorded.tally.why.items())),
         "seconds": round(recorded.seconds, 3),
         "silent": recorded.silent,
+        "notes": recorded.notes,
         "check": None if judged is None else cast(Checked, judged.document()),
     }
 
@@ -163,6 +164,8 @@ def _show(made: shapes_record.Record, judged: Foreign | None) -> None:
         labelled("aborted for", ", ".join(f"{n:,} {why}" for why, n in made["why"].items()), to)
     if made["silent"]:
         labelled("silent", f"{made['silent']} did not come to an end in time", to)
+    for note in made["notes"]:
+        labelled("note", note, to)
     labelled("written", made["directory"], to)
     if judged is not None:
         to.print()

@@ -85,7 +85,8 @@ class Statement(_Line, frozen=True):
 class Ended(_Line, frozen=True):
     """The end of a transaction: `ok`, `fail` or `info`, and the class of the error, or nothing.
 
-    `index` is that of its completion in `history.edn`.
+    `index` is that of its completion in `history.edn`, `statements` the number of the lines of its
+    statements before this one; None: the recorder did not count them.
     """
 
     tx: int
@@ -93,6 +94,7 @@ class Ended(_Line, frozen=True):
     outcome: str
     why: str
     index: int
+    statements: int | None = None
 
 
 class Disturbed(_Line, frozen=True):

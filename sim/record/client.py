@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -76,6 +77,21 @@ class Client:
         self.connection: Connection | None = None
         self._tx = -1
         self._headings: dict[tuple[str, ...], tuple[str, int, int]] = {}
+        self._slow: tuple[float, float, threading.Event] | None = None
+        self._refused_by: Problem | None = None
+        self._has_connected = False
+
+    @property
+    def left_out(self) -> Problem | None:
+        """The error for which it never had a connection; None if it had one, or asked for none."""
+        return None if self._has_connected else self._refused_by
+
+    def slow_down(self, wait_s: float, seconds: float, stop: threading.Event) -> None:
+        """Wait so long before each statement, for so many seconds or until the recording stops.
+
+        It is called from another thread.
+        """
+        self._slow = wait_s, time.monotonic() + seconds, stop
 
     def work(self, programs: Iterator[Program], stop: threading.Event) -> None:
         """Do one program after the other until there is none, or it is to end."""
@@ -106,10 +122,13 @@ class Client:
             try:
                 self.connection = self._database.connect(self._isolation)
             except Exception as error:
-                if self._database.problem(error) is None:
+                self._refused_by = self._database.problem(error)
+                if self._refused_by is None:
                     raise
                 if stop.wait(PATIENCE_S):
                     return False
+            else:
+                self._has_connected = True
         return True
 
     def _attempt(self, program: Program, stop: threading.Event) -> Problem | None:
@@ -214,6 +233,8 @@ class Client:
         self, sql: str, values: tuple[Any, ...] = (), *, changes: bool = False
     ) -> tuple[tuple[str, ...], Sequence[Sequence[Any]], int]:
         """Send a statement; its columns, its rows, and how many rows it changed, if it does."""
+        if self._slow is not None:
+            self._wait(*self._slow)
         at = now()
         assert self.connection is not None, "a client has a connection while it works"
         try:
@@ -231,6 +252,13 @@ class Client:
         )  # fmt: skip
         return columns, rows, count
 
+    def _wait(self, wait_s: float, until: float, stop: threading.Event) -> None:
+        """Wait as a slow client does, as long as it is one."""
+        if time.monotonic() < until:
+            stop.wait(wait_s)
+        else:
+            self._slow = None
+
     def _refused(self, error: Exception, at: int, sql: str, values: tuple[Any, ...]) -> None:
         """Record an error of the database and end the transaction; any other is left as it is."""
         problem = self._database.problem(error)
@@ -238,6 +266,16 @@ class Client:
             return
         self._journal.statement(self._tx, at, sql, values, problem=problem)
         raise StatementError(problem) from error
+
+
+def left_out(clients: Sequence[Client]) -> list[str]:
+    """A note on the clients that never had a connection, with the error of one; else none."""
+    refused = [one.left_out for one in clients if one.left_out is not None]
+    if not refused:
+        return []
+    were = "client" if len(refused) == 1 else "clients"
+    why = f"{len(refused)} {were} of {len(clients)} never had a connection"
+    return [f"{why} ({refused[0].text[:200]}); take fewer, or let the server admit more"]
 
 
 def _answer(cursor: Any) -> tuple[tuple[str, ...], Sequence[Sequence[Any]]]:

@@ -44,6 +44,7 @@ class Journal:
         self._told: list[str] = []
         self._sent: list[AnyLine] = []
         self._written = 0
+        self._statements: dict[int, int] = {}
         self._places = [folder / name for name in (STATEMENTS, HISTORY)]
         try:
             self._lines, self._history = (place.open("xb", buffering=0) for place in self._places)
@@ -58,6 +59,7 @@ class Journal:
             self._index += 1
             self._told.append(_edn("invoke", asked, process, at, tx))
             self._sent.append(Begun(tx, at, process))
+            self._statements[tx] = 0
             return tx
 
     def statement(
@@ -77,6 +79,8 @@ class Journal:
         line = Statement(tx, at, until, sql, values, columns, rows, count, problem)
         with self._lock:
             self._sent.append(line)
+            if tx in self._statements:  # a ROLLBACK is sent behind the end
+                self._statements[tx] += 1
         if until - self._written > OLDEST_NS:
             self._flush(until)
 
@@ -88,7 +92,7 @@ class Journal:
             at, index = now(), self._index
             self._index += 1
             self._told.append(_edn(outcome, shown, process, at, index))
-            self._sent.append(Ended(tx, at, outcome, why, index))
+            self._sent.append(Ended(tx, at, outcome, why, index, self._statements.pop(tx)))
         self._flush(at)
 
     def disturbed(self, what: str) -> None:

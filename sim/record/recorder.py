@@ -11,7 +11,7 @@ from typing import Final
 
 from ddlsim import __version__
 from ddlsim.history.recording import FORMAT, Closed, Recording
-from ddlsim.record.client import Client, Tally
+from ddlsim.record.client import Client, Tally, left_out
 from ddlsim.record.dialects.base import Database, Facts
 from ddlsim.record.faults import base as fault
 from ddlsim.record.journal import CLOCK, Journal, now
@@ -52,6 +52,7 @@ class Recorded:
     seconds: float
     silent: int
     """Clients that did not come to an end in time."""
+    notes: list[str]
 
 
 def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
@@ -82,7 +83,7 @@ def record(database: Database, wanted: Wanted, folder: Path) -> Recorded:
             journal.close()
             raise
         journal.close(Closed(now()))
-    return Recorded(facts, says, level.promise, crew.tally, seconds, crew.silent)
+    return Recorded(facts, says, level.promise, crew.tally, seconds, crew.silent, crew.notes)
 
 
 def looked_at(database: Database, isolation: str) -> tuple[Facts, str]:
@@ -102,6 +103,7 @@ class _Crew:
     def __init__(self, database: Database, wanted: Wanted, journal: Journal, in_use: InUse) -> None:
         self.tally = Tally()
         self.silent = 0
+        self.notes: list[str] = []
         self._threads = Threads()
         stop = self._threads.stop
         maker = Maker(database, wanted.isolation, journal, wanted.clients + 1, in_use)
@@ -110,7 +112,7 @@ class _Crew:
         workload = WORKLOADS.get(wanted.workload)
         ground = Ground(in_use, wanted.ddl_per_s, database.transactional_ddl,
                         database.online_indexes)  # fmt: skip
-        clients: list[Client] = []
+        self._clients = clients = list[Client]()
         self._rows: list[threading.Thread] = []
         for number in range(wanted.clients + 1):
             changes = number == wanted.clients
@@ -143,6 +145,7 @@ class _Crew:
         finally:
             self.silent = threads.end(GRACE_S)
         threads.check()
+        self.notes = left_out(self._clients)
 
 
 def _share(total: int, clients: int, number: int) -> int:

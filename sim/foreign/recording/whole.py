@@ -44,11 +44,14 @@ class _WrongLineError(Exception):
 
 @dataclass(slots=True)
 class _Open:
-    """The last transaction of a process: its number, and the last instant of a line of it."""
+    """The last transaction of a process: its number, the last instant of a line of it, and how many
+    statements there were.
+    """
 
     tx: int
     at: int
     outcome: str = ""
+    statements: int = 0
 
 
 @dataclass(slots=True)
@@ -145,6 +148,7 @@ class Lines:
         if one.at < tx.at or one.until < one.at:
             raise _WrongLineError("a statement that is out of its turn")
         tx.at = one.until
+        tx.statements += 1
         if (one.columns is None) is not (one.rows is None):
             raise _WrongLineError("an answer with columns or rows alone")
         width = len(one.columns or ())
@@ -158,6 +162,9 @@ class Lines:
             raise _WrongLineError(f"the end of transaction {one.tx}, which is not under way")
         if one.outcome not in STATUS:
             raise _WrongLineError(f"an end that is {one.outcome!r}")
+        if one.statements not in (None, tx.statements):
+            lack = f"{tx.statements} of the {one.statements} statements of transaction {one.tx}"
+            raise _WrongLineError(f"{lack} are there")
         tx.outcome, tx.at = one.outcome, one.at
         self.ended.append(one.tx)
         self.completions.append(one.index)

@@ -122,7 +122,7 @@ class Database(ABC):
         "SELECT column_name FROM information_schema.columns "
         "WHERE table_schema = current_schema() AND table_name = '{}' ORDER BY ordinal_position"
     )
-    faults: ClassVar[tuple[str, ...]] = ()
+    faults: ClassVar[tuple[str, ...]] = ("slow-clients",)
     most_clients: ClassVar[int] = 1_000
 
     def __init__(self, url: Url, *, prepared: bool) -> None:

@@ -18,7 +18,7 @@ from ddlsim.record.dialects.base import (
     Run,
     column,
 )
-from ddlsim.record.dialects.on_server import OnServer
+from ddlsim.record.dialects.on_server import OnServer, shut
 from ddlsim.record.dialects.planned import Planned, literal
 from ddlsim.record.programs import AddColumn
 
@@ -53,7 +53,7 @@ class Mariadb(OnServer):
     begin_sql = "START TRANSACTION"
     appended_sql = "CONCAT(v, {})"
     dropped_from_sql = " ON {}"
-    faults = ("backend-terminated", "table-locked")
+    faults = (*OnServer.faults, "client-killed", "backend-terminated", "table-locked")
     answer_ms = 2 * STATEMENT_MS
     """How long its driver waits for an answer."""
 
@@ -99,6 +99,10 @@ class Mariadb(OnServer):
         cursor = connection.cursor()
         cursor.execute("SELECT @@tx_isolation")
         return str(cursor.fetchall()[0][0]).replace("-", " ").lower()
+
+    def cut(self, connection: Connection) -> None:
+        made = getattr(connection, "connection", connection)
+        shut(cast(Any, made)._sock)  # the driver has no public name for it
 
     def terminate(self, connection: Connection) -> None:
         session = getattr(connection, "connection", cast(Any, connection)).thread_id()

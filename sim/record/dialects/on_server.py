@@ -2,9 +2,10 @@
 
 import importlib
 import secrets
+import socket
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar
 
 from ddlsim.record import kept
@@ -44,3 +45,10 @@ class OnServer(Database):
     @abstractmethod
     def _once(self, sql: str) -> None:
         """Send a statement on a connection of its own, outside of any schema."""
+
+
+def shut(used: socket.socket | None) -> None:
+    """Close the socket of a connection both ways, under its driver, unless it is closed already."""
+    if used is not None:
+        with suppress(OSError):
+            used.shutdown(socket.SHUT_RDWR)

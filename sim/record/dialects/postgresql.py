@@ -18,7 +18,7 @@ from ddlsim.record.dialects.base import (
     column,
     type_of,
 )
-from ddlsim.record.dialects.on_server import OnServer
+from ddlsim.record.dialects.on_server import OnServer, shut
 from ddlsim.record.programs import AddColumn
 
 SETTINGS: Final = (
@@ -46,7 +46,9 @@ class Postgresql(OnServer):
     mark = "%s"
     online_indexes = True
     valid_sql = "SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('{}')"
-    faults: ClassVar[tuple[str, ...]] = ("client-killed", "backend-terminated", "table-locked")
+    faults: ClassVar[tuple[str, ...]] = (
+        *OnServer.faults, "client-killed", "backend-terminated", "table-locked",
+    )  # fmt: skip
 
     def drop(self, schema: str) -> None:
         self._own(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
@@ -91,9 +93,8 @@ class Postgresql(OnServer):
         return _shown(connection, "transaction_isolation")
 
     def cut(self, connection: Connection) -> None:
-        """Close the connection's socket both ways, under the driver that uses it."""
         with socket.socket(fileno=os.dup(cast(Any, connection).fileno())) as used:
-            used.shutdown(socket.SHUT_RDWR)
+            shut(used)
 
     def terminate(self, connection: Connection) -> None:
         pid = cast(Any, connection).info.backend_pid

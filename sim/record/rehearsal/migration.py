@@ -14,6 +14,8 @@ LOOK_S: Final = 0.01
 EXTRA_S: Final = 5.0
 """How much longer a statement may take than its limit until it is interrupted."""
 OPENS: Final = ("BEGIN", "START TRANSACTION")
+BLOCK: Final = ("NOT", "ATOMIC")
+"""Behind BEGIN they are of a block, which is a statement (MariaDB)."""
 ENDS: Final = ("COMMIT", "END", "ROLLBACK", "ABORT")
 ALONE: Final = ("PRAGMA", "VACUUM", "ATTACH", "DETACH", "SAVEPOINT", "RELEASE", "SELECT", "EXPLAIN")
 """What is not sent in a transaction of its own."""
@@ -22,22 +24,34 @@ BACK: Final = "TO"
 
 
 class Order(NamedTuple):
-    """A statement of a file: its text, its line, its words in capitals, and those before a dot."""
+    """A statement of a file: its text, its line, its words in capitals, those before a dot, and the
+    words of statements that may be within it.
+    """
 
     sql: str
     line: int
     words: tuple[str, ...]
     qualifiers: frozenset[str]
+    inner: tuple[tuple[str, ...], ...] = ()
 
     def begins(self, *words: str) -> bool:
         """Whether it begins with one of these words, or pairs of words."""
-        said = " ".join(self.words[:2])
-        return any(f"{said} ".startswith(f"{one} ") for one in words)
+        return _begin(self.words, words)
+
+    @property
+    def opens(self) -> bool:
+        """Whether it opens a transaction in any database."""
+        return self.begins(*OPENS) and self.words[1:3] != BLOCK
 
     @property
     def ends(self) -> bool:
         """Whether it ends a transaction."""
         return self.begins(*ENDS) and BACK not in self.words
+
+
+def _begin(said: Sequence[str], words: Sequence[str]) -> bool:
+    first = " ".join(said[:2])
+    return any(f"{first} ".startswith(f"{one} ") for one in words)
 
 
 @dataclass(slots=True)
@@ -69,14 +83,20 @@ def check_orders(stage: Stage, connection: Connection, file: str, orders: Sequen
         return
     others = stage.others(connection)
     for order in orders:
-        said = ""
-        if order.begins(*stage.outside) or stage.reaches_out(order.words):
-            said = " ".join(order.words[:2])
-        elif reached := sorted(order.qualifiers & others):
+        said = reaching(stage, order)
+        if not said and (reached := sorted(order.qualifiers & others)):
             said = f"{reached[0]}.…"
         if said:
             text = f"{said} reaches beyond the copy; leave it out, or rehearse with --in-place"
             raise RefusedError(f"{file}:{order.line}: {text}")
+
+
+def reaching(stage: Stage, order: Order) -> str:
+    """The first words of the statement, or of one within it, that may not be run on a copy."""
+    for words in (order.words, *order.inner):
+        if _begin(words, stage.outside) or stage.reaches_out(words):
+            return " ".join(words[:2])
+    return ""
 
 
 class Migration:
@@ -94,6 +114,8 @@ class Migration:
         """Whether its last statement left a transaction open, which was rolled back."""
         self._tx = -1
         self._open: list[Mark] = []
+        self._savepoint = ""
+        """The name of the savepoint that has opened the transaction, where one did."""
 
     def work(self, stop: threading.Event) -> None:
         """Send one after the other, with a pause after each that leaves no transaction open."""
@@ -119,13 +141,24 @@ class Migration:
         done = self._guarded(mark) if self._wraps(order, inside=inside) else self._sent(None, mark)
         self.current = None
         mark.until = now()
-        opens = inside or order.begins(*OPENS)
-        if not opens or order.ends or (not done and not inside):
+        if not self._is_open(order, inside=inside) or (not done and not inside):
             self._end("ok" if done else "fail", mark.problem)
         return done
 
+    def _is_open(self, order: Order, *, inside: bool) -> bool:
+        """Whether a transaction is open behind a statement that has succeeded."""
+        name = order.words[-1]
+        if not inside and self._stage.opens_by_savepoint and order.begins("SAVEPOINT"):
+            self._savepoint = name
+            return True
+        if order.ends or (order.begins("RELEASE") and name == self._savepoint):
+            self._savepoint = ""
+            return False
+        return inside or order.opens
+
     def _wraps(self, order: Order, *, inside: bool) -> bool:
-        return self._stage.prepares and not inside and not order.begins(*OPENS, *ENDS, *ALONE)
+        alone = order.begins(*OPENS, *ENDS, *ALONE)
+        return self._stage.prepares and not inside and not alone
 
     def _guarded(self, mark: Mark) -> bool:
         """Send it within a transaction of its own, whose begin waits until others have ended."""

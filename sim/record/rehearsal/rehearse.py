@@ -19,7 +19,7 @@ from ddlsim.history.recording import (
     asking_for_found,
     key_of,
 )
-from ddlsim.record.client import Tally
+from ddlsim.record.client import Tally, left_out
 from ddlsim.record.dialects.base import Connection, Facts, RefusedError
 from ddlsim.record.journal import CLOCK, Journal, now
 from ddlsim.record.programs import Operation, edn_of
@@ -236,10 +236,12 @@ class _Cast:
             )  # fmt: skip
             self._made.marks = migration.marks
             self._look_on(stack, session, migration)
+            loaders: list[Loader] = []
             for number in range(clients):
                 one = Loader(stage, wanted.isolation, self._journal, self._made.tally,
                              number, clients + 2)  # fmt: skip
                 plan = plans.programs(dice(wanted.seed, number), number)
+                loaders.append(one)
                 self._threads.add(partial(one.work, plan, self._stop))
             try:
                 self._threads.start()
@@ -254,6 +256,7 @@ class _Cast:
                 seconds = GRACE_S + stage.limits.lock_ms / 1000
                 self._made.silent = self._threads.end(seconds)
         self._threads.check()
+        self._made.notes += left_out(loaders)
         if migration.left_open:
             self._made.notes.append(LEFT_OPEN)
 

@@ -164,7 +164,7 @@ def test_a_read_that_goes_back_is_found_and_named(copy: Path) -> None:
         (("sqlite:///{}/db", "--isolation", "chaos"),
          "--isolation chaos: sqlite has no such level; it has serializable"),
         (("sqlite:///{}/db", "--fault", "table-locked"),
-         "--fault table-locked: sqlite cannot be given it; it has none"),
+         "--fault table-locked: sqlite cannot be given it; it has slow-clients"),
         (("sqlite:///{}/db", "--out", "{}"),
          "--out {}: holds there; name a new or empty directory"),
     ],

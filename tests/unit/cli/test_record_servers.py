@@ -29,6 +29,7 @@ from ddlsim.history.recording import (
     record_of,
 )
 from ddlsim.record import kept
+from ddlsim.record.errors import LOST
 from tests.support import mariadb
 from tests.support.command import ROOT, ddlsim, process
 from tests.support.json_schemas import wrong
@@ -235,6 +236,7 @@ def test_mariadb_shows_a_column_before_what_its_client_had_written(tmp_path: Pat
         out, found = showing("future-column", tmp_path, *words, url=url)
         keeps_unique_indexes(url, tmp_path / "index")
         prepares_at_the_server(url, tmp_path / "prepared")
+        keeps_what_it_acknowledged(url, tmp_path / "disturbed")
         assert mariadb.made_by_recorders(url) == []
     assert (found["says"], found["promise"]) == ("repeatable read", "read-committed")
     assert found["check"]["model"] == session
@@ -257,6 +259,14 @@ def prepares_at_the_server(url: str, out: Path) -> None:
     lines = map(record_of, (out / STATEMENTS).read_bytes().splitlines())
     values = [one for one in lines if isinstance(one, Statement) and one.values]
     assert len([one for one in values if one.problem is None]) <= sent <= len(values)
+
+
+def keeps_what_it_acknowledged(url: str, out: Path) -> None:
+    """Connections are cut under MariaDB's driver, and what was acknowledged is there."""
+    words = ("--isolation", "read-committed", "--transactions", "900", "--fault", "client-killed")
+    found = recorded(url, out, *words)
+    assert found["check"]["outcome"] == "ok"
+    assert found["why"][LOST] > 0
 
 
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:

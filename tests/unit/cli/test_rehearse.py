@@ -270,6 +270,20 @@ def test_keys_of_bytes_and_hidden_tables_are_no_trouble(tmp_path: Path) -> None:
     assert "the migration ended within a transaction, which was rolled back" in found["notes"]
 
 
+def test_a_savepoint_outside_of_a_transaction_opens_one_in_sqlite(
+    file: Path, tmp_path: Path
+) -> None:
+    sql = (
+        "SAVEPOINT a;\nALTER TABLE notes ADD x INT;\nSAVEPOINT b;\nALTER TABLE notes ADD y INT;\n"
+        "RELEASE b;\nRELEASE SAVEPOINT a;\nALTER TABLE notes ADD z INT"
+    )
+    done = called(tmp_path, sql, "--output", "json", url=f"sqlite:///{file}")
+    found = json.loads(done.out)
+    assert (done.code, found["notes"]) == (0, [])
+    ran = [(one["ran"], one["refused"]) for one in found["statements"]]
+    assert ran == [(True, None)] * 7
+
+
 def test_a_statement_that_leaves_the_copy_is_refused(file: Path, tmp_path: Path) -> None:
     sql = f"SELECT 1;\nATTACH '{file}' AS mine;\nDROP TABLE mine.notes"
     done = called(tmp_path, sql, url=f"sqlite:///{file}")

@@ -1,9 +1,11 @@
 """How a client's transactions end, whatever the database answers."""
 
+import re
 import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 import pytest
@@ -15,14 +17,17 @@ from ddlsim.history.recording import (
     Begun,
     Ended,
     Recording,
+    Statement,
     record_of,
 )
-from ddlsim.record.client import Client, Tally
+from ddlsim.record.client import Client, Tally, left_out
 from ddlsim.record.dialects.base import Connection, Problem
 from ddlsim.record.dialects.sqlite import Sqlite
 from ddlsim.record.errors import LOST, SERIALIZATION
+from ddlsim.record.faults.base import FAULTS, Ground
 from ddlsim.record.journal import Journal
 from ddlsim.record.programs import Append, Program, Read
+from ddlsim.record.shape import InUse, shape_of
 from ddlsim.record.url import url_of
 
 HEAD = Recording(
@@ -98,6 +103,62 @@ def test_only_a_commit_that_was_lost_is_not_known(
     assert database.connections == (2 if ended[1] == LOST else 1)
 
 
+class Waits(threading.Event):
+    """A recording that does not stop; it keeps how long its clients were to wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout)
+        return False
+
+
+def slowed(folder: Path, wait_s: float, seconds: float) -> tuple[list[str], Waits]:
+    """The statements of a client that is slow for a time, and its waits."""
+    stop = Waits()
+    with closing(Journal(folder, HEAD)) as journal:
+        client = Client(Faulty("", ""), "serializable", journal, Tally(), 0, 4)
+        client.slow_down(wait_s, seconds, stop)
+        client.work(iter([Program((READ, WRITE))]), stop)
+    lines = [record_of(line) for line in (folder / STATEMENTS).read_bytes().splitlines()]
+    return [one.sql.split()[0] for one in lines if isinstance(one, Statement)], stop
+
+
+def test_a_slow_client_waits_before_each_statement(tmp_path: Path) -> None:
+    sent, stop = slowed(tmp_path, 0.3, 3600.0)
+    assert sent == ["BEGIN", "SELECT", "UPDATE", "COMMIT"]
+    assert stop.seconds == [0.3] * 4
+
+
+def test_a_client_is_slow_for_its_time_alone(tmp_path: Path) -> None:
+    sent, stop = slowed(tmp_path, 0.3, 0.0)
+    assert (len(sent), stop.seconds) == (4, [])
+
+
+def test_slow_clients_are_drawn_from_the_seed(tmp_path: Path) -> None:
+    database = Faulty("", "")
+    with closing(Journal(tmp_path, HEAD)) as journal:
+        clients = [
+            Client(database, "serializable", journal, Tally(), number, 9) for number in range(9)
+        ]
+        shape = InUse(shape_of(8, 1, 1.0, 0))
+        ground = Ground(database, clients, shape, threading.Event())
+        fault = FAULTS.get("slow-clients")
+        said = [fault.strike(ground, Random(seed)) for seed in [*range(40), *range(40)]]
+    assert said[:40] == said[40:]
+    words = re.compile(
+        r"clients? (\d(?:, \d)?): waits? (\d+) ms before each statement, for (\d\.\d) s"
+    )
+    found = [words.fullmatch(one) for one in said]
+    assert all(found)
+    drawn = [(one[1].split(", "), int(one[2]), float(one[3])) for one in found if one]
+    assert {number for numbers, _, _ in drawn for number in numbers} == set("012345678")
+    assert {len(numbers) for numbers, _, _ in drawn} == {1, 2}
+    assert all(50 <= wait <= 500 and 0.2 <= lasting <= 1.5 for _, wait, lasting in drawn)
+
+
 def test_an_update_that_finds_no_row_fails_its_transaction(tmp_path: Path) -> None:
     found = done(tmp_path, Faulty("", "", count=0), Program((WRITE,)))
     assert found == [("fail", "no-row", 0)]
@@ -107,3 +168,50 @@ def test_a_read_has_the_columns_in_their_order_and_rows_that_are_gone(tmp_path: 
     done(tmp_path, Faulty("", ""), Program((Read(0, 1, 2),), alone=True))
     [_, ended] = (tmp_path / HISTORY).read_text().splitlines()
     assert "[:r 0 [0,2,1]] [:r 1 [0,3]] [:r 2 nil]" in ended
+
+
+class Refusing(Faulty):
+    """Admits so many connections, and none after them."""
+
+    def __init__(self, admitted: int) -> None:
+        super().__init__("", "")
+        self.admitted = admitted
+
+    def connect(self, isolation: str) -> Connection:
+        if self.connections == self.admitted:
+            raise sqlite3.OperationalError
+        return super().connect(isolation)
+
+    def problem(self, error: Exception) -> Problem | None:
+        return Problem("", LOST, "too many clients")
+
+
+@pytest.mark.parametrize(
+    ("admitted", "notes"),
+    [
+        (6, []),
+        (5, []),
+        (4, ["1 client of 3 never had a connection (too many clients)"]),
+        (0, ["3 clients of 3 never had a connection (too many clients)"]),
+    ],
+)
+def test_a_note_tells_of_clients_that_never_had_a_connection(
+    admitted: int, notes: list[str], tmp_path: Path
+) -> None:
+    """Each asks for two, one after the other: that which gets the first alone is none of them."""
+    database = Refusing(admitted)
+    fresh = [Program((READ,)), Program((READ,), fresh=True)]
+    with closing(Journal(tmp_path, HEAD)) as journal:
+        clients = [Client(database, "", journal, Tally(), number, 4) for number in range(3)]
+        for client in clients:
+            client.work(iter(fresh), Ends())
+    found = left_out(clients)
+    assert [one.partition(";")[0] for one in found] == notes
+
+
+class Ends(threading.Event):
+    """A recording that ends at the first wait."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.set()
+        return True

@@ -85,6 +85,25 @@ def test_a_lost_number_is_refused(copy: Path, name: str) -> None:
         refused(copy, name, [*lines[:at], *lines[at + 1 :]], ("lost", at))
 
 
+def test_a_lost_statement_is_refused(copy: Path) -> None:
+    """Each but a ROLLBACK, which comes behind the end of its transaction."""
+    lines = lines_of(copy, STATEMENTS)
+    statements = [
+        at
+        for at, one in enumerate(lines)
+        if one.startswith(b'{"event":"Statement"') and b'"sql":"ROLLBACK"' not in one
+    ]
+    for at in Random(3).sample(statements, 25):
+        refused(copy, STATEMENTS, [*lines[:at], *lines[at + 1 :]], ("lost statement", at))
+
+
+def test_statements_that_an_earlier_recorder_did_not_count_are_judged(copy: Path) -> None:
+    lines = lines_of(copy, STATEMENTS)
+    text = re.sub(rb',"statements":\d+', b"", b"".join(lines))
+    (copy / STATEMENTS).write_bytes(text)
+    assert (len(text) < len(b"".join(lines)), judged(copy).outcome) == (True, Outcome.OK)
+
+
 @pytest.mark.parametrize("name", [STATEMENTS, HISTORY])
 def test_shuffled_lines_are_refused(copy: Path, name: str) -> None:
     """Those that have numbers: a statement may stand behind one that had its answer later."""
@@ -149,7 +168,7 @@ def test_a_retyped_or_lost_field_is_refused(copy: Path, event: str) -> None:
     lines = lines_of(copy, STATEMENTS)
     at = [at for at, one in enumerate(lines) if json.loads(one)["event"] == event][-1]
     fields = json.loads(lines[at])
-    optional = {"values", "columns", "rows", "count", "problem"}
+    optional = {"values", "columns", "rows", "count", "problem", "statements"}
     for name in fields:
         changed = (
             fields | {name: another(fields[name])},

@@ -36,6 +36,12 @@ def test_semicolons_in_strings_names_and_comments_end_nothing(database: str) -> 
          "BEGIN SET NEW.a = 1; SET NEW.b = 2; END"), "mariadb"),
         ('''CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE t SET "end" = 1; SELECT 1; END''',
          "sqlite"),
+        ("BEGIN NOT ATOMIC SELECT 1; IF 1 THEN SELECT 2; END IF; END", "mariadb"),
+        ("/*!40101 SET NAMES utf8 */", "mariadb"),
+        ("ALTER TABLE t /*! ADD COLUMN a int */", "mariadb"),
+        (("CREATE /*!50017 DEFINER=`r`@`h`*/ TRIGGER g BEFORE INSERT ON t FOR EACH ROW "
+         "BEGIN SET NEW.a = 1; SET NEW.b = 2; END"), "mariadb"),
+        ("SELECT '/*! a */; -- b'", "mariadb"),
         ("CREATE TABLE event (id int, begin date)", "postgresql"),
         ('CREATE TABLE "function" (id int, "begin" date)', "postgresql"),
         ("CREATE VIEW event AS SELECT 1 AS begin", "postgresql"),

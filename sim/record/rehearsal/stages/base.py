@@ -48,6 +48,8 @@ class Stage(Database):
     """The level of isolation that a session has where nothing is said."""
     prepares: ClassVar[bool] = False
     """Whether a statement outside of a transaction is sent in one, to see how long it waits."""
+    opens_by_savepoint: ClassVar[bool] = False
+    """Whether SAVEPOINT outside of a transaction opens one, which ends with its RELEASE."""
 
     def __init__(self, url: Url, *, prepared: bool) -> None:
         super().__init__(url, prepared=prepared)

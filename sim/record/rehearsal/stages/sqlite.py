@@ -19,6 +19,7 @@ SHADOWS: Final = (
 class SqliteStage(FileStage, Sqlite):
     """A file; DDL waits for the writer before it, and for no reader."""
 
+    opens_by_savepoint = True
     outside = ("ATTACH", "DETACH", "VACUUM INTO")
     outside_form = r"VACUUM \S+ INTO"
     prepares = True
