@@ -15,7 +15,7 @@ from ddlsim.analysis.compare.columns import COLUMNS
 from ddlsim.analysis.compare.records import SAFETY, Line
 from ddlsim.checkers.base import in_order
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.switches import FEATURES, SHIPPED, features_of
+from ddlsim.layer.switches import FEATURES, SHIPPED, features_of, locks_tables
 from ddlsim.model.design import (
     DELAY_BOUNDED,
     ELECTIONS_SLOW,
@@ -30,8 +30,9 @@ from ddlsim.scenario.files import text_at
 from ddlsim.scenario.problems import Origin, convert, near
 from ddlsim.scenario.scenario import parse_toml
 
-PLANES: Final = {"locking": "ignite", "optimistic": "fdb"}
-"""The data plane by how transactions are kept apart."""
+KINDS: Final = {"ignite": "locking", "fdb": "optimistic"}
+"""How a data plane keeps transactions apart. A design that locks tables is one for locking systems,
+too, on whichever plane its model runs: what it asks of rows, locks on rows do as well."""
 OWN_DDL: Final = "I4"
 ENDS: Final = "I9"
 """Operations on healthy nodes end though others cannot be reached."""
@@ -50,7 +51,8 @@ Above = Annotated[float, Meta(gt=0)]
 
 
 class SystemTable(TableRecord, frozen=True):
-    """`[system]`: how transactions are kept apart (both ways, where it is left out), what the store
+    """`[system]`: how transactions are kept apart, by locks or by conflicts at the commit (both
+    ways, where it is left out), what the store
     has that others lack (`FEATURES`; what FoundationDB has, where it is left out), whether the
     difference of clocks, delays, and the rates of clocks (which are good where they are not) have a
     bound, whether every node can always be reached, whether clients must see
@@ -148,11 +150,17 @@ def settings_of(load: LoadTable) -> dict[str, Any]:
 Design = Strategy | LayerDesign
 
 
-def unfit(header: DesignHeader, system: SystemTable, needs: Sequence[str] = ()) -> list[str]:
-    """Why a design does not fit, by what its header says and what its store needs; empty where it
-    may."""
-    if system.concurrency is not None and PLANES[system.concurrency] != header.plane:
-        return [f"it runs on plane {header.plane}; {system.concurrency} is asked for"]
+def unfit(
+    header: DesignHeader, system: SystemTable, needs: Sequence[str] = (), *, locks: bool = False
+) -> list[str]:
+    """Why a design does not fit, by what its header says, what its store needs, and whether it
+    locks tables; empty where it may."""
+    kind = KINDS[header.plane]
+    fitting = {kind, "locking"} if locks else {kind}
+    if system.concurrency is not None and system.concurrency not in fitting:
+        unlocked = ", and it locks no table" if system.concurrency == "locking" else ""
+        told = f"transactions of plane {header.plane} are {kind}{unlocked}"
+        return [f"{told}; {system.concurrency} is asked for"]
     found = [
         f"its store needs {name}, {FEATURES[name]}"
         for name in needs
@@ -219,9 +227,11 @@ class Split(NamedTuple):
 
 def split(designs: Sequence[Design], system: SystemTable) -> Split:
     """Sort designs by what their headers say, and by what their stores need."""
-    others = {one.name: why for one in designs if (why := unfit(one.header, system, _needs(one)))}
+    others = {one.name: why for one in designs if (why := _unfit(one, system))}
     return Split([one.name for one in designs if one.name not in others], others)
 
 
-def _needs(design: Design) -> tuple[str, ...]:
-    return features_of(design) if isinstance(design, LayerDesign) else ()
+def _unfit(design: Design, system: SystemTable) -> list[str]:
+    if not isinstance(design, LayerDesign):
+        return unfit(design.header, system)
+    return unfit(design.header, system, features_of(design), locks=locks_tables(design))

@@ -121,8 +121,8 @@ BESIDE: Final = (
 COLUMNS: Final = LATENCIES + COSTS + BESIDE
 FORMED: Final = tuple(
     column for key in (
-        "dml_added_mean", "ddl_p50", "schema_aborts", "reads_per_transaction", "reads_per_ddl",
-        "schema_hottest_per_s",
+        "dml_added_mean", "ddl_p50", "ddl_p99", "schema_aborts", "reads_per_transaction",
+        "reads_per_ddl", "schema_hottest_per_s",
     ) for column in COLUMNS if column.key == key
 )  # fmt: skip
 """The numbers of which some design has a closed form."""

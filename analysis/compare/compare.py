@@ -30,7 +30,7 @@ from ddlsim.scenario.expect import judges_expected
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import repeat_options
 from ddlsim.scenario.scenario import Scenario, override
-from ddlsim.scenario.shipped import shipped
+from ddlsim.scenario.shipped import place_of, shipped
 from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Job, Runner, run_seeds
 from ddlsim.verify.row import RunRow
@@ -85,7 +85,7 @@ def worlds(
     left: list[Left] = []
     for header in chosen:
         name = f"{FOLDER}/{header.plane}" if scenario is None else scenario
-        if scenario is None and name not in shipped():
+        if scenario is None and place_of(name) is None:
             left.append(
                 Left(header.name, f"no scenario {name} is shipped; name one with --scenario")
             )

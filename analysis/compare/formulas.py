@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ddlsim.analysis.compare.records import Formula, Value
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula import design_forms
+from ddlsim.analysis.formula import design_forms, lock_forms
 from ddlsim.analysis.formula import store_forms as store
 from ddlsim.analysis.formula.by_formula import Forms
 from ddlsim.analysis.formula.comparison import CLOCK_MS
@@ -35,6 +35,7 @@ DEALT: Final = 2
 LEGS: Final = 7
 """Round trips of a statement besides its reads: two for its read version, five for its commit."""
 HALF: Final = 0.5
+TAIL: Final = 0.99
 BUCKET: Final = 0.008
 """Quantiles of runs are within so much of their durations."""
 CLIENTS_AT_ONCE: Final = 2
@@ -59,6 +60,9 @@ class Measured(NamedTuple):
     exponents: dict[int, tuple[float, float, float]]
     """By table: changes per ms, and of a transaction the mean time of use and from that to the
     commit, of those that have not used the table too."""
+    holds: dict[int, tuple[float, Array]]
+    """By table: for how long transactions had it in use in all, ms per ms of the load, and a sample
+    of how long each had."""
 
     @property
     def per_ms(self) -> float:
@@ -87,7 +91,19 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         changes=sum(one.changes for one in rates),
         span_ms=sum(one.span_us for one in rates) / US_PER_MS / max(users, 1),
         exponents=_exponents(rates, load_ms, users),
+        holds=_holds(rates, load_ms),
     )
+
+
+def _holds(rates: Sequence[Rates], load_ms: float) -> dict[int, tuple[float, Array]]:
+    found = {}
+    for table in dict.fromkeys(one for each in rates for one in each.holds):
+        many = [each.holds[table] for each in rates if table in each.holds]
+        pairs = [pair for one in many for pair in one.counts.items()]
+        each_us, counts = np.array(pairs, dtype=np.int64).T
+        whole_ms = sum(one.total_us for one in many) / US_PER_MS
+        found[table] = (whole_ms / load_ms, np.repeat(each_us, counts) / US_PER_MS)
+    return found
 
 
 def _exponents(
@@ -141,16 +157,21 @@ STATEMENT: Final[Mapping[str, str]] = {
     "install": "replicate_wait_acknowledge", "drain": "none", "index_entries": "none",
 }  # fmt: skip
 """The rules of designs whose statements take what 6.2 says of A5 to A8."""
+ONCE_UNUSED: Final = "install_once_unused"
+"""The rule of `install` that waits for those that use what is to change."""
 EXACT_COMMIT: Final = "exact_match"
 HOLDS_THE_LOG: Final = "learner_lag"
 AIMED: Final = "transborder"
+DIRECT: Final = "direct"
+"""The plan in which every statement is one step."""
 
 
 def _of_protocol(world: Forms, took: Measured) -> Found:
     rules = world.design.rules
     found: Found = {"dml_added_mean": ("6.1, 6.7", _added(world, took))}
-    if all(rules[name] == rule for name, rule in STATEMENT.items()):
-        found["ddl_p50"] = ("6.2", _half_of(world.ddl_latency()))
+    sample = _of_statement(world, took)
+    if sample is not None:
+        found |= _latencies(world, sample, CLOCK_MS)
     if rules["base_ts"] == "at_enlistment" and rules["check_operation"] == "must_be_same_schema":
         exact = rules["check_commit"] == EXACT_COMMIT
         found["schema_aborts"] = ("6.3", _crossed(world.scenario, took, exact=exact))
@@ -204,13 +225,56 @@ def _crossed(scenario: Scenario, took: Measured, *, exact: bool) -> tuple[float,
     return least * (1 - share), most * (1 - share) + share
 
 
-def _half_of(sample: Array | None) -> tuple[float, float] | None:
-    """The median of a sample, with a clock's whole millisecond and a bucket both ways."""
-    if sample is None:
+def _of_statement(world: Forms, took: Measured) -> tuple[Array, Array] | None:
+    """6.2 of A5 to A8; of B16 behind those that use the table, least if none came meanwhile."""
+    rules = world.design.rules
+    known = all(rules[name] == rule for name, rule in STATEMENT.items() if name != "install")
+    latency = world.ddl_latency() if known else None
+    if latency is None or rules["install"] == STATEMENT["install"]:
+        return None if latency is None else (latency, latency)
+    if rules["install"] != ONCE_UNUSED:
         return None
-    middle = float(np.quantile(sample, HALF))
-    more = CLOCK_MS + BUCKET * middle
-    return middle - more, middle + more
+    nodes = len(world.scenario.nodes)
+    least, most = _waits(
+        world, took, len(latency),
+        (lock_forms.waits, lambda *own: lock_forms.waits_without_a_queue(own[0], nodes, *own[1:])),
+    )  # fmt: skip
+    look_ms = plan(world.scenario, 0).nodes[0].settings["retry_ms"]
+    asked = 4 * float(world.delays.mean())
+    return latency + least, latency + most + (most > 0) * look_ms + asked
+
+
+Waits = Callable[[lock_forms.Users, np.random.Generator, int], Array]
+
+
+def _waits(world: Forms, took: Measured, size: int, kinds: Sequence[Waits]) -> list[Array]:
+    """Samples of waits for those that use what a statement changes: tables as often as measured."""
+    clients, dice = _clients(world.scenario), np.random.default_rng(2)
+    weights = {table: rate for table, (rate, _, _) in took.exponents.items() if rate}
+    rates = np.array([*weights.values()])
+    places = dice.choice(len(weights), size, p=rates / rates.sum()) if weights else np.zeros(size)
+    found = [np.zeros(size) for _ in kinds]
+    for place, table in enumerate(weights):
+        mine = places == place
+        share, holds = took.holds[table]
+        users = lock_forms.Users(holds, min(share / clients, 1.0), clients)
+        for sample, kind in zip(found, kinds, strict=True):
+            sample[mine] = kind(users, dice, int(mine.sum()))
+    return found
+
+
+def _latencies(world: Forms, ends: tuple[Array, Array], clock_ms: float) -> Found:
+    """The median and the 99th percentile of samples, with a bucket both ways; a fault may hold up
+    one of a hundred statements for as long as it lasts."""
+    held = max((float(one.get("for_ms", 0)) for one in world.scenario.table.faults), default=0.0)
+    found: Found = {}
+    for key, share, more in (("ddl_p50", HALF, 0.0), ("ddl_p99", TAIL, held)):
+        least, most = (float(np.quantile(one, share)) for one in ends)
+        found[key] = (
+            "6.2",
+            (least * (1 - BUCKET) - clock_ms, (most + more) * (1 + BUCKET) + clock_ms),
+        )
+    return found
 
 
 # --- the store -----------------------------------------------------------------------------------
@@ -218,7 +282,7 @@ def _half_of(sample: Array | None) -> tuple[float, float] | None:
 
 def _of_store(world: Forms, took: Measured) -> Found:
     rules, settings = world.design.rules, _settings(world)
-    found: Found = {"ddl_p50": ("6.2", _statement(world, settings))}
+    found = _store_latencies(world, took, settings)
     way = float(world.delays.mean())
     version = 4 * way + settings.grv_batch_us / US_PER_MS
     processes = len(world.scenario.nodes)
@@ -302,10 +366,18 @@ def _share(exponent: float) -> float:
     return float(store.changed_within(max(exponent, 0.0), 1.0))
 
 
-def _statement(world: Forms, settings: FdbSettings) -> tuple[float, float] | None:
-    """6.2: the median of a sample. Least: each leg takes as long as one message; most: as long as
-    the slower of two."""
+def _store_latencies(world: Forms, took: Measured, settings: FdbSettings) -> Found:
+    """6.2, of samples. Least: each leg takes as long as one message; most: as long as the slower of
+    two. Designs that take indexes through states have no form of the tail, where these are."""
     batches = (settings.grv_batch_us + settings.commit_batch_us) / US_PER_MS
+    rules = world.design.rules
+    used: Array | float = 0.0
+    if design_forms.waits_for_users(rules):
+        queued = rules["exclude"] == design_forms.QUEUED
+        limit = float(rules["lock_timeout_ms" if queued else "lease_ms"])
+        (used,) = _waits(
+            world, took, DRAWN, (lambda of, dice, size: lock_forms.waits(of, dice, size, limit),)
+        )  # fmt: skip
 
     def commits(dealt: int) -> design_forms.Commits:
         dice = np.random.default_rng(dealt)
@@ -322,15 +394,14 @@ def _statement(world: Forms, settings: FdbSettings) -> tuple[float, float] | Non
         version = 4 * way(2) + settings.grv_batch_us / US_PER_MS
         lag = 8 * float(world.delays.mean())
         return design_forms.Commits(
-            one, two, own, version, 2 * way(1), lag, settings.window_ms, client
+            one, two, own, version, 2 * way(1), lag, settings.window_ms, client, used
         )
 
-    rules = world.design.rules
     ends = [design_forms.statement_ms(rules, commits(dealt)) for dealt in (1, DEALT)]
     if ends[0] is None or ends[1] is None:
-        return None
-    least, most = float(np.quantile(ends[0][0], HALF)), float(np.quantile(ends[1][1], HALF))
-    return least * (1 - BUCKET), most * (1 + BUCKET)
+        return {}
+    found = _latencies(world, (ends[0][0], ends[1][1]), 0.0)
+    return found if rules["plan"] == DIRECT else {"ddl_p50": found["ddl_p50"]}
 
 
 def _settings(world: Forms) -> FdbSettings:

@@ -149,7 +149,8 @@ def conflicts_with(rules: Rules) -> str | None:
 class Commits(NamedTuple):
     """A statement's own transaction with one read and with two, and one of its process that reads
     nothing (`own`); the time to a read version (`version`), how old it may be where nothing commits
-    (`lag`), the window W, and a message to the process (`client`), all in ms."""
+    (`lag`), the window W, a message to the process (`client`), and the wait for the transactions
+    that use what the statement changes (`used`), all in ms."""
 
     one: ArrayLike
     two: ArrayLike
@@ -159,13 +160,23 @@ class Commits(NamedTuple):
     lag: float
     window: float
     client: ArrayLike
+    used: ArrayLike = 0.0
 
 
 AT_ONCE: Final = ("at_once", "read_again")
 """Rules of `settle` that wait for nothing but a read."""
 BY_MODE: Final = "all_pessimistic"
+QUEUED: Final = "once_unlocked"
+"""The rule of `exclude` with locks, and a queue for them."""
+GIVEN_BACK: Final = "older_leases_end"
+"""The rule of `settle` that waits until no process has an older lease in the store."""
 FORGETS: Final = "all_states"
 """The plan whose statements end with a transaction that forgets how far they were."""
+
+
+def waits_for_users(rules: Rules) -> bool:
+    """Whether a statement waits for the transactions that use what it changes."""
+    return rules["exclude"] == QUEUED or rules["settle"] == GIVEN_BACK
 
 
 def statement_ms(rules: Rules, of: Commits) -> Both | None:
@@ -184,8 +195,10 @@ def statement_ms(rules: Rules, of: Commits) -> Both | None:
     if rules["before_statement"] == BY_MODE:
         wait = of.window + 2 * (own + round_trip)
         return one + wait, two + wait + 2 * float(rules["poll_ms"]) + 6 * version
-    if rules["before_statement"] != "nothing" or rules["exclude"] != UNLOCKED:
+    if rules["before_statement"] != "nothing" or rules["exclude"] not in (UNLOCKED, QUEUED):
         return None
+    if waits_for_users(rules):
+        return _behind_users(rules, of, forgets)
     if settle in AT_ONCE:
         again = (version + 2 * round_trip) * (settle == "read_again")
         return one + again, two + again
@@ -203,3 +216,30 @@ def statement_ms(rules: Rules, of: Commits) -> Both | None:
         ends = [store.statement(each, wait=behind) for each in (one, two)]
         return ends[0] - version, ends[1] + 2 * version + forgets + of.lag
     return None
+
+
+def _behind_users(rules: Rules, of: Commits, forgets: Array) -> Both:
+    """6.2, B16: a statement behind the transactions that use what it changes.
+
+    Locks: it reads the locks and the queue in its transaction. Where one lasts, it stands in the
+    queue by a transaction of its own, those that only read release theirs by another, and a look
+    at the locks comes a poll late.
+
+    Leases in the store: behind its update every process leases the newest schema (head and log are
+    read), gives the older one back at a poll, once no transaction needs it, and the statement's
+    look comes a poll late. At most, a process has begun to renew the older one just before.
+    """
+    one, two, version, own, round_trip, used = (
+        np.asarray(each, dtype=np.float64)
+        for each in (of.one, of.two, of.version, of.own, of.round_trip, of.used)
+    )
+    poll = float(rules["poll_ms"])
+    look = version + round_trip
+    if rules["exclude"] == QUEUED:
+        found = UPDATE_READS * round_trip
+        late = (used > 0) * (2 * own + poll + look + found)
+        return one + found + used, two + found + used + late
+    leased = own + UPDATE_READS * round_trip
+    least = one + round_trip + np.maximum(leased, used) + own + look
+    most = two + 2 * round_trip + 2 * leased + used + 2 * poll + 2 * own + look + forgets
+    return least, most

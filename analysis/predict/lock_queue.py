@@ -1,9 +1,7 @@
 """Closed forms of a lock on tables with a queue, from measured distributions.
 
-*DDL wait* (strategies 6.2, B16: the residual of the longest transaction). A client holds the table
-with probability p, and then for the residual R of its hold: P(R > x) = int_x P(H > u) du / E[H].
-With N clients that do not depend on each other, P(W <= x) = (1 - p P(R > x))^N, up to the lock's
-time limit, at which the statement gives up.
+*DDL wait* (strategies 6.2, B16: the residual of the longest transaction): that of `lock_forms`, up
+to the lock's time limit, at which the statement gives up.
 
 *DML stall.* The table is shut for V = W + execution + what follows in the DDL's own transaction.
 A client that does not hold it comes after the residual A of its gap, one that holds it after R and
@@ -19,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from ddlsim.analysis.formula import lock_forms
 from ddlsim.analysis.predict.calibrated import Calibrated
 from ddlsim.analysis.stats.intervals import Array
 
@@ -63,11 +62,7 @@ class _Grid:
 
     def residual(self, values: Array) -> Array:
         """The distribution function of the residual at a time that has nothing to do with it."""
-        ordered = np.sort(values)
-        sums = np.concatenate([[0.0], np.cumsum(ordered)])
-        below = np.searchsorted(ordered, self.at, side="right")
-        within = sums[below] + (len(ordered) - below) * self.at
-        return np.asarray(within / sums[-1])
+        return lock_forms.left_within(values, self.at)
 
     def sum_of(self, one: Array, other: Array) -> Array:
         """The probabilities of a sum."""
@@ -134,7 +129,7 @@ def _waits(
 ) -> tuple[float, Array, float]:
     """The share of time in use; the wait that ends in time; the probability that it does not."""
     used = known.used
-    below = (1 - used * (1 - grid.residual(known.holds))) ** clients
+    below = lock_forms.unused_within(used, grid.residual(known.holds), clients)
     limit = grid.place(lock_ms)
     below = below[: limit + 1]
     in_time = float(below[-1])

@@ -38,6 +38,28 @@ class Window:
     """How long those went on that had used its table before it."""
 
 
+class _Uses:
+    """The first statement of each transaction on a table, with when that ended."""
+
+    def __init__(self, uses: list[tuple[Sent, Tx]]) -> None:
+        at = np.array([one.at for one, _ in uses])
+        self._order = np.argsort(at, kind="stable")
+        self._at = at[self._order]
+        ended = np.array([tx.ended for _, tx in uses])
+        self._last_ended = np.maximum.accumulate(ended[self._order]) if uses else ended
+        self._took = [one.took for one, _ in uses]
+
+    def took(self, since: float, until: float) -> list[float]:
+        """How long those took that came in this time, in the order in which they were given."""
+        low, high = np.searchsorted(self._at, [since, until])
+        return [self._took[place] for place in np.sort(self._order[low:high])]
+
+    def ended(self, before: float) -> float:
+        """When the last of those ended that came before this time; this time if that is later."""
+        count = int(np.searchsorted(self._at, before))
+        return max(float(self._last_ended[count - 1]), before) if count else before
+
+
 def windows(recorded: Recorded, usual: float) -> list[Window]:
     """Each statement of DDL with what came while it waited and executed.
 
@@ -48,20 +70,20 @@ def windows(recorded: Recorded, usual: float) -> list[Window]:
         for one in tx.sent:
             if one.first:
                 by_table[one.table].append((one, tx))
+    tables = {name: _Uses(uses) for name, uses in by_table.items()}
     made = []
     for tx in recorded.changes:
         ddl = tx.ddl
         assert ddl is not None, "a change has DDL"
-        made.append(_window(tx, ddl, by_table[ddl.table], usual))
+        made.append(_window(tx, ddl, tables.get(ddl.table) or _Uses([]), usual))
     return made
 
 
-def _window(change: Tx, ddl: Sent, uses: list[tuple[Sent, Tx]], usual: float) -> Window:
+def _window(change: Tx, ddl: Sent, uses: _Uses, usual: float) -> Window:
     end = ddl.until if ddl.timed_out else change.ended
-    late = (one.took - usual for one, _ in uses if ddl.at <= one.at < end)
+    late = (took - usual for took in uses.took(ddl.at, end))
     stalls = [each for each in late if each > usual]
-    ends = [tx.ended for one, tx in uses if one.at < ddl.at < tx.ended]
-    explained = max(ends, default=ddl.at) - ddl.at
+    explained = uses.ended(ddl.at) - ddl.at
     return Window(
         ddl.table, ddl.at, ddl.took, end - ddl.at, ddl.timed_out, tuple(stalls), explained
     )

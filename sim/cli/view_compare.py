@@ -31,14 +31,19 @@ STYLES: Final[dict[Word, str]] = {
 BY_FORMULA: Final = {
     "dml_added_mean": ("~added", "mean ms"),
     "ddl_p50": ("~DDL", "p50 ms"),
+    "ddl_p99": ("~DDL", "p99 ms"),
     "schema_aborts": ("~schema", "abort %"),
     "reads_per_transaction": ("~reads", "per tx"),
+    "reads_per_ddl": ("~reads", "per DDL"),
     "schema_hottest_per_s": ("~schema", "per s"),
 }
-"""The heads of the closed forms that the text has room for."""
+"""The heads of the closed forms."""
+TIMES: Final = ("dml_added_mean", "ddl_p50", "ddl_p99")
+"""Those of latencies, which have a table of their own: the text is 80 columns wide."""
 FORMULA_SAID: Final = (
     "closed forms of the catalogue of designs, from the rates, lengths and delays of these runs, "
-    f"without faults and queues of statements; {OUTSIDE}: the number's interval lies outside"
+    "without queues of statements, and of faults with a held log (DML) and the longest (DDL p99); "
+    f"{OUTSIDE}: the number's interval lies outside"
 )
 STATUS: Final = {
     "violation": "broken",
@@ -104,13 +109,17 @@ def _table(
 
 
 def _formulas(lines: Sequence[Line], to: Console) -> None:
-    """What closed forms give for the numbers of each design; two of these stand in no other
-    table."""
-    heads = [BY_FORMULA[column.key] for column in FORMED if column.key in BY_FORMULA]
-    cells = [
-        [column.by_formula(line) for column in FORMED if column.key in BY_FORMULA] for line in lines
-    ]
-    for column in (one for one in FORMED if one in BESIDE):
+    """What closed forms give for the numbers of each design: latencies, then shares and rates; of
+    each, the last number stands in no other table."""
+    _beside(lines, [column for column in FORMED if column.key in TIMES], to)
+    to.print()
+    _beside(lines, [column for column in FORMED if column.key not in TIMES], to)
+
+
+def _beside(lines: Sequence[Line], columns: Sequence[Column], to: Console) -> None:
+    heads = [BY_FORMULA[column.key] for column in columns]
+    cells = [[column.by_formula(line) for column in columns] for line in lines]
+    for column in (one for one in columns if one in BESIDE):
         heads.append(column.narrow)
         for row, line in zip(cells, lines, strict=True):
             row.append(column.shown(line))

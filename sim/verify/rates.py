@@ -3,12 +3,21 @@
 *readers*: transactions for which a schema was looked up; *looks*: how often, and *first_looks*, at
 an enlistment, which comes at any time. *changes*: schema updates of statements, and *changes_of* by
 the object that they changed. *users*: committed transactions of clients that used any table, and
-*span_us*, the sum of their longest uses; *uses* has those by table.
+*span_us*, the sum of their longest uses; *uses* has those by table. *holds*: by table, from the
+enlistment of each transaction of a client to its end, in simulated time, aborted ones too.
 """
 
 from typing import NamedTuple
 
-from ddlsim.history.events import SchemaResolved, UpdateLogged
+from ddlsim.history.events import (
+    Enlisted,
+    SchemaResolved,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+    UpdateLogged,
+)
+from ddlsim.history.figures import Buckets, bucketed
 from ddlsim.history.history import History
 from ddlsim.history.uses import uses
 from ddlsim.model.records import Record
@@ -33,6 +42,7 @@ class Rates(Record, frozen=True):
     users: int
     span_us: int
     uses: dict[int, Used]
+    holds: dict[int, Buckets]
 
 
 def rates(history: History) -> Rates:
@@ -58,4 +68,18 @@ def rates(history: History) -> Rates:
         users=len(longest),
         span_us=sum(longest.values()),
         uses=dict(sorted(of.items())),
+        holds=_holds(history),
     )
+
+
+def _holds(history: History) -> dict[int, Buckets]:
+    open_since: dict[str, dict[int, int]] = {event.tx: {} for event in history.of(TxBegan)}
+    taken: dict[int, list[int]] = {}
+    for event in history.of(Enlisted, TxCommitted, TxAborted):
+        if isinstance(event, Enlisted):
+            if event.tx in open_since:
+                open_since[event.tx].setdefault(event.object_id, event.at_us)
+        elif isinstance(event, TxCommitted | TxAborted):
+            for object_id, since in open_since.pop(event.tx, {}).items():
+                taken.setdefault(object_id, []).append(event.at_us - since)
+    return {object_id: bucketed(many) for object_id, many in sorted(taken.items())}

@@ -37,10 +37,26 @@ def less(*invariants: str) -> DesignHeader:
 
 
 def test_a_design_of_another_plane_does_not_fit() -> None:
-    told = ["it runs on plane fdb; locking is asked for"]
+    told = ["transactions of plane fdb are optimistic, and it locks no table; locking is asked for"]
     assert unfit(a_header(plane="fdb"), SystemTable(concurrency="locking")) == told
+    told = ["transactions of plane ignite are locking; optimistic is asked for"]
+    assert unfit(a_header(plane="ignite"), SystemTable(concurrency="optimistic")) == told
     assert unfit(a_header(plane="fdb"), SystemTable(concurrency="optimistic")) == []
     assert unfit(a_header(plane="fdb"), SystemTable()) == []
+
+
+def test_a_design_that_locks_tables_fits_a_locking_system_on_either_plane() -> None:
+    asked = SystemTable(concurrency="locking")
+    assert unfit(a_header(plane="fdb"), asked, locks=True) == []
+    assert unfit(a_header(), asked, locks=True) == []
+    assert unfit(a_header(plane="fdb"), SystemTable(concurrency="optimistic"), locks=True) == []
+    assert unfit(a_header(), SystemTable(concurrency="optimistic"), locks=True) != []
+
+
+def test_a_locking_design_of_the_other_plane_is_told_what_it_lacks_and_not_its_plane() -> None:
+    others = split([one for _, one in DESIGNS.items()], SystemTable(concurrency="locking")).others
+    assert others["postgresql"] == ["it does not claim I1, I3, I4"]
+    assert others["tidb_mdl"] == ["it does not claim I1, I2, I3, I8, I4"]
 
 
 def test_a_needed_invariant_must_be_claimed() -> None:
@@ -169,11 +185,18 @@ ANSWERS = [
      "c6_f1 tidb_lease tidb_mdl crdb", "c5_lease c8_future_rv c16_safe"),
     ("own_ddl = false\ninvariants = ['I7']\nstore_has = ['past_read_conflicts']",
      "c10_two_cutoffs c13_past c1_schema c6_f1", "c9_future_cv c12_grv c15_known_bug"),
+    # section 5 and B16: a statement waits for transactions that use the table
+    ("concurrency = 'locking'\nown_ddl = false\ninvariants = ['I7']",
+     "postgresql tidb_mdl b16_mdl iep", "crdb tidb_lease c6_f1 c5_lease c1_schema c16_safe"),
+    ("concurrency = 'locking'\nown_ddl = false\ninvariants = ['I2', 'I7', 'I8']",
+     "postgresql b16_mdl", "tidb_mdl crdb c1_schema"),
+    ("concurrency = 'optimistic'\nown_ddl = false\ninvariants = ['I7']",
+     "postgresql tidb_mdl crdb c1_schema", "b16_mdl iep"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("facts", "fit", "others"), ANSWERS)
-def test_eight_systems_get_the_designs_of_the_catalogue(facts: str, fit: str, others: str) -> None:
+def test_systems_get_the_designs_of_the_catalogue(facts: str, fit: str, others: str) -> None:
     system = parsed(f"[system]\n{facts}\n", "facts.toml").system
     chosen = split([one for _, one in DESIGNS.items()], system)
     assert {*fit.split()} <= {*chosen.fitting}

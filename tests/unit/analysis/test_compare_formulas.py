@@ -2,47 +2,57 @@
 
 from functools import cache
 
+import numpy as np
 import pytest
 
 from ddlsim.analysis.compare import compare as comparing
 from ddlsim.analysis.compare import formulas
 from ddlsim.analysis.compare.columns import COLUMNS, FORMED
 from ddlsim.analysis.compare.compare import World, line_of, worlds
-from ddlsim.analysis.compare.records import Formula
+from ddlsim.analysis.compare.records import Formula, Value
 from ddlsim.analysis.formula import design_forms
 from ddlsim.verify.campaign import Runner
 from ddlsim.verify.row import RunRow
 from tests.support.compared import a_line
 
 OF_THE_STORE = (
-    "ddl_p50", "dml_added_mean", "reads_per_ddl", "reads_per_transaction", "schema_aborts",
-    "schema_hottest_per_s",
+    "ddl_p50", "ddl_p99", "dml_added_mean", "reads_per_ddl", "reads_per_transaction",
+    "schema_aborts", "schema_hottest_per_s",
 )  # fmt: skip
 
 
+APART = {
+    "migration[0].every_ms": 900,
+    "run.load_ms": 6_000,
+    "workload[0].operations": 300,
+    "workload[1].operations": 1,
+}
+"""On the store: statements that do not wait for each other."""
+
+
 @cache
-def ran(design: str) -> tuple[World, tuple[RunRow, ...]]:
-    one = worlds([design], None, {})[0][0]
+def ran(design: str, *, apart: bool = False) -> tuple[World, tuple[RunRow, ...]]:
+    one = worlds([design], None, APART if apart else {})[0][0]
     runner = Runner(comparing.job_of(one, ()))
     return one, tuple(runner.row(seed) for seed in range(3))
 
 
-def beside(design: str) -> dict[str, Formula]:
-    world, rows = ran(design)
+def beside(design: str, *, apart: bool = False) -> dict[str, Formula]:
+    world, rows = ran(design, apart=apart)
     return line_of(world, rows, ()).formulas
 
 
 def test_a_design_of_the_store_is_where_its_closed_forms_are() -> None:
     found = beside("c16_tables")
     assert tuple(found) == OF_THE_STORE
-    assert {key for key, one in found.items() if not one.agrees} == set()
+    assert {key for key, one in found.items() if one.agrees is False} == set()
     assert {one.section for one in found.values()} == {"6.2", "6.3", "6.6"}
 
 
 def test_a_design_of_the_protocol_is_where_its_closed_forms_are() -> None:
     found = beside("iep")
-    assert tuple(found) == ("ddl_p50", "dml_added_mean", "schema_aborts")
-    assert {key for key, one in found.items() if not one.agrees} == set()
+    assert tuple(found) == ("ddl_p50", "ddl_p99", "dml_added_mean", "schema_aborts")
+    assert {key for key, one in found.items() if one.agrees is False} == set()
 
 
 def test_what_conflicts_on_all_tables_is_outside_of_the_form_for_one(
@@ -61,6 +71,52 @@ def test_a_distance_that_statements_do_not_wait_for_is_outside(
     assert beside("iep")["ddl_p50"].agrees
     monkeypatch.setattr(formulas.Forms, "ddl_delay", property(lambda _self: 0))
     assert not beside("iep")["ddl_p50"].agrees
+
+
+@pytest.mark.parametrize("design", ["postgresql", "b16_mdl"])
+def test_a_statement_behind_the_users_of_its_table_is_where_its_form_is(design: str) -> None:
+    assert beside(design)["ddl_p50"].agrees
+
+
+@pytest.mark.parametrize("design", ["crdb", "tidb_mdl"])
+def test_so_is_one_behind_leases_in_the_store_where_none_waits_for_another(design: str) -> None:
+    assert beside(design, apart=True)["ddl_p50"].agrees
+
+
+def test_a_form_that_waits_for_no_user_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        formulas, "_waits", lambda _world, _took, size, kinds: [np.zeros(size) for _ in kinds]
+    )
+    assert not any(beside(design)["ddl_p50"].agrees for design in ("postgresql", "b16_mdl"))
+
+
+def test_a_form_that_does_not_wait_for_leases_in_the_store_is_outside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = design_forms.statement_ms
+    monkeypatch.setattr(
+        design_forms, "statement_ms", lambda rules, of: right({**rules, "settle": "at_once"}, of)
+    )
+    assert not beside("crdb", apart=True)["ddl_p50"].agrees
+
+
+def test_the_tail_has_a_form_where_every_statement_is_one_step() -> None:
+    for design in ("postgresql", "b16_mdl", "iep", "c16_tables"):
+        forms = beside(design)
+        assert forms["ddl_p99"].low > forms["ddl_p50"].low
+        assert forms["ddl_p99"].high > forms["ddl_p50"].high
+    assert "ddl_p99" not in beside("crdb")
+
+
+def test_the_tail_is_compared_with_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, rows = ran("iep")
+    tail = formulas.by_formula(world.scenario, rows)["ddl_p99"]
+    assert tail(Value(None)).agrees is None
+    assert tail(Value(150.0, 120.0, 180.0)).agrees
+    assert not tail(Value(50.0, 40.0, 60.0)).agrees
+    monkeypatch.setattr(formulas, "TAIL", 0.5)
+    without = formulas.by_formula(world.scenario, rows)["ddl_p99"]
+    assert without(Value(None)).low < tail(Value(None)).low
 
 
 def test_without_a_run_that_ended_there_is_no_form() -> None:

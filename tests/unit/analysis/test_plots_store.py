@@ -9,8 +9,10 @@ from matplotlib.text import Text
 
 from ddlsim.analysis.figures import figure
 from ddlsim.analysis.figures.catalog import PLOTS
+from ddlsim.analysis.formula.by_formula import Forms
 from ddlsim.analysis.formula.store_rates import Rates
 from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, read
+from ddlsim.scenario.load import load
 from tests.support.command import ROOT, ddlsim
 from tests.support.drawn import swept
 
@@ -97,10 +99,24 @@ def test_a_sweep_of_another_plane_or_without_counted_reads_is_refused(
         figure.draw("schema_load", swept(tmp_path, text))
 
 
+ROW = {"scenario": "x", "strategy": "c16_safe", "mutant": None, "parameters": "{}"}
+
+
 def test_rates_need_the_scenario() -> None:
-    row = {"cell": 0, "scenario": "x", "strategy": "c16_safe", "mutant": None, "parameters": "{}"}
     with pytest.raises(CellsError, match="needs the scenario of the sweep"):
-        Rates(Cells([Cell([{**row, "outcome": "ok"}])], {}))
+        Rates(Cells([Cell([{**ROW, "cell": 0, "outcome": "ok"}])], {}))
+
+
+def test_rates_have_the_settings_of_each_cell() -> None:
+    rates = Rates(Cells([], {}))
+    windows = {0: 200, 1: 300}
+    for number, window_ms in windows.items():
+        changed = {"fdb.window_ms": window_ms}
+        rates.worlds[number] = Forms(load(str(GALLERY / "crossing.toml"), changed))
+    cells = [Cell([{**ROW, "cell": number, "outcome": "ok"}]) for number in windows]
+    for _ in range(2):
+        assert [rates.setting(cell, "window_ms") for cell in cells] == [200, 300]
+    assert rates.plan(cells[0]) is rates.plan(cells[0]), "a figure asks for hundreds of settings"
 
 
 def test_the_table_of_compare_is_drawn_with_every_design_and_the_front(tmp_path: Path) -> None:

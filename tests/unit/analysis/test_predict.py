@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -286,3 +287,21 @@ def test_recordings_of_two_databases_do_not_go_together(calm: Path, tmp_path: Pa
     (tmp_path / STATEMENTS).write_bytes(text.replace(b"PostgreSQL 0", b"PostgreSQL 1"))
     with pytest.raises(TuneError, match="record both alike"):
         predict(str(calm), str(tmp_path), range(0))
+
+
+def test_a_window_has_what_came_within_it_and_the_last_end_of_what_came_before() -> None:
+    """Beside one pass over all statements; times are drawn from few, so that many are equal."""
+    dice = Random(5)
+    uses = []
+    for _ in range(60):
+        at = float(dice.randrange(20))
+        took, ended = dice.random(), at + dice.randrange(1, 6)
+        uses.append((SimpleNamespace(at=at, took=took), SimpleNamespace(ended=ended)))
+    sorted_uses = measured._Uses(uses)  # type: ignore[arg-type]  # all that is asked of them
+    for since in range(-1, 22):
+        for until in range(since, 23):
+            within = [one.took for one, _ in uses if since <= one.at < until]
+            assert sorted_uses.took(since, until) == within
+        ends = [tx.ended for one, tx in uses if one.at < since < tx.ended]
+        assert sorted_uses.ended(since) == max(ends, default=since)
+    assert (measured._Uses([]).took(0, 9), measured._Uses([]).ended(7)) == ([], 7)

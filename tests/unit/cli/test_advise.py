@@ -39,7 +39,7 @@ def test_what_fits_is_run_and_the_others_have_their_reasons(tmp_path: Path) -> N
     assert found["fits"] == ["c16_safe"]
     assert found["others"] == {
         "c2_watch": ["it does not claim I1, I10, I4"],
-        "iep": ["it runs on plane ignite; optimistic is asked for"],
+        "iep": ["transactions of plane ignite are locking; optimistic is asked for"],
     }
     assert [one["design"] for one in found["table"]["designs"]] == ["c16_safe"]
 

@@ -26,15 +26,16 @@ PUBLISHED = ROOT / "sim" / "schemas"
 REALISTIC = "scenarios/realistic"
 ONLY_THE_PROGRAM = Path(__file__).with_name("only_the_program.txt")
 """Bad scenarios whose shape is right: what is wrong is a name, an order, a sum, SQL, a file."""
+SHIPPED = shipped()
 Json = dict[str, Any]
 
 
 # --- files that are read -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_scenario_fits_its_schema(name: str) -> None:
-    assert wrong("scenario", tomllib.loads(shipped()[name].read_text("utf-8"))) == []
+    assert wrong("scenario", tomllib.loads(SHIPPED[name].read_text("utf-8"))) == []
 
 
 def sweeps() -> list[str]:
@@ -89,7 +90,7 @@ PLANTS: dict[str, Callable[[Json], Any]] = {
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_a_planted_mistake_in_a_scenario_is_refused(plant: str) -> None:
-    table = tomllib.loads(shipped()["smoke"].read_text("utf-8"))
+    table = tomllib.loads(SHIPPED["smoke"].read_text("utf-8"))
     assert wrong("scenario", table) == []
     PLANTS[plant](table)
     assert wrong("scenario", table)
@@ -231,7 +232,7 @@ def test_a_schema_knows_plugins_that_were_loaded(tmp_path: Path) -> None:
     skeleton = (ROOT / "sim/cli/skeletons/fault.py").read_text("utf-8")
     file.write_text(skeleton, "utf-8")
     done = forked("list", "schemas", "scenario", "--load", str(file))
-    table = tomllib.loads(shipped()["smoke"].read_text("utf-8"))
+    table = tomllib.loads(SHIPPED["smoke"].read_text("utf-8"))
     table["faults"] = [{"name": "my_fault", "node": "n3", "from_ms": 9}]
     assert Draft202012Validator(json.loads(done.out)).is_valid(table)
     assert wrong("scenario", table)
