@@ -9,7 +9,7 @@ from ddlsim.execute.isolation import Limits
 from ddlsim.history.history import Header
 from ddlsim.plan import swarm
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, repeat_options
-from ddlsim.scenario.shipped import shipped
+from ddlsim.scenario.shipped import place_of
 
 DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
 
@@ -64,7 +64,7 @@ def _reads_outside(header: Header) -> bool:
         if key.startswith(EMBEDDED) and key != f"{EMBEDDED}{given.get(MIGRATION)}"
     ]
     leads_out = any(name.is_absolute() or ".." in name.parts for name in names)
-    return leads_out and header.scenario not in shipped()
+    return leads_out and place_of(header.scenario) is None
 
 
 def of_scenario(

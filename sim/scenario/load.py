@@ -8,7 +8,7 @@ from ddlsim import files
 from ddlsim.scenario.files import text_at
 from ddlsim.scenario.problems import ScenarioError, closest
 from ddlsim.scenario.scenario import Scenario, read
-from ddlsim.scenario.shipped import roots, shipped
+from ddlsim.scenario.shipped import place_of, roots, shipped
 
 
 def load(
@@ -26,12 +26,13 @@ def load(
     if given.endswith(".toml") or file.is_file() or files.is_special(file):
         if file.is_file() or files.is_special(file):
             return _load(file, given, overrides, outside=outside)
-        if given.removesuffix(".toml") not in shipped():
+        if place_of(given.removesuffix(".toml")) is None:
             raise ScenarioError(f"{given}: no such file{_near(given.removesuffix('.toml'))}")
         given = given.removesuffix(".toml")
+    place = place_of(given)
+    if place is not None:
+        return _load(place, given, overrides, outside=outside)
     known = shipped()
-    if given in known:
-        return _load(known[given], given, overrides, outside=outside)
     same = [name for name in known if name.rpartition("/")[2] == given]
     if len(same) == 1:
         return _load(known[same[0]], same[0], overrides, outside=outside)

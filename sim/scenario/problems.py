@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import is_dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 import msgspec
@@ -24,8 +24,13 @@ class Origin:
 
     def __init__(self, name: str, text: str, overridden: Iterable[Path] = ()) -> None:
         self.name = name
-        self._positions = Positions(text)
+        self._text = text
         self._overridden = list(overridden)
+
+    @cached_property
+    def _positions(self) -> Positions:
+        """Found when the first line is asked for: most scenarios are right and need none."""
+        return Positions(self._text)
 
     def at(self, path: Path) -> str:
         """`smoke.toml:12: network.loss`, or `smoke.toml: --set network.loss`."""

@@ -1,5 +1,6 @@
 """Keys of the rows that a workload uses, for tables of any key type; some may be hot."""
 
+from bisect import bisect_right
 from datetime import date, timedelta
 from itertools import accumulate
 from typing import Final
@@ -58,12 +59,4 @@ class KeyChooser:
 
 def weighted(cumulated: list[int], die: Die) -> int:
     """An index drawn by cumulative weights."""
-    draw = die.below(cumulated[-1])
-    low, high = 0, len(cumulated) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if draw < cumulated[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return bisect_right(cumulated, die.below(cumulated[-1]))

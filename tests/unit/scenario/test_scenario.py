@@ -203,13 +203,14 @@ def test_two_workloads_of_a_kind_have_clients_of_their_own() -> None:
 
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with three shipped scenarios, two of them with one base name."""
-    for name in ("first", "iep98/lag", "iep98/twin", "iep110/twin"):
-        file = tmp_path / f"{name}.toml"
-        file.parent.mkdir(exist_ok=True)
+    """A folder with four shipped scenarios, two of them with one base name; one lies beside it."""
+    folder = tmp_path / "library"
+    for name in ("first", "iep98/lag", "iep98/twin", "iep110/twin", "../outside"):
+        file = folder / f"{name}.toml"
+        file.parent.mkdir(exist_ok=True, parents=True)
         file.write_text(f'title = "{name}"\n{PROTOCOL}', "utf-8")
-    monkeypatch.setattr(shipped, "roots", lambda: [tmp_path])
-    return tmp_path
+    monkeypatch.setattr(shipped, "roots", lambda: [folder])
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -227,6 +228,14 @@ def test_load_finds_a_shipped_scenario_by_name(library: Path, asked: str, name: 
         ("lagg", "lagg: neither a file nor a shipped scenario; did you mean lag"),
         ("twin", "twin: several scenarios are called so: iep110/twin, iep98/twin"),
         ("nowhere/frist.toml", "nowhere/frist.toml: no such file"),
+        ("iep98/../first", "iep98/../first: neither a file nor a shipped scenario"),
+        ("./first", "./first: neither a file nor a shipped scenario"),
+        ("iep98//lag", "iep98//lag: neither a file nor a shipped scenario"),
+        ("../outside", "../outside: neither a file nor a shipped scenario"),
+        ("/first.toml", "/first.toml: no such file"),
+        ("iep98", "iep98: neither a file nor a shipped scenario"),
+        ("", ": neither a file nor a shipped scenario"),
+        ("a\0b", "a\0b: neither a file nor a shipped scenario"),
     ],
 )
 def test_load_suggests_similar_names(library: Path, asked: str, message: str) -> None:
@@ -234,6 +243,12 @@ def test_load_suggests_similar_names(library: Path, asked: str, message: str) ->
     with pytest.raises(ScenarioError) as caught:
         load(asked)
     assert str(caught.value).startswith(message)
+
+
+def test_a_shipped_scenario_has_one_place_whether_it_is_listed_or_asked_for() -> None:
+    known = shipped.shipped()
+    assert known
+    assert {name: shipped.place_of(name) for name in known} == known
 
 
 def test_a_file_is_read_with_the_files_beside_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ddlsim.scenario.shipped import shipped
 from ddlsim.scenario.tomltext import toml_text
 
+SHIPPED = shipped()
 KEYS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=8)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=12)
 SINGLE = st.one_of(
@@ -31,9 +32,9 @@ def test_text_of_can_be_read_back(data: dict[str, Any]) -> None:
     assert tomllib.loads(toml_text(data)) == data
 
 
-@pytest.mark.parametrize("name", list(shipped()))
+@pytest.mark.parametrize("name", SHIPPED)
 def test_text_of_keeps_every_shipped_scenario(name: str) -> None:
-    data = tomllib.loads(shipped()[name].read_text("utf-8"))
+    data = tomllib.loads(SHIPPED[name].read_text("utf-8"))
     assert tomllib.loads(toml_text(data)) == data
 
 
