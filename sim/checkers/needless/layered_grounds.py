@@ -166,13 +166,15 @@ def no_such_name(case: Case, tx: Transaction, _: TxAborted) -> Needless | None:
     ts = began[1].begin_ts
     ops = dict.fromkeys([*tx.ops, ATTEMPT.sub("", tx.name)])  # an implicit one may have no event
     asked = [one.invoked for op in ops if (one := case.operations.get(op)) is not None]
-    names = [one.table for one in asked if one is not None and one.table is not None]
+    named = [one.table for one in asked if one is not None and one.table is not None]
+    names = list(dict.fromkeys(named))
     for name in names:
         if all(one.kind != "table" for one in case.schemas.relations(name, ts)):
             return None
     if not names:
         return None
-    return Needless("name-exists", f"{', '.join(map(repr, names))} was there at {show(ts)}")
+    were = "was" if len(names) == 1 else "were"
+    return Needless("name-exists", f"{', '.join(map(repr, names))} {were} there at {show(ts)}")
 
 
 # --- rows that constraints refuse -----------------------------------------------------------------

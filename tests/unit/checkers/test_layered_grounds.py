@@ -120,6 +120,16 @@ def test_a_name_that_was_there(name: str, due: list[str]) -> None:
     assert told(story) == due
 
 
+def test_a_name_that_two_operations_gave_is_said_once() -> None:
+    story = calm()
+    story.add(29, TxBegan, "T", "p1", ts(29), implicit=False)
+    for op in ("o1", "o2"):
+        story.add(30, Invoked, "c", op, "T", "p1", "scan", table="t")
+    story.add(32, TxAborted, "p1", "T", "TABLE_NOT_FOUND")
+    (found,) = anomalies("precision", story)
+    assert "but 't' was there at" in found.summary
+
+
 def refused(
     story: Layered,
     reason: str,
