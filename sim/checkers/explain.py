@@ -6,7 +6,7 @@ from typing import Any
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.judge import Verdict, Violation
+from ddlsim.checkers.judge import FINDING, Verdict, Violation
 from ddlsim.checkers.stuck import waiting
 from ddlsim.history.events import (
     AnyEvent,
@@ -54,7 +54,7 @@ def _title(header: Header) -> str:
 
 def argument(case: Case, violation: Violation) -> Iterator[str]:
     """One violation: what it is, the steps or the events that show it, why it does not count."""
-    status = STATUS_WORDS.get(violation.status, violation.status.replace("finding:", "finding "))
+    status = STATUS_WORDS.get(violation.status, violation.status.replace(FINDING, "finding "))
     strict = ", strict graph only" if violation.strict_only else ""
     name = f"{violation.invariant} {violation.checker}"
     yield from _wrapped(f"{status}: {name} ({violation.kind}{strict}): {violation.summary}", "")

@@ -25,6 +25,8 @@ WITHOUT_CLAIM: Final[dict[str, tuple[str, ...]]] = {
     "I10": (LEASES_HOLD,),
 }
 """What an invariant that a design does not claim is taken to assume, under `--all-claims`."""
+FINDING: Final = "finding:"
+"""What the status of a violation that a finding explains begins with; the finding follows."""
 
 
 class Violation(Record, frozen=True, rename={"severity": "class"}):
@@ -116,7 +118,7 @@ class Claims:
             return "stuck", "it makes the run stuck, whatever is claimed"
         finding = self._finding(checker, anomaly)
         if finding is not None:
-            return f"finding:{finding}", f"explained by {finding}"
+            return f"{FINDING}{finding}", f"explained by {finding}"
         return "violation", ""
 
     def _finding(self, checker: Checker, anomaly: Anomaly) -> str | None:

@@ -288,6 +288,8 @@ def _shrink() -> Verb:
              shell_complete=complete.mutants),
         repeated("--set", "set a key of the file", "PATH=VALUE"),
         *judging(),
+        flag("--violation", "what to shrink it for: an invariant, a checker, a finding, or a "
+             "signature or its id (default: what the scenario expects, else the gravest)", "NAME"),
         flag("--out", "write the scenario there (default: print it)", "FILE", short="-o",
              shell_complete=complete.files),
         flag("--html", "write a page about the shrunk run there", "F",

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import FINDING
 from ddlsim.cli import repeat, shrunk
 from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.problems import note
@@ -23,7 +24,7 @@ from ddlsim.scenario.overrides import repeat_options
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import read
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import CRASH, FINDING, Target
+from ddlsim.search.explore import CRASH, Target
 from ddlsim.search.hunt import is_known
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget, Shrinking
@@ -75,7 +76,15 @@ def write(directory: str, state: State) -> None:
     for found in state.found:
         make_folder(Path(directory))
         world = repeated(found.world.text, target.overrides, found.world.seed, **judged)
-        write_text(file_of(directory, found), f"# {found.seen.signature}\n{world}")
+        file = file_of(directory, found)
+        write_text(file, f"# {found.seen.signature}\n# {_shrink_command(file, found)}\n{world}")
+
+
+def _shrink_command(file: str, found: Found) -> str:
+    """The command that shrinks a world for this signature; a crash is run again alone."""
+    if found.seen.status == CRASH:
+        return shlex.join(["ddlsim", "run", file])
+    return shlex.join(["ddlsim", "shrink", file, "--violation", found.seen.id])
 
 
 def command_of(directory: str, found: Found, target: Target) -> str:

@@ -16,7 +16,7 @@ from ddlsim.analysis.sweep import totals
 from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.argument import Argument, Moment, argue, party_of
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.judge import Violation
+from ddlsim.checkers.judge import FINDING, Violation
 from ddlsim.cli import picture_cycle
 from ddlsim.cli.options import Options
 from ddlsim.cli.picture_layout import Row
@@ -137,7 +137,7 @@ def _whole_run(case: Case) -> Argument:
 
 def _section(violation: Violation, argument: Argument) -> _Section:
     return _Section(
-        violation.status.replace("_", " ").replace("finding:", "finding "),
+        violation.status.replace("_", " ").replace(FINDING, "finding "),
         f"{violation.invariant} {violation.checker}: {violation.kind}",
         argument.paragraph,
         violation.because,

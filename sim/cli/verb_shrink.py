@@ -27,6 +27,7 @@ def execute(options: Options) -> int:
         Budget(options.runs, options.time),
         strict=options.strict,
         all_claims=options.all_claims,
+        violation=options.violation,
     )
     shorter = shrunk.shrunk_text(state, options.out or shrunk.PRINTED, options.load)
     if options.out is not None:

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from ddlsim.checkers.judge import Verdict, judge
+from ddlsim.checkers.judge import FINDING, Verdict, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.signature import id_of, signature_of
 from ddlsim.cluster.designs import BadDesignError
@@ -34,7 +34,6 @@ from ddlsim.workload.base import Die
 MOST_INSTANTS: Final = 24
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
 GRAVE: Final = ("violation", "stuck")
-FINDING: Final = "finding:"
 CRASH: Final = "crash"
 STUCK: Final = "stuck"
 

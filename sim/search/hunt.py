@@ -16,9 +16,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ddlsim.checkers.judge import FINDING
 from ddlsim.kernel.rng import Streams, mix
 from ddlsim.search.corpus import Entry, Found, State, entry_of
-from ddlsim.search.explore import FINDING, Explored, Job, Seen
+from ddlsim.search.explore import Explored, Job, Seen
 from ddlsim.search.vary import SEEDS
 from ddlsim.workload.base import Die
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ddlsim.checkers.judge import Verdict, judge
+from ddlsim.checkers.judge import FINDING, Verdict, judge
 from ddlsim.checkers.signature import signature_of
 from ddlsim.cluster.run import run
 from ddlsim.history.history import Header, History
@@ -20,7 +20,7 @@ from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override, read
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.script import scripted, settled
 from ddlsim.shrink.shrink import Budget, Shrinking
-from ddlsim.shrink.trial import GRAVE, Failure, Target, shown, target_of
+from ddlsim.shrink.trial import GRAVE, Failure, Target, names_of, shown, target_of
 
 TIMES_EVENTS: Final = 3
 MORE_EVENTS: Final = 50_000
@@ -47,16 +47,17 @@ def begun(
     *,
     strict: bool = False,
     all_claims: bool = False,
+    violation: str | None = None,
     clock: Callable[[], float] = time.process_time,
 ) -> Shrinking:
-    """Shrinking of a run before its first pass.
+    """Shrinking of a run before its first pass, for the violation that is named, if one is.
 
     Its first scenario is a scripted one that does the same, or, where that does not show the
     violation, the scenario itself. Raises `NothingToShrinkError`.
     """
     extra = {key: True for key, on in (("strict", strict), ("all_claims", all_claims)) if on}
     history = run(plan(scenario, seed, models=True))
-    target = _target(scenario, history, strict=strict, all_claims=all_claims)
+    target = _target(scenario, history, violation, strict=strict, all_claims=all_claims)
     events_max = TIMES_EVENTS * history.executed_events + MORE_EVENTS
     models = bool(history.of(PartDiverged))
     files = {key: value for key, value in scenario.overrides.items() if key.startswith(EMBEDDED)}
@@ -71,8 +72,11 @@ def begun(
     raise NothingToShrinkError(f"{scenario.name}, seed {seed}: {what}")
 
 
-def _target(scenario: Scenario, history: History, *, strict: bool, all_claims: bool) -> Target:
-    """The violation that the run is shrunk for: what the scenario expects, else the gravest.
+def _target(
+    scenario: Scenario, history: History, named: str | None, *, strict: bool, all_claims: bool
+) -> Target:
+    """The violation that the run is shrunk for: the one named, what the scenario expects, else the
+    gravest.
 
     Of a mutant's run it is one that the design without the mutant does not show, if there is any.
     """
@@ -81,6 +85,8 @@ def _target(scenario: Scenario, history: History, *, strict: bool, all_claims: b
         return judge(one, strict=strict, all_claims=all_claims, findings=findings.known())
 
     verdict = verdict_on(history)
+    if named is not None:
+        verdict = _only(verdict, named, f"{scenario.name}, seed {history.header.seed}")
     own = verdict
     if scenario.mutant is not None:
         control = run(plan(override(scenario, WITHOUT_MUTANT), history.header.seed))
@@ -100,8 +106,20 @@ def beyond(verdict: Verdict, control: Verdict) -> Verdict:
     return replace(verdict, violations=tuple(left))
 
 
+def _only(verdict: Verdict, name: str, run_name: str) -> Verdict:
+    """A verdict with what a name means alone: a signature or its id, a judge, a finding."""
+    names = {name, f"{FINDING}{name}"}
+    left = tuple(one for one in verdict.violations if not names.isdisjoint(names_of(one)))
+    if not left:
+        shown = "; ".join(dict.fromkeys(names_of(one)[0] for one in verdict.violations))
+        what = f"nothing that it shows is called {name!r}; it shows: {shown or 'nothing'}"
+        raise NothingToShrinkError(f"{run_name}: {what}")
+    return replace(verdict, violations=left)
+
+
 def _expected(expect: Any) -> Sequence[str]:
-    """What a scenario expects, as violations name it: invariants, checkers, a finding's status."""
-    if isinstance(expect, dict) and "finding" in expect:
-        return (f"finding:{expect['finding']}",)
-    return judges_expected(expect)
+    """What a scenario expects, as violations name it: a signature, judges, a finding's status."""
+    if not isinstance(expect, dict):
+        return judges_expected(expect)
+    judges = (f"{FINDING}{expect['finding']}",) if "finding" in expect else judges_expected(expect)
+    return (*judges, expect["signature"]) if "signature" in expect else judges

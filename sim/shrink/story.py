@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
-from ddlsim.checkers.judge import Violation
+from ddlsim.checkers.judge import FINDING, Violation
 from ddlsim.checkers.outcome import STATUSES
 from ddlsim.checkers.signature import signature_of
 from ddlsim.history.events import (
@@ -80,7 +80,7 @@ def expected(best: Shown) -> Table:
     for broken, status in STATUSES.items():
         if violation.status == status:
             return {broken: [violation.checker], "signature": signature}
-    return {"finding": violation.status.removeprefix("finding:"), "signature": signature}
+    return {"finding": violation.status.removeprefix(FINDING), "signature": signature}
 
 
 def title_of(violation: Violation) -> str:

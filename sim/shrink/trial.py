@@ -119,20 +119,28 @@ def in_turn(history: History) -> bool:
 def target_of(history: History, verdict: Verdict, expect: Iterable[str] = ()) -> Target | None:
     """The gravest violation of a run as a target, of equally grave ones the simplest.
 
-    What `expect` names by invariant, checker or status goes before anything else. None where
-    nothing is broken and nothing a finding.
+    What `expect` names goes before anything else. None where nothing is broken and nothing a
+    finding.
     """
     wanted = set(expect)
 
-    def rank(one: Violation) -> tuple[bool, int, bool, int]:
-        named = not wanted.isdisjoint((one.invariant, one.checker, one.status))
-        return (not named, _gravity(one.status), not one.steps, len(one.steps))
+    def rank(one: Violation) -> tuple[bool, bool, int, bool, int]:
+        names = names_of(one)
+        is_it, is_named = names[0] in wanted, not wanted.isdisjoint(names)
+        return (not is_it, not is_named, _gravity(one.status), not one.steps, len(one.steps))
 
     counted = [one for one in verdict.violations if _gravity(one.status) < len(GRAVE)]
     if not counted:
         return None
     first = min(counted, key=rank)
     return Target(signature_of(first), first.status, verdict.outcome, in_turn(history))
+
+
+def names_of(violation: Violation) -> tuple[str, ...]:
+    """What names a violation: its signature, the id of that, its status, checker and invariant."""
+    signature = signature_of(violation)
+    status, judge = violation.status, (violation.checker, violation.invariant)
+    return signature.text, signature.id, status, *judge
 
 
 GRAVE: Final = ("violation", "stuck", "finding")

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from msgspec import structs
 
 from ddlsim.checkers.base import in_order
+from ddlsim.checkers.judge import FINDING
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.model.records import Record
 from ddlsim.scenario.expect import judges_expected
@@ -143,7 +144,7 @@ def _row(label: str, invariant: str, runs: Sequence[Expected]) -> ClaimRow:
         findings={
             status.partition(":")[2]: times
             for status, times in sorted(statuses.items())
-            if status.startswith("finding:")
+            if status.startswith(FINDING)
         },
         example=example,
         excuse="" if example is None else KNOWN_BREACHES.get(name, ""),

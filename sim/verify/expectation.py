@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import structs
 
-from ddlsim.checkers.judge import Violation
+from ddlsim.checkers.judge import FINDING, Violation
 from ddlsim.checkers.outcome import STATUSES, Outcome, worst
 from ddlsim.checkers.signature import signature_of
 from ddlsim.model.records import Record
@@ -96,7 +96,7 @@ def _missing(outcome: Outcome, runs: Iterable[RunRow], expect: Any) -> Iterator[
 
 def _explained(violation: Violation, expect: Mapping[str, Any]) -> bool:
     """Whether the expected finding explains a violation."""
-    return violation.status == f"finding:{expect['finding']}"
+    return violation.status == f"{FINDING}{expect['finding']}"
 
 
 def _is_signed(violation: Violation, expect: Mapping[str, Any]) -> bool:

@@ -85,6 +85,12 @@ def test_a_violation_ends_with_a_scenario_a_picture_and_sentences(tmp_path: Path
         assert program == "ddlsim"
         repeated = json.loads(ddlsim(*words, "--output", "json").out)
         assert first["kind"] in {one["kind"] for one in repeated["runs"][0]["violations"]}
+    file = Path(first["file"])
+    title, command = file.read_text("utf-8").split("\n")[:2]
+    assert title == f"# {first['signature']}"
+    program, *words = shlex.split(command.removeprefix("# "))
+    own = json.loads(ddlsim(*words, "--runs", "1", "--output", "json").out)["signature"]
+    assert own["text"] == first["signature"]
     text = hunt(tmp_path, *BROKEN, "--no-shrink").out
     assert first["signature"] in text.replace("\n", " ")
     assert f"repeat: {first['command']}" in text

@@ -106,6 +106,28 @@ def test_a_history_has_its_own_scenario_seed_and_design(tmp_path: Path) -> None:
     assert "a history has its own seed and design" in refused.err
 
 
+def test_a_run_is_shrunk_for_the_violation_that_is_named() -> None:
+    """By its invariant, judge, signature and the id of that; by default it is for another one."""
+    run = ("shrink", "negative/commits_unreplicated", "--seed", "1", "--runs", "5")
+    run += ("--output", "json")
+    default = json.loads(ddlsim(*run).out)["signature"]
+    named = json.loads(ddlsim(*run, "--violation", "I3").out)
+    of_it = named["signature"]
+    assert default["text"].startswith("I7 data_matches_schema")
+    assert of_it["text"].startswith("I3 serializability")
+    assert f'signature = "{of_it["text"]}"' in named["scenario"]
+    for name in ("serializability", of_it["text"], of_it["id"]):
+        assert json.loads(ddlsim(*run, "--violation", name).out)["signature"] == of_it
+
+
+def test_a_violation_that_a_run_does_not_show_is_refused_with_what_it_shows() -> None:
+    done = ddlsim("shrink", "negative/commits_unreplicated", "--seed", "1", "--violation", "I4")
+    assert (done.code, done.out) == (2, "")
+    assert "nothing that it shows is called 'I4'; it shows: " in done.err
+    assert "I3 serializability" in done.err
+    assert done.err.count("\n") == 1
+
+
 def test_the_page_tells_the_shrunk_run(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert ddlsim("shrink", "findings/F-1", "--html", str(page)).code == 0
