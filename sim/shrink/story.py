@@ -84,11 +84,14 @@ def expected(best: Shown) -> Table:
 
 
 def title_of(violation: Violation) -> str:
-    """One line that says what is broken: a known finding's own title, else what was seen."""
+    """One line that says what is broken: a known finding's own title, else what was seen first.
+
+    The rest of the summary stands in the comment above it.
+    """
     kind, _, number = violation.status.partition(":")
     if kind == "finding":
         return f"{number}: {finding_title(number)}"
-    what = violation.summary.rstrip(".")
+    what = violation.summary.partition("; ")[0].rstrip(".")
     if violation.steps:
         parties = list(dict.fromkeys(step.source for step in violation.steps))
         what = f"no serial order holds {', '.join(parties[:-1])} and {parties[-1]}"

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from ddlsim.checkers.judge import judge
+from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.shrink.data import Data
-from ddlsim.shrink.story import scenario_text
+from ddlsim.shrink.story import scenario_text, title_of
 from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import row_of
 from tests.support.shrinking import noisy, shown_of, shrunk
@@ -113,3 +113,9 @@ def test_what_stands_around_the_steps_is_told_too() -> None:
 def test_lines_of_comments_are_no_wider_than_a_page() -> None:
     text = text_of("negative/recovery_commits", 0)
     assert all(len(line) <= 100 for line in text.splitlines() if line.lstrip().startswith("#"))
+
+
+def test_the_title_is_the_first_clause_of_what_was_seen() -> None:
+    summary = "T1 ran under version 2; version 3 drops a column"
+    violation = Violation("I8", "forward_compatible", "x", "safety", "violation", False, summary)
+    assert title_of(violation) == "I8 forward_compatible: T1 ran under version 2"
