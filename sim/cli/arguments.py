@@ -294,8 +294,7 @@ def _shrink() -> Verb:
              shell_complete=complete.files),
         flag("--html", "write a page about the shrunk run there", "F",
              shell_complete=complete.files),
-        flag("--time", "end after so much CPU time: 90s, 10m", "T", type=values.duration,
-             default="60s"),
+        flag("--time", "end after so much CPU time: 10m", "T", type=values.duration, default="60s"),
         flag("--runs", "end after so many runs", "N", type=values.positive, default="20000"),
         outside(), load(), output("text", "json"),
     ])  # fmt: skip
