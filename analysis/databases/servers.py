@@ -59,7 +59,7 @@ class Servers:
     def database(self, database: str) -> Database:
         """The database itself."""
         url = url_of(self.url(database))
-        return DATABASES.get(url.scheme)(url, prepared=False)
+        return DATABASES.get(url.drivername)(url, prepared=False)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from ddlsim.history.recording import STATEMENTS
 from ddlsim.record.dialects.base import DATABASES, Database
 from ddlsim.record.faults.base import FAULTS
 from ddlsim.record.recorder import LONGEST_S, Recorded, Wanted, record
-from ddlsim.record.url import url_of
+from ddlsim.record.url import url_of, without_password
 from ddlsim.record.workloads.base import WORKLOADS
 
 SECONDS: Final = 10.0
@@ -55,7 +55,7 @@ def execute(options: Options) -> int:
 def opened(options: Options) -> Database:
     """The database of the URL."""
     url = url_of(options.url)
-    return DATABASES.get(url.scheme)(url, prepared=options.prepared)
+    return DATABASES.get(url.drivername)(url, prepared=options.prepared)
 
 
 def _workload(database: Database, asked: str) -> str:
@@ -137,8 +137,7 @@ def document(
 
 def command_of(options: Options) -> str:
     """The command that records again; a password in the URL is left out."""
-    url = url_of(options.url)
-    words = ["ddlsim", "record", url.without_secrets(options.url), "--out", options.out]
+    words = ["ddlsim", "record", without_password(options.url), "--out", options.out]
     words += ["--workload", options.workload, "--clients", str(options.clients)]
     words += ["--seed", str(options.seed), "--ddl-rate", str(options.ddl_rate)]
     for flag in ("isolation", "transactions", "model"):

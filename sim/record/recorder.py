@@ -5,6 +5,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -92,7 +93,8 @@ def looked_at(database: Database, isolation: str) -> tuple[Facts, str]:
         database.refusing(lambda problem: f"no connection ({problem.text})"),
         closing(database.connect(isolation)) as connection,
     ):
-        return database.facts(connection), database.says(connection)
+        facts, says = database.facts(connection), database.says(connection)
+    return facts._replace(driver=f"{facts.driver}, by SQLAlchemy {version('sqlalchemy')}"), says
 
 
 class _Crew:

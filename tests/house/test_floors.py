@@ -93,6 +93,7 @@ def test_every_contract_can_be_broken(skeleton: Path) -> None:
             "ddlsim/cluster/kernel.py": "import simpy",
             "ddlsim/cli/sql.py": "from sqlglot import parse",
             "ddlsim/kernel/graphs.py": "import networkx as nx",
+            "ddlsim/foreign/connections.py": "import sqlalchemy",
             "ddlsim/sql/arrays.py": "import numpy",
             "ddlsim/cli/spark.py": "def verb():\n    import pyspark",
             "ddlsim/analysis/untested.py": "import pytest",

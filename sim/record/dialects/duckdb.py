@@ -1,9 +1,18 @@
-"""DuckDB: a file, one process, a cursor of one connection for each client."""
+"""DuckDB: a file that one process has open, a connection for each client.
+
+Its dialect for SQLAlchemy stands here. The package `duckdb-engine` 0.17.0, the last one (March
+2025), has no AUTOCOMMIT (it calls a method of psycopg2 that DuckDB's connection lacks), and sends
+no COMMIT: it calls `commit()`, which says nothing where no transaction is open.
+"""
 
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
+
+from sqlalchemy import URL
+from sqlalchemy.dialects import registry
+from sqlalchemy.engine.default import DefaultDialect
 
 from ddlsim.garbage import collect_at_end
 from ddlsim.record.dialects.base import (
@@ -18,11 +27,63 @@ from ddlsim.record.dialects.base import (
     type_of,
 )
 from ddlsim.record.dialects.in_file import FileGround
-from ddlsim.record.dialects.planned import Planned
+from ddlsim.record.dialects.planned import planned
 from ddlsim.record.programs import AddColumn
-from ddlsim.record.url import Url
 
 SETTINGS: Final = ("threads", "checkpoint_threshold", "wal_autocheckpoint")
+
+
+class Session:
+    """A connection of DuckDB, and its only cursor, which has nothing to close: a cursor of DuckDB's
+    own is another session.
+    """
+
+    def __init__(self, made: Any, *, is_cursor: bool = False) -> None:
+        self.made, self._is_cursor = made, is_cursor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.made, name)
+
+    def cursor(self) -> "Session":
+        """The same session."""
+        return Session(self.made, is_cursor=True)
+
+    def close(self) -> None:
+        """End the session, but for a cursor."""
+        if not self._is_cursor:
+            self.made.close()
+
+
+class Dialect(DefaultDialect):
+    """What SQLAlchemy must know to connect and to send statements as they are."""
+
+    name = driver = "duckdb"
+    default_paramstyle = "qmark"
+    supports_statement_cache = True
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return importlib.import_module("duckdb")
+
+    def create_connect_args(self, url: URL) -> Any:
+        return (url.database,), {}
+
+    def connect(self, *given: Any, **named: Any) -> Any:
+        return Session(super().connect(*given, **named))
+
+    def get_isolation_level_values(self, dbapi_conn: Any) -> Any:
+        del dbapi_conn
+        return ("AUTOCOMMIT",)
+
+    def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
+        """It is what a connection has."""
+
+    def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
+        del dbapi_conn
+        return True
+
+
+registry.register("duckdb", __name__, "Dialect")
 
 
 class Duckdb(FileGround, Database):
@@ -32,45 +93,39 @@ class Duckdb(FileGround, Database):
     levels: ClassVar = {"snapshot": Level("snapshot", "snapshot-isolation")}
     begin_sql = "BEGIN TRANSACTION"
 
-    def __init__(self, url: Url, *, prepared: bool) -> None:
+    def __init__(self, url: URL, *, prepared: bool) -> None:
         super().__init__(url, prepared=prepared)
-        self._driver: Any = importlib.import_module("duckdb")
         collect_at_end()
 
     @contextmanager
     def ground(self) -> Iterator[None]:
-        """A new file, and the connection that all clients have cursors of."""
-        with super().ground():
-            self._root = self._driver.connect(self.url.path)
-            try:
-                yield
-            finally:
-                self._root.close()
+        """A new file, open as long as the block runs: it is closed with its last connection."""
+        with super().ground(), self.engine(self.url).connect():
+            yield
 
-    def connect(self, isolation: str) -> Connection:
-        del isolation
-        made = self._root.cursor()
-        return cast(Connection, _planned(made) if self.prepared else made)
+    def set_up(self, connection: Connection, isolation: str) -> None:
+        """Nothing: it has one level, and waits for nothing."""
 
     def facts(self, connection: Connection) -> Facts:
-        cursor = self.cursor(connection)
-        settings = {}
-        for name in SETTINGS:
-            cursor.execute(f"SELECT current_setting('{name}')")
-            settings[name] = str(cursor.fetchall()[0][0])
-        version = self._driver.__version__
+        settings = {
+            name: str(connection.exec_driver_sql(f"SELECT current_setting('{name}')").scalar())
+            for name in SETTINGS
+        }
+        version = self.driver.__version__
         return Facts(f"DuckDB {version}", f"duckdb {version}", settings)
 
     def says(self, connection: Connection) -> str:
         del connection
         return "nothing; it has one level"
 
-    def code(self, error: Exception) -> str | None:
-        return type(error).__name__ if isinstance(error, self._driver.Error) else None
-
     def cursor(self, connection: Connection) -> Cursor:
-        """The connection itself: a cursor of it would be another session."""
-        return cast(Cursor, connection)
+        """Its EXECUTE takes no parameters of the driver."""
+        return planned(
+            self,
+            connection,
+            lambda name, sql: f"PREPARE {name} AS {sql}",
+            lambda name, values: f"EXECUTE {name}({values})",
+        )
 
     def changed(self, cursor: Cursor) -> int:
         return int(cursor.fetchall()[0][0])
@@ -78,16 +133,6 @@ class Duckdb(FileGround, Database):
     def retype(self, run: Run, table: str, step: AddColumn) -> None:
         run(f"ALTER TABLE {table} ALTER COLUMN x TYPE {type_of(step)} USING x + 1")
         run(f"ALTER TABLE {table} ADD COLUMN {column(step)}")
-
-
-def _planned(connection: Any) -> Planned:
-    """Its EXECUTE takes no parameters of the driver."""
-    return Planned(
-        connection,
-        connection,
-        lambda name, sql: f"PREPARE {name} AS {sql}",
-        lambda name, values: f"EXECUTE {name}({values})",
-    )
 
 
 DATABASES.add("duckdb", Duckdb)

@@ -1,29 +1,26 @@
 """Databases on a server that a URL names: a schema with a new name, dropped in the end."""
 
-import importlib
 import secrets
 import socket
-from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ddlsim.record import kept
 from ddlsim.record.dialects.base import Database
-from ddlsim.record.url import Url
+from ddlsim.record.url import URL
 
 
 class OnServer(Database):
-    """A database on a server; `driver` is the module of its driver, `schema_kind` what a schema of
-    its own is called there.
-    """
+    """A database on a server; `schema_kind` is what a schema of its own is called there."""
 
-    driver: ClassVar[str]
     schema_kind: ClassVar[str] = "SCHEMA"
+    faults: ClassVar[tuple[str, ...]] = (
+        *Database.faults, "client-killed", "backend-terminated", "table-locked",
+    )  # fmt: skip
 
-    def __init__(self, url: Url, *, prepared: bool) -> None:
+    def __init__(self, url: URL, *, prepared: bool) -> None:
         super().__init__(url, prepared=prepared)
-        self._driver: Any = importlib.import_module(self.driver)
         self._schema = f"ddlsim_{secrets.token_hex(6)}"
 
     @contextmanager
@@ -42,9 +39,15 @@ class OnServer(Database):
         with self.refusing(lambda problem: f"{what} failed ({problem.text})"):
             self._once(sql)
 
-    @abstractmethod
+    @property
+    def server_url(self) -> URL:
+        """The server, outside of any schema."""
+        return self.url
+
     def _once(self, sql: str) -> None:
-        """Send a statement on a connection of its own, outside of any schema."""
+        """Send a statement on a connection of its own."""
+        with self.engine(self.server_url).connect() as connection:
+            connection.exec_driver_sql(sql)
 
 
 def shut(used: socket.socket | None) -> None:

@@ -2,8 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from ddlsim.record.dialects.base import Connection, Cursor, Database
+
+Form = Callable[[str, str], str]
 MOST: Final = 100
 """Statements that stay prepared on a connection; of more, the one longest unused is given up.
 Servers have a limit for all of their connections.
@@ -11,22 +14,14 @@ Servers have a limit for all of their connections.
 
 
 class Planned:
-    """A connection that prepares each statement with values at its first use.
+    """A cursor that prepares each statement with values at its first use.
 
-    It is the cursor of its connection too. `prepares` makes PREPARE of a name and a statement,
-    `executes` EXECUTE of a name and of values as literals, which stand in it as the drivers have no
-    parameters for it. `connection` is the driver's.
+    `prepares` makes PREPARE of a name and a statement, `executes` EXECUTE of a name and of values
+    as literals, which stand in it as the drivers have no parameters for it.
     """
 
-    def __init__(
-        self,
-        connection: Any,
-        cursor: Any,
-        prepares: Callable[[str, str], str],
-        executes: Callable[[str, str], str],
-    ) -> None:
-        self.connection, self._cursor = connection, cursor
-        self._prepares, self._executes = prepares, executes
+    def __init__(self, cursor: Cursor, prepares: Form, executes: Form) -> None:
+        self._cursor, self._prepares, self._executes = cursor, prepares, executes
         self._names: OrderedDict[str, str] = OrderedDict()
         self._made = 0
 
@@ -38,7 +33,8 @@ class Planned:
         if sql not in self._names:
             self._prepare(sql)
         self._names.move_to_end(sql)
-        self._cursor.execute(self._executes(self._names[sql], ", ".join(map(literal, values))))
+        given = ", ".join(map(literal, values))
+        self._cursor.execute(self._executes(self._names[sql], given))
 
     def _prepare(self, sql: str) -> None:
         if len(self._names) == MOST:
@@ -49,29 +45,28 @@ class Planned:
         self._made += 1
         self._names[sql] = name
 
-    def cursor(self) -> "Planned":
-        """This one: statements are prepared for a connection."""
-        return self
-
     @property
-    def description(self) -> Sequence[Sequence[Any]] | None:
+    def description(self) -> Any:
         """The columns of the answer."""
-        found: Sequence[Sequence[Any]] | None = self._cursor.description
-        return found
+        return self._cursor.description
 
     @property
     def rowcount(self) -> int:
         """The number of rows that were changed."""
-        return int(self._cursor.rowcount)
+        return self._cursor.rowcount
 
     def fetchall(self) -> Sequence[Sequence[Any]]:
         """The rows of the answer."""
-        found: Sequence[Sequence[Any]] = self._cursor.fetchall()
-        return found
+        return self._cursor.fetchall()
 
-    def close(self) -> None:
-        """End the connection, and what was prepared on it."""
-        self.connection.close()
+
+def planned(database: Database, connection: Connection, prepares: Form, executes: Form) -> Cursor:
+    """The one of a connection where statements are prepared, else a new cursor of it."""
+    cursor = connection.connection.cursor()
+    if not database.prepared:
+        return cursor
+    made = Planned(cursor, prepares, executes)
+    return cast(Cursor, connection.info.setdefault(Planned, made))
 
 
 def literal(value: Any) -> str:

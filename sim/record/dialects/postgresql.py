@@ -2,9 +2,11 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, cast
+
+import sqlalchemy
 
 from ddlsim.record import kept
 from ddlsim.record.dialects.base import (
@@ -20,6 +22,7 @@ from ddlsim.record.dialects.base import (
 )
 from ddlsim.record.dialects.on_server import OnServer, shut
 from ddlsim.record.programs import AddColumn
+from ddlsim.record.url import EMBEDDED, URL
 
 SETTINGS: Final = (
     "default_transaction_isolation", "lock_timeout", "statement_timeout", "fsync",
@@ -37,7 +40,6 @@ class Postgresql(OnServer):
     """
 
     name = "postgresql"
-    driver = "psycopg"
     levels: ClassVar = {
         "serializable": Level("serializable", "serializable"),
         "repeatable-read": Level("repeatable read", "snapshot-isolation"),
@@ -46,9 +48,6 @@ class Postgresql(OnServer):
     mark = "%s"
     online_indexes = True
     valid_sql = "SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('{}')"
-    faults: ClassVar[tuple[str, ...]] = (
-        *OnServer.faults, "client-killed", "backend-terminated", "table-locked",
-    )  # fmt: skip
 
     def drop(self, schema: str) -> None:
         self._own(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
@@ -56,64 +55,50 @@ class Postgresql(OnServer):
     def drop_database(self, name: str) -> None:
         self._own(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
-    def _once(self, sql: str) -> None:
-        with self._driver.connect(**self.where, autocommit=True) as connection:
-            connection.execute(sql)
-
     @property
-    def where(self) -> dict[str, Any]:
-        """What the driver needs to connect."""
-        url = self.url
-        given = {
-            "host": url.host, "port": url.port, "user": url.user, "password": url.password,
-            "dbname": url.path or None, "connect_timeout": CONNECT_S, **dict(url.more),
-        }  # fmt: skip
-        return {name: value for name, value in given.items() if value is not None}
+    def arguments(self) -> Mapping[str, Any]:
+        return {"connect_timeout": CONNECT_S, "prepare_threshold": 0 if self.prepared else None}
 
-    def connect(self, isolation: str) -> Connection:
+    def set_up(self, connection: Connection, isolation: str) -> None:
         settings = {
             "search_path": self._schema,
             "default_transaction_isolation": self.levels[isolation].sql,
             "lock_timeout": f"{LOCK_MS}ms",
             "statement_timeout": f"{STATEMENT_MS}ms",
         }
-        made = self._driver.connect(
-            **self.where, autocommit=True, prepare_threshold=0 if self.prepared else None
-        )
         for name, value in settings.items():
-            made.execute("SELECT set_config(%s, %s, false)", (name, value))
-        return cast(Connection, made)
+            connection.exec_driver_sql("SELECT set_config(%s, %s, false)", (name, value))
 
     def facts(self, connection: Connection) -> Facts:
         server = f"PostgreSQL {_shown(connection, 'server_version')}"
         settings = {name: _shown(connection, name) for name in SETTINGS}
-        return Facts(server, f"psycopg {self._driver.__version__}", settings)
+        return Facts(server, f"psycopg {self.driver.__version__}", settings)
 
     def says(self, connection: Connection) -> str:
         return _shown(connection, "transaction_isolation")
 
+    def number(self, connection: Connection) -> int:
+        return int(cast(Any, connection.connection.driver_connection).info.backend_pid)
+
     def cut(self, connection: Connection) -> None:
-        with socket.socket(fileno=os.dup(cast(Any, connection).fileno())) as used:
+        made = cast(Any, connection.connection.driver_connection)
+        with socket.socket(fileno=os.dup(made.fileno())) as used:
             shut(used)
 
     def terminate(self, connection: Connection) -> None:
-        pid = cast(Any, connection).info.backend_pid
-        with self._driver.connect(**self.where, autocommit=True) as other:
-            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        self._once(f"SELECT pg_terminate_backend({self.number(connection)})")
 
     @contextmanager
     def held(self, table: str) -> Iterator[None]:
-        with self._driver.connect(**self.where) as other:
-            other.execute(f"LOCK TABLE {self._schema}.{table} IN ACCESS EXCLUSIVE MODE")
+        with self.engine(self.url).connect() as other:
+            other.exec_driver_sql("BEGIN")
+            other.exec_driver_sql(f"LOCK TABLE {self._schema}.{table} IN ACCESS EXCLUSIVE MODE")
             yield
 
-    def code(self, error: Exception) -> str | None:
-        if not isinstance(error, self._driver.Error):
-            return None
-        known: str | None = getattr(error, "sqlstate", None)
-        if known is None and isinstance(error, self._driver.OperationalError):
+    def code(self, error: Any) -> str:
+        if error.sqlstate is None and isinstance(error, self.driver.OperationalError):
             return LOST
-        return known or type(error).__name__
+        return error.sqlstate or super().code(error)
 
     def retype(self, run: Run, table: str, step: AddColumn) -> None:
         """One statement: by USING the server writes every row anew, whatever the types."""
@@ -127,28 +112,32 @@ class Embedded(Postgresql):
     faults: ClassVar[tuple[str, ...]] = (*Postgresql.faults, "server-restarted")
     most_clients = 50
 
+    def __init__(self, url: URL, *, prepared: bool) -> None:
+        del url
+        made = sqlalchemy.URL.create("postgresql+psycopg", "postgres", database="postgres")
+        super().__init__(made, prepared=prepared)
+
     @contextmanager
     def ground(self) -> Iterator[None]:
         """A server, and a schema in it."""
-        with kept.server() as server:
-            self.server = server
+        with self.served():
             self._make_schema()
+            yield
+
+    @contextmanager
+    def served(self) -> Iterator[None]:
+        """A server, reached through its socket."""
+        with kept.server() as self.server:
+            self.url = self.url.set(query={"host": self.server.socket})
             yield
 
     def restart(self) -> None:
         self.server.restart()
 
-    @property
-    def where(self) -> dict[str, Any]:
-        """Its socket."""
-        return {"host": self.server.socket, "user": "postgres", "dbname": "postgres"}
-
 
 def _shown(connection: Connection, name: str) -> str:
-    cursor = connection.cursor()
-    cursor.execute(f"SHOW {name}")
-    return str(cursor.fetchall()[0][0])
+    return str(connection.exec_driver_sql(f"SHOW {name}").scalar())
 
 
 DATABASES.add("postgresql+psycopg", Postgresql)
-DATABASES.add("postgresql:embedded", Embedded)
+DATABASES.add(EMBEDDED, Embedded)

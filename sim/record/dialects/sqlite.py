@@ -1,16 +1,10 @@
 """SQLite, by the standard library; a file that the recorder makes, with a write-ahead log."""
 
 import sqlite3
-from pathlib import Path
-from typing import Any, ClassVar, cast
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from ddlsim.record.dialects.base import (
-    DATABASES,
-    Connection,
-    Database,
-    Facts,
-    Level,
-)
+from ddlsim.record.dialects.base import DATABASES, Connection, Database, Facts, Level
 from ddlsim.record.dialects.in_file import FileGround
 
 BUSY_S = 2.0
@@ -30,15 +24,14 @@ class Sqlite(FileGround, Database):
     truncate_sql = "DELETE FROM"
     names_sql = "SELECT name FROM pragma_table_info('{}')"
 
-    def connect(self, isolation: str) -> Connection:
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        return {"timeout": BUSY_S, "cached_statements": 128 if self.prepared else 0}
+
+    def set_up(self, connection: Connection, isolation: str) -> None:
         del isolation
-        made = sqlite3.connect(
-            Path(self.url.path), BUSY_S, isolation_level=None, check_same_thread=False,
-            cached_statements=128 if self.prepared else 0,
-        )  # fmt: skip
-        made.execute("PRAGMA journal_mode = WAL")
-        made.execute("PRAGMA synchronous = NORMAL")
-        return cast(Connection, made)
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
 
     def facts(self, connection: Connection) -> Facts:
         settings = {name: _pragma(connection, name) for name in SETTINGS}
@@ -49,20 +42,15 @@ class Sqlite(FileGround, Database):
         shared = _pragma(connection, "read_uncommitted") == "1"
         return "read uncommitted" if shared else "serializable"
 
-    def code(self, error: Exception) -> str | None:
-        if not isinstance(error, sqlite3.Error):
-            return None
-        return getattr(error, "sqlite_errorname", None) or type(error).__name__
+    def code(self, error: Any) -> str:
+        return getattr(error, "sqlite_errorname", None) or super().code(error)
 
     def begin(self, *, writes: bool) -> str:
         return "BEGIN IMMEDIATE" if writes else "BEGIN"
 
 
 def _pragma(connection: Connection, name: str) -> str:
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA {name}")
-    found: Any = cursor.fetchall()
-    return str(found[0][0]) if found else ""
+    return str(connection.exec_driver_sql(f"PRAGMA {name}").scalar() or "")
 
 
 DATABASES.add("sqlite", Sqlite)

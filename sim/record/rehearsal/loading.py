@@ -148,7 +148,7 @@ def targets_of(stage: Stage, connection: Connection, tables: Sequence[Table]) ->
 def _target(stage: Stage, connection: Connection, table: Table, number: int) -> Target | None:
     name, key = stage.named(table.name), ", ".join(map(stage.named, table.key))
     first = f"SELECT {key} FROM {name} ORDER BY {key} LIMIT {MOST_KEYS}"
-    keys = tuple(tuple(row) for row in run(stage, connection, first))
+    keys = tuple(tuple(row) for row in run(connection, first))
     if not keys:
         return None
     where = " AND ".join(f"{stage.named(one)} = {stage.mark}" for one in table.key)
@@ -166,17 +166,17 @@ def _target(stage: Stage, connection: Connection, table: Table, number: int) -> 
 
 def _started(stage: Stage, connection: Connection, target: Target) -> bool:
     """Whether each row could be given its first value."""
-    run(stage, connection, stage.begin(writes=True))
+    run(connection, stage.begin(writes=True))
     try:
         for row, key in enumerate(target.keys):
             value = FIRST + STRIDE * row
             target.sent[row].add(value)
-            run(stage, connection, target.write_sql, target.shown(value), *key)
-        run(stage, connection, "COMMIT")
+            run(connection, target.write_sql, target.shown(value), *key)
+        run(connection, "COMMIT")
     except Exception as error:
         if stage.problem(error) is None:
             raise
-        run(stage, connection, "ROLLBACK")
+        run(connection, "ROLLBACK")
         return False
     return True
 
@@ -202,16 +202,16 @@ def _is_kept(
     stage: Stage, connection: Connection, update: str, select: str, value: Any, key: tuple[Any, ...]
 ) -> bool:
     """Whether a value can be written and read again; nothing of it stays."""
-    run(stage, connection, stage.begin(writes=True))
+    run(connection, stage.begin(writes=True))
     try:
-        run(stage, connection, update, value, *key)
-        return bool(run(stage, connection, select, *key)[0][0] == value)
+        run(connection, update, value, *key)
+        return bool(run(connection, select, *key)[0][0] == value)
     except Exception as error:
         if stage.problem(error) is None:
             raise
         return False
     finally:
-        run(stage, connection, "ROLLBACK")
+        run(connection, "ROLLBACK")
 
 
 # --- the programs --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ddlsim.record.dialects.base import Connection, Problem, RefusedError
 from ddlsim.record.journal import Journal, now
-from ddlsim.record.rehearsal.stages.base import Limits, Stage
+from ddlsim.record.rehearsal.stages.base import Limits, Stage, run
 
 LOOK_S: Final = 0.01
 """The time between two looks at the sessions of the server."""
@@ -178,10 +178,7 @@ class Migration:
         )
         limit.start()
         try:
-            cursor = self._stage.cursor(self._connection)
-            cursor.execute(text)
-            if cursor.description is not None:
-                cursor.fetchall()
+            run(self._connection, text)
         except Exception as error:
             problem = self._stage.problem(error)
             if problem is None:

@@ -137,7 +137,7 @@ def _make(stage: Stage, connection: Connection, schema: Script) -> None:
     check_orders(stage, connection, schema.file, schema.orders)
     for order in schema.orders:
         try:
-            run(stage, connection, order.sql)
+            run(connection, order.sql)
         except Exception as error:
             problem = stage.problem(error)
             if problem is None:
@@ -163,7 +163,7 @@ def _fill(stage: Stage, connection: Connection, tables: Sequence[Table], rows: i
 
 
 def _is_empty(stage: Stage, connection: Connection, table: Table) -> bool:
-    return not run(stage, connection, f"SELECT 1 FROM {stage.named(table.name)} LIMIT 1")
+    return not run(connection, f"SELECT 1 FROM {stage.named(table.name)} LIMIT 1")
 
 
 def _filled(
@@ -176,18 +176,18 @@ def _filled(
             why[table.name] = "it needs a value of a type that none are made for"
             return False
         names = [one.name for one in columns]
-        run(stage, connection, stage.begin(writes=True))
+        run(connection, stage.begin(writes=True))
         try:
             for first in range(1, rows + 1, BATCH):
                 listed = [*values(columns, range(first, min(first + BATCH, rows + 1)))]
-                run(stage, connection, stage.inserted(table.name, names, listed))
-            run(stage, connection, "COMMIT")
+                run(connection, stage.inserted(table.name, names, listed))
+            run(connection, "COMMIT")
         except Exception as error:
             problem = stage.problem(error)
             if problem is None:
                 raise
             why[table.name] = problem.text[:200]
-            run(stage, connection, "ROLLBACK")
+            run(connection, "ROLLBACK")
         else:
             return True
     return False
@@ -325,7 +325,7 @@ def _held(
     """
     columns = ", ".join(map(stage.named, names))
     try:
-        rows = run(stage, connection, f"SELECT {columns} FROM {stage.named(target.name)}")
+        rows = run(connection, f"SELECT {columns} FROM {stage.named(target.name)}")
     except Exception as error:
         problem = stage.problem(error)
         if problem is None:

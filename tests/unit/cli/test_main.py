@@ -14,7 +14,7 @@ from tests.support.command import ROOT, ddlsim, process, tiny
 HEAVY = {
     *("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib"),
     *("scipy", "scipy.stats", "scipy.signal", "pyarrow", "pyspark", "pandas", "jinja2"),
-    "edn_format",
+    *("edn_format", "sqlalchemy"),
     *("ddlsim.protocol", "ddlsim.cluster", "ddlsim.plan", "ddlsim.analysis.execute"),
 }
 """What takes long to import: libraries, and rooms of ours with all that they bring."""
@@ -33,6 +33,8 @@ MAY_IMPORT = {
     "list terms": {"msgspec"},
     "list strategies": {"msgspec", "ddlsim.protocol"},
     "list checkers": {"msgspec", "numpy"},
+    "list faults": {"msgspec", "numpy", "ddlsim.protocol"},
+    "list workloads": {"msgspec", "numpy", "ddlsim.protocol"},
     f"check {FOREIGN}": {"msgspec", "numpy", "orjson", "rich"},
     f"check {FOREIGN} --output json": {"msgspec", "numpy", "orjson"},
     "check tests/golden/foreign/list-append/G-single.edn": {

@@ -202,6 +202,31 @@ def test_a_schema_on_a_server_that_goes_on_is_dropped(tmp_path: Path) -> None:
         until(lambda: schemas() == [], "the end of the schema")
 
 
+def test_a_password_is_in_no_file_and_on_no_screen(tmp_path: Path) -> None:
+    """The server takes any; a `passfile` is a secret, too. The second rehearsal is refused."""
+    schema, migration = tmp_path / "schema.sql", tmp_path / "migration.sql"
+    schema.write_text("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
+    migration.write_text("ALTER TABLE t ADD COLUMN w TEXT DEFAULT '10 %'; DROP TABLE gone")
+    brief = ("--schema", str(schema), "--before", "0.2s", "--after", "0.2s")
+    with kept.server() as server:
+        urls = [
+            f"postgresql+psycopg://postgres:s3cr%2ft@/{name}?host={server.socket}&passfile=/s3cr/t"
+            for name in ("postgres", "none")
+        ]
+        words = ("--fault", "backend-terminated", *MANY)
+        done = [process("record", urls[0], "--out", f"{tmp_path}/recorded", *words)]
+        for url, out in zip(urls, ("rehearsed", "refused"), strict=True):
+            words = ("--out", f"{tmp_path}/{out}", *brief)
+            done.append(process("rehearse", url, str(migration), *words))
+    assert done[0].code in (0, 1), done
+    assert [one.code for one in done[1:]] == [3, 2], done
+    statements = json.loads((tmp_path / "rehearsed" / "rehearsal.json").read_text())["statements"]
+    assert [bool(one["refused"]) for one in statements] == [False, True]  # % is no mark
+    written = [one.read_text() for one in tmp_path.glob("*/*")]
+    assert len(written) == 6
+    assert [text for text in (*written, *map(str, done)) if "s3cr" in text] == []
+
+
 def test_what_was_acknowledged_survives_every_fault(tmp_path: Path) -> None:
     faults = [word for name in DISTURBED for word in ("--fault", name)]
     words = ("--isolation", "read-committed", "--transactions", "900", *faults)

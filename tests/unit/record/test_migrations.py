@@ -90,7 +90,7 @@ def test_statements_that_reach_beyond_the_copy_have_a_form(url: str) -> None:
     if not url.startswith("sqlite") and any(find_spec(one) is None for one in EXTRAS["real"]):
         pytest.skip("needs the extra real")
     at = url_of(url)
-    stage = STAGES.get(at.scheme)(at, prepared=False)
+    stage = STAGES.get(at.drivername)(at, prepared=False)
 
     def reaches(sqls: list[str]) -> list[str]:
         return [sql for sql in sqls if reaching(stage, order(sql, stage.name))]

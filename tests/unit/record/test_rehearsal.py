@@ -321,7 +321,7 @@ def test_keys_of_another_type_are_compared_as_far_as_they_can_be(
 ) -> None:
     monkeypatch.setattr(rehearse, "run", lambda *_: [(key, 1) for key in after])
     at = url_of("sqlite:///f")
-    stage, notes = STAGES.get(at.scheme)(at, prepared=False), list[str]()
+    stage, notes = STAGES.get(at.drivername)(at, prepared=False), list[str]()
     held = replace(target(), keys=tuple((key,) for key in before))
     assert rehearse.last_of(stage, cast(Connection, None), held, notes) == found
     assert bool(notes) is (found is None)

@@ -4,14 +4,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from ddlsim.record import kept
-from ddlsim.record.dialects.base import Connection, Database, RefusedError
+from ddlsim.record.dialects.base import Connection, Database, Problem, RefusedError
+from ddlsim.record.dialects.in_file import FileGround
 from ddlsim.record.rehearsal.tables import Table, tables_of
-from ddlsim.record.url import Url
+from ddlsim.record.url import URL
 from ddlsim.registry import Registry
 
 
@@ -51,33 +51,24 @@ class Stage(Database):
     opens_by_savepoint: ClassVar[bool] = False
     """Whether SAVEPOINT outside of a transaction opens one, which ends with its RELEASE."""
 
-    def __init__(self, url: Url, *, prepared: bool) -> None:
+    def __init__(self, url: URL, *, prepared: bool) -> None:
         super().__init__(url, prepared=prepared)
         self.in_place = False
         self.structure = True
         """Whether the structure of the URL's own database is copied."""
         self.limits = Limits(10_000, 60_000)
 
-    def session(self, connection: Connection, limits: Limits) -> Connection:
-        """Set the limits of a new connection, and return it."""
-        del limits
-        return connection
+    def session(self, connection: Connection, limits: Limits) -> None:
+        """Set the limits of a connection."""
 
-    def connect(self, isolation: str) -> Connection:
-        """A connection with the limits that clients have."""
-        made = super().connect(isolation)  # type: ignore[safe-super] # a dialect comes next
-        return self.session(made, self.limits)
+    def set_up(self, connection: Connection, isolation: str) -> None:
+        """Set what clients have, and their limits."""
+        super().set_up(connection, isolation)  # type: ignore[safe-super] # a dialect comes next
+        self.session(connection, self.limits)
 
     def described(self, connection: Connection) -> list[Table]:
         """The tables that there are, without views."""
-        cursor = self.cursor(connection)
-        cursor.execute(self.described_sql)
-        return tables_of(cursor.fetchall())
-
-    def number(self, connection: Connection) -> int | None:
-        """What the server calls a session by, where sessions can be looked at."""
-        del connection
-        return None
+        return tables_of(run(connection, self.described_sql))
 
     def look(self, connection: Connection, session: int) -> Waiting:
         """Look at the sessions of this database, from another one."""
@@ -114,17 +105,17 @@ class Stage(Database):
         """What is copied, in words."""
 
 
-class FileStage(Stage):
+class FileStage(Stage, FileGround):
     """A database that is a file: the file itself, or a copy that is gone after the block."""
 
     @property
     def source(self) -> str:
-        return f"the file {self.url.path}, rows and all"
+        return f"the file {self.path}, rows and all"
 
     @contextmanager
     def ground(self) -> Iterator[None]:
         """The file of the URL, or a copy in a temporary folder."""
-        given = Path(self.url.path)
+        given = Path(self.path)
         if (self.in_place or self.structure) and not given.is_file():
             what = "there is no such file; name one, or --schema"
             raise RefusedError(f"{self.name}:///{given}: {what}")
@@ -133,7 +124,7 @@ class FileStage(Stage):
                 yield
             return
         with kept.folder() as folder:
-            self.url = replace(self.url, path=str(folder / "copy.db"))
+            self.url = self.url.set(database=str(folder / "copy.db"))
             with self.opened():
                 if self.structure:
                     self.copy_structure(given)
@@ -148,26 +139,22 @@ class FileStage(Stage):
         """Copy a file, rows and all; raises `RefusedError`."""
 
     def interrupt(self, connection: Connection) -> None:
-        cast(Any, connection).interrupt()
+        cast(Any, connection.connection.driver_connection).interrupt()
 
 
-def run(database: Database, connection: Connection, sql: str, *values: Any) -> list[Sequence[Any]]:
+def run(connection: Connection, sql: str, *values: Any) -> Sequence[Any]:
     """Send a statement, and return its rows."""
-    cursor = database.cursor(connection)
-    cursor.execute(sql, values) if values else cursor.execute(sql)
-    return [] if cursor.description is None else list(cursor.fetchall())
+    found = connection.exec_driver_sql(sql, values or None)
+    return found.all() if found.returns_rows else []
 
 
-def not_copied(database: Database, error: Exception) -> RefusedError:
-    """The error, in one line, for a structure that could not be copied; raises any other."""
-    problem = database.problem(error)
-    if problem is None:
-        raise error
-    return RefusedError(f"{database.name}: the structure cannot be copied ({problem.text})")
+def not_copied(problem: Problem) -> str:
+    """What is said where a structure could not be copied."""
+    return f"the structure cannot be copied ({problem.text})"
 
 
 Opened = Callable[..., Stage]
 STAGES: Final[Registry[Opened]] = Registry(
     "database of rehearsals", "ddlsim.record.rehearsal.stages"
 )
-"""Every kind of database by the scheme of its URL."""
+"""Every kind of database by the driver's name in its URL."""

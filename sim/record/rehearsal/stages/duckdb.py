@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ddlsim.record.dialects.duckdb import Duckdb
-from ddlsim.record.rehearsal.stages.base import STAGES, FileStage, not_copied
+from ddlsim.record.rehearsal.stages.base import STAGES, FileStage, not_copied, run
 
 
 class DuckdbStage(FileStage, Duckdb):
@@ -30,23 +30,17 @@ class DuckdbStage(FileStage, Duckdb):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        try:
-            self._root = self._driver.connect(self.url.path)
-        except self._driver.Error as error:
-            raise not_copied(self, error) from None
-        try:
+        with self.refusing(not_copied):
+            root = self.engine(self.url).connect()
+        with root:
             yield
-        finally:
-            self._root.close()
 
     def copy_structure(self, given: Path) -> None:
-        try:
-            name = str(given).replace("'", "''")
-            self._root.execute(f"ATTACH '{name}' AS ddlsim_source (READ_ONLY)")
-            self._root.execute("COPY FROM DATABASE ddlsim_source TO copy")
-            self._root.execute("DETACH ddlsim_source")
-        except self._driver.Error as error:
-            raise not_copied(self, error) from None
+        name = str(given).replace("'", "''")
+        with self.refusing(not_copied), self.engine(self.url).connect() as connection:
+            run(connection, f"ATTACH '{name}' AS ddlsim_source (READ_ONLY)")
+            run(connection, "COPY FROM DATABASE ddlsim_source TO copy")
+            run(connection, "DETACH ddlsim_source")
 
 
 STAGES.add("duckdb", DuckdbStage)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
 
 from ddlsim.record.dialects.base import Connection, RefusedError
 from ddlsim.record.dialects.mariadb import Mariadb
@@ -51,10 +50,10 @@ class MariadbStage(Stage, Mariadb):
     @contextmanager
     def ground(self) -> Iterator[None]:
         """The database of the URL, or a copy that is gone after the block."""
-        if (self.in_place or self.structure) and not self.url.path:
+        if (self.in_place or self.structure) and not self.url.database:
             raise RefusedError("mariadb: the URL names no database; name one, or --schema")
         if self.in_place:
-            self._schema = self.url.path
+            self._schema = self.url.database or ""
             yield
             return
         with super().ground():
@@ -63,35 +62,26 @@ class MariadbStage(Stage, Mariadb):
             yield
 
     def _copy_structure(self) -> None:
-        try:
-            connection = self._connected(self._schema)
-            try:
-                run(self, connection, "SET foreign_key_checks = 0")
-                for (name,) in run(self, connection, NAMES + "'BASE TABLE'", self.url.path):
-                    of = f"{self.named(self.url.path)}.{self.named(name)}"
-                    run(self, connection, run(self, connection, f"SHOW CREATE TABLE {of}")[0][1])
-            finally:
-                connection.close()
-        except self._driver.Error as error:
-            raise not_copied(self, error) from None
+        source = self.url.database or ""
+        with self.refusing(not_copied), self.engine(self.place).connect() as connection:
+            run(connection, "SET foreign_key_checks = 0")
+            for (name,) in run(connection, NAMES + "'BASE TABLE'", source):
+                of = f"{self.named(source)}.{self.named(name)}"
+                run(connection, run(connection, f"SHOW CREATE TABLE {of}")[0][1])
 
-    def session(self, connection: Connection, limits: Limits) -> Connection:
+    def session(self, connection: Connection, limits: Limits) -> None:
         seconds = max(1, round(limits.lock_ms / 1000))
-        run(self, connection, f"SET lock_wait_timeout = {seconds}")
-        run(self, connection, f"SET innodb_lock_wait_timeout = {seconds}")
-        run(self, connection, f"SET max_statement_time = {limits.statement_ms / 1000}")
-        return connection
-
-    def number(self, connection: Connection) -> int | None:
-        return int(cast(Any, connection).thread_id())
+        run(connection, f"SET lock_wait_timeout = {seconds}")
+        run(connection, f"SET innodb_lock_wait_timeout = {seconds}")
+        run(connection, f"SET max_statement_time = {limits.statement_ms / 1000}")
 
     def look(self, connection: Connection, session: int) -> Waiting:
-        seen = {number: "lock" in state.lower() for number, state in run(self, connection, LOOK)}
+        seen = {number: "lock" in state.lower() for number, state in run(connection, LOOK)}
         waits = seen.pop(session, False)
         return Waiting(waits, (), sum(seen.values()))
 
     def others(self, connection: Connection) -> frozenset[str]:
-        found = {str(name).upper() for (name,) in run(self, connection, "SHOW DATABASES")}
+        found = {str(name).upper() for (name,) in run(connection, "SHOW DATABASES")}
         return frozenset(found - {self._schema.upper(), "INFORMATION_SCHEMA"})
 
 

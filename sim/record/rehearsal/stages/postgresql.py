@@ -7,13 +7,13 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from ddlsim.record import kept
 from ddlsim.record.dialects.base import Connection, RefusedError
 from ddlsim.record.dialects.postgresql import Embedded, Postgresql
 from ddlsim.record.rehearsal.stages.base import STAGES, Limits, Stage, Waiting, not_copied, run
-from ddlsim.record.url import Url
+from ddlsim.record.url import EMBEDDED, without_secrets
 
 DUMP_S: Final = 120.0
 CLIENTS: Final = re.compile(
@@ -60,19 +60,9 @@ class PostgresqlStage(Stage, Postgresql):
         ORDER BY c.relname, a.attnum
     """
 
-    def __init__(self, url: Url, *, prepared: bool) -> None:
-        super().__init__(url, prepared=prepared)
-        self._copied_to: str | None = None
-
     @property
     def source(self) -> str:
         return "the structure of the URL's database, without rows"
-
-    @property
-    def where(self) -> dict[str, Any]:
-        """What the driver needs to connect: to the copy, once it is there."""
-        found = super().where
-        return found if self._copied_to is None else {**found, "dbname": self._copied_to}
 
     @contextmanager
     def ground(self) -> Iterator[None]:
@@ -80,53 +70,47 @@ class PostgresqlStage(Stage, Postgresql):
         if self.in_place:
             yield
             return
-        name = f"ddlsim_{secrets.token_hex(6)}"
-        with kept.dropped(self.url, name, whole=True):
+        name, given = f"ddlsim_{secrets.token_hex(6)}", self.url
+        with kept.dropped(given, name, whole=True):
             self._own(f"CREATE DATABASE {name} TEMPLATE template0")
             told = self._told() if self.structure else ""
-            self._copied_to = name
+            self.url = given.set(database=name)
             try:
                 if told:
                     self._make(told)
                 yield
             finally:
-                self._copied_to = None
+                self.url = given
 
     def _told(self) -> str:
         """The structure as SQL; the password goes through the environment of `pg_dump` alone."""
-        given = {name: str(value) for name, value in self.where.items() if name != "password"}
-        target = self._driver.conninfo.make_conninfo("", **given)
+        _, given = self.engine(self.url).dialect.create_connect_args(self.url)
+        password = given.pop("password", None)
+        target = {name: one for name, one in given.items() if isinstance(one, str | int)}
         words = [_program("pg_dump"), "--schema-only", "--no-owner", "--no-privileges",
-                 "--no-tablespaces", f"--dbname={target}"]  # fmt: skip
-        password = self.where.get("password")
+                 "--no-tablespaces",
+                 f"--dbname={self.driver.conninfo.make_conninfo('', **target)}"]  # fmt: skip
         secret = {} if password is None else {"PGPASSWORD": str(password)}
         done = subprocess.run(
             words, capture_output=True, text=True, encoding="utf-8", timeout=DUMP_S, check=False,
             env={**os.environ, **secret},
         )  # fmt: skip
         if done.returncode:
-            why = " ".join(self.url.without_secrets(done.stderr).split())
+            why = " ".join(without_secrets(self.url, done.stderr).split())
             raise RefusedError(f"postgresql: the structure cannot be copied ({why[:200]})")
         return CLIENTS.sub("", done.stdout)
 
     def _make(self, told: str) -> None:
-        try:
-            with self._driver.connect(**self.where, autocommit=True) as connection:
-                connection.execute(told)
-        except self._driver.Error as error:
-            raise not_copied(self, error) from None
+        with self.refusing(not_copied), self.engine(self.url).connect() as connection:
+            run(connection, told)
 
-    def session(self, connection: Connection, limits: Limits) -> Connection:
-        run(self, connection, "RESET search_path")
+    def session(self, connection: Connection, limits: Limits) -> None:
+        run(connection, "RESET search_path")
         for name, value in (("lock", limits.lock_ms), ("statement", limits.statement_ms)):
-            run(self, connection, "SELECT set_config(%s, %s, false)", f"{name}_timeout", f"{value}")
-        return connection
-
-    def number(self, connection: Connection) -> int | None:
-        return int(cast(Any, connection).info.backend_pid)
+            run(connection, "SELECT set_config(%s, %s, false)", f"{name}_timeout", f"{value}")
 
     def look(self, connection: Connection, session: int) -> Waiting:
-        seen = {row[0]: row[1:] for row in run(self, connection, LOOK)}
+        seen = {row[0]: row[1:] for row in run(connection, LOOK)}
         waits, by, _ = seen.get(session, (False, (), ""))
         holders = tuple(" ".join(seen[one][2].split()) for one in by if one in seen)
         behind = sum(bool(row[0]) for pid, row in seen.items() if pid != session)
@@ -147,18 +131,12 @@ class EmbeddedStage(PostgresqlStage, Embedded):
     def source(self) -> str:
         return "nothing"
 
-    @property
-    def where(self) -> dict[str, Any]:
-        """Its socket."""
-        return {"host": self.server.socket, "user": "postgres", "dbname": "postgres"}
-
     @contextmanager
     def ground(self) -> Iterator[None]:
         """A server, ended with the block."""
         if self.in_place or self.structure:
             raise RefusedError("postgresql:embedded: its server is empty; name --schema SCHEMA.sql")
-        with kept.server() as server:
-            self.server = server
+        with self.served():
             yield
 
 
@@ -175,4 +153,4 @@ def _program(name: str) -> str:
 
 
 STAGES.add("postgresql+psycopg", PostgresqlStage)
-STAGES.add("postgresql:embedded", EmbeddedStage)
+STAGES.add(EMBEDDED, EmbeddedStage)

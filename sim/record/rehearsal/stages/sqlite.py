@@ -1,13 +1,11 @@
 """SQLite: a copy of the file, made by its own backup, in a temporary folder."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
-from ddlsim.record.dialects.base import Connection, RefusedError
+from ddlsim.record.dialects.base import Connection
 from ddlsim.record.dialects.sqlite import Sqlite
-from ddlsim.record.rehearsal.stages.base import STAGES, FileStage, Limits
+from ddlsim.record.rehearsal.stages.base import STAGES, FileStage, Limits, run
 
 SHADOWS: Final = (
     "config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments",
@@ -34,18 +32,18 @@ class SqliteStage(FileStage, Sqlite):
     """.format(", ".join(f"('_{one}')" for one in SHADOWS))
 
     def copy_structure(self, given: Path) -> None:
-        try:
-            with (
-                closing(sqlite3.connect(f"{given.resolve().as_uri()}?mode=ro", uri=True)) as source,
-                closing(sqlite3.connect(self.url.path)) as copy,
-            ):
-                source.backup(copy)
-        except sqlite3.Error as error:
-            raise RefusedError(f"sqlite:///{given}: it cannot be copied ({error})") from None
+        form = {"uri": "true", "mode": "ro"}
+        source = self.url.set(database=given.resolve().as_uri(), query=form)
+        with (
+            self.refusing(lambda problem: f"{given} cannot be copied ({problem.text})"),
+            self.engine(source).connect() as original,
+            self.engine(self.url).connect() as copy,
+        ):
+            made = cast(Any, original.connection.driver_connection)
+            made.backup(copy.connection.driver_connection)
 
-    def session(self, connection: Connection, limits: Limits) -> Connection:
-        connection.cursor().execute(f"PRAGMA busy_timeout = {limits.lock_ms}")
-        return connection
+    def session(self, connection: Connection, limits: Limits) -> None:
+        run(connection, f"PRAGMA busy_timeout = {limits.lock_ms}")
 
 
 STAGES.add("sqlite", SqliteStage)
