@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DBAPIError, StatementError
 
+from ddlsim.record import kept
 from ddlsim.record.dialects.base import DATABASES, Connection, Database
 from ddlsim.record.errors import UNDEFINED
 from ddlsim.record.url import url_of
@@ -100,3 +101,13 @@ def test_the_pool_has_no_word_on_stderr(
     connection.close()
     logging.getLogger("sqlalchemy.pool").error("Exception closing connection")
     assert capsys.readouterr().err == ""
+
+
+def test_the_keeper_of_a_schema_is_given_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(kept.Kept, "ask", lambda _, **what: asked.append(what))
+    url = url_of("postgresql+psycopg://me:s%40crt@host/db?passfile=a+b&host=c")
+    with kept.dropped(url, "schema"):
+        pass
+    assert [url_of(one["url"]) for one in asked] == [url]
+    assert url.password == "s@crt"
