@@ -294,6 +294,15 @@ def keeps_what_it_acknowledged(url: str, out: Path) -> None:
     assert found["why"][LOST] > 0
 
 
+@pytest.mark.parametrize("parameter", ["nonsense=1", "connect_timeout=soon"])
+def test_a_parameter_that_the_driver_lacks_is_one_line(parameter: str, tmp_path: Path) -> None:
+    url = f"mariadb+pymysql://me:s3cr%40t@host/?{parameter}"
+    done = process("record", url, "--out", str(tmp_path / "out"))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert "a parameter of the database's URL is wrong" in done.err
+    assert "s3cr" not in done.err
+
+
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     url = f"postgresql+psycopg://me:secret@/db?host={tmp_path}"
     done = ddlsim("record", url, "--out", str(tmp_path / "out"))
