@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ddlsim.fdb.errors import ErrorCode, FdbError
-from ddlsim.fdb.keys import Key
+from ddlsim.fdb.keys import Key, pack
 from ddlsim.fdb.messages import ADD, CLEAR, SET, STAMPED_KEY, STAMPED_VALUE, Mutation
 from ddlsim.fdb.sizes import size_of
 from ddlsim.model.records import Record
@@ -87,16 +87,16 @@ class Writes:
         self.bytes += len(begin) + len(end)
 
     def set_stamped_value(self, key: bytes, make: Callable[[int], object]) -> None:
-        """Set a key to what the commit version makes of it."""
+        """Set a key to what the commit version makes of it; its size is the same for any."""
         self._check(key)
         self._values[key] = Stamped(make)
-        self.bytes += len(key)
+        self.bytes += len(key) + size_of(make(0))
         self.has_stamps = True
 
     def set_stamped_key(self, make: Callable[[int], Key], value: object) -> None:
         """Set a key that is made of the commit version."""
         self._stamped_keys.append((make, value))
-        self.bytes += size_of(value)
+        self.bytes += len(pack(make(0))) + size_of(value)
         self.has_stamps = True
 
     # --- read your writes -------------------------------------------------------------------------

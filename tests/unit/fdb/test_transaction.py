@@ -357,6 +357,16 @@ def test_a_transaction_may_not_be_larger_than_its_limit() -> None:
     assert world.do(larger.commit()) is ErrorCode.TRANSACTION_TOO_LARGE
 
 
+def test_what_the_commit_version_makes_counts_as_well() -> None:
+    world = small(transaction_bytes=1000)
+    stamped, keyed = world.tx(), world.tx()
+    for key in (A, B):
+        stamped.set_versionstamped_value(key, lambda version: (version, "x" * 600))
+    keyed.set_versionstamped_key(lambda version: (version, "k" * 600), "x" * 600)
+    assert world.do(stamped.commit()) is ErrorCode.TRANSACTION_TOO_LARGE
+    assert world.do(keyed.commit()) is ErrorCode.TRANSACTION_TOO_LARGE
+
+
 def test_keys_and_values_have_limits() -> None:
     tx = small().tx()
     tx.set(("k" * 9_000,), "x" * 100_000)
