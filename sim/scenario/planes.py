@@ -7,16 +7,21 @@ from msgspec.structs import replace
 
 from ddlsim.fdb import config
 from ddlsim.layer.switches import switches_of
-from ddlsim.model.ops import Find
+from ddlsim.model.ddl import CreateView, RenameView
+from ddlsim.model.ops import DataOperation, Find
 from ddlsim.model.programs import Step
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE, value_of
+from ddlsim.scenario.sqltext import SqlLine, names_made
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
 from ddlsim.workload.base import WORKLOADS
+from ddlsim.workload.mixed import Mixed
 
+VIEWS: Final = (CreateView, RenameView)
+"""Statements that give a name to a view."""
 OF_THE_PROTOCOL: Final = ("tick", "apply", "leader", "pause")
 """Tables of the timeline that act on parts which the other plane lacks."""
 
@@ -89,10 +94,17 @@ def check_switches(
             raise origin.error(("fdb", switch), what)
 
 
-def check_plane(table: ScenarioTable, strategy: str, steps: Sequence[Step], origin: Origin) -> None:
+def check_plane(
+    table: ScenarioTable,
+    strategy: str,
+    steps: Sequence[Step],
+    statements: Sequence[SqlLine],
+    origin: Origin,
+) -> None:
     """Check that the plane of a scenario has what its faults and steps act on."""
     plane = table.cluster.plane or IGNITE
     _check_workloads(table, plane, origin)
+    _check_steps(plane, steps, statements, origin)
     _check_moments(table, plane, origin)
     if plane == IGNITE:
         if not _keeps_entries(strategy):
@@ -121,6 +133,25 @@ def _check_workloads(table: ScenarioTable, plane: str, origin: Origin) -> None:
         for key, why in cannot.items():
             if given.get(key):
                 raise origin.error(("workload", index, key), f"not on plane {plane}: {why}")
+
+
+def _check_steps(
+    plane: str, steps: Sequence[Step], statements: Sequence[SqlLine], origin: Origin
+) -> None:
+    """Check that no step asks for what clients of generated load cannot do on the plane, either."""
+    cannot = Mixed.cannot.get(plane)
+    if cannot is None:
+        return
+    made = [line.statement for line in statements]
+    views = {name for one in made if isinstance(one, VIEWS) for name in names_made(one)}
+    views -= {name for one in made if not isinstance(one, VIEWS) for name in names_made(one)}
+    for index, step in enumerate(steps):
+        if step.as_of_ms is not None:
+            what = f"not on plane {plane}: {cannot['as_of']}"
+            raise origin.error(("step", index, "as_of_ms"), what)
+        if isinstance(step.do, DataOperation) and step.do.table in views:
+            what = f"{step.do.table} is a view; not on plane {plane}: {cannot['views']}"
+            raise origin.error(("step", index, "do"), what)
 
 
 def _check_moments(table: ScenarioTable, plane: str, origin: Origin) -> None:

@@ -256,7 +256,7 @@ def _checked(
     reader = StepReader(nodes, design, origin)
     reader.read(table.step)
     made = [*schema, *(line for one in migrations for line in one.statements), *reader.ddl]
-    reader.check_tables(made)
+    reader.check_tables(made, scripted=not table.workload)
     steps = tuple(reader.made)
     workloads = bounds.checked(read_workloads(table.workload, origin), origin)
     tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))
@@ -267,7 +267,7 @@ def _checked(
         partitions,
         lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
     )
-    check_plane(table, strategy, steps, origin)
+    check_plane(table, strategy, steps, made, origin)
     at_start = {name: partitions[name] for name in tables_at_start(schema)}
     check_script(table, origin, nodes=machines, voters=voters, tables=at_start, steps=steps)
     return Scenario(

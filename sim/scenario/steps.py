@@ -4,7 +4,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ddlsim.model.ddl import CreateIndex
 from ddlsim.model.ops import (
+    ANY_INDEX,
     Begin,
     Commit,
     DataOperation,
@@ -43,7 +45,7 @@ _MADE: dict[str, Any] = {
 _WORDS: dict[str, Operation] = {"begin": Begin(), "commit": Commit(), "rollback": Rollback()}
 NULL: Final = {"null": True}
 """How rows write NULL, which TOML lacks."""
-_FORMS = {
+FORMS: Final = {
     "get": '["get", "t", 1]',
     "put": '["put", "t", 1, { v = 5 }]',
     "insert": '["insert", "t", 1, { v = 5 }]',
@@ -53,6 +55,7 @@ _FORMS = {
     "scan": '["scan", "t"]',
     "find": '["find", "t", "i", { v = 5 }]',
 }
+"""How each operation on rows is written as a list."""
 
 
 class StepReader:
@@ -78,10 +81,11 @@ class StepReader:
         self._check_order(tables)
         return tuple(self.made)
 
-    def check_tables(self, statements: list[SqlLine]) -> None:
+    def check_tables(self, statements: list[SqlLine], *, scripted: bool) -> None:
         """Check that some statement makes every table that a step names, with such keys.
 
         And with such values, unless the step is a `misfit`, which may name a table that none makes.
+        Where all is `scripted` some statement makes every index, too; a workload has its own.
         """
         names = names_of(statements)
         types = RowTypes(line.statement for line in statements)
@@ -92,17 +96,27 @@ class StepReader:
             if do.table not in names and not self._misfits[index]:
                 what = f"no table is called {do.table!r}; {near(do.table, names)}"
                 raise self._origin.error(path, what)
-            if isinstance(do, Scan | Find):
-                continue
             if index in self._writes:
                 do = self._keyed(self._writes[index], types, path, made=do.table in names)
                 self.made[index] = replace(step, do=do)
-            if (why := types.wrong_key(do.table, do.key)) is not None:
+            keyed = not isinstance(do, Scan | Find)
+            if keyed and (why := types.wrong_key(do.table, do.key)) is not None:
                 raise self._origin.error(path if self._texts[index] else (*path, 2), why)
             values = {} if self._misfits[index] else getattr(do, "values", None) or {}
             for name, value in values.items():
                 if (why := types.wrong_value(do.table, name, value)) is not None:
                     raise self._origin.error(path if self._texts[index] else (*path, 3, name), why)
+        if scripted:
+            self._check_indexes(statements)
+
+    def _check_indexes(self, statements: list[SqlLine]) -> None:
+        """Check that some statement makes every index that a step names."""
+        made = (line.statement for line in statements)
+        known = [one.name for one in made if isinstance(one, CreateIndex)]
+        for index, step in enumerate(self.made):
+            if isinstance(step.do, Find) and step.do.index not in (*known, ANY_INDEX):
+                what = f"no index is called {step.do.index!r}; {near(step.do.index, known)}"
+                raise self._origin.error(("step", index, "do", 2), what)
 
     def _keyed(self, write: RowWrite, types: RowTypes, path: Path, *, made: bool) -> DataOperation:
         """A write in SQL with the key that its statement names: all of it if no table is `made`."""
@@ -245,7 +259,7 @@ class StepReader:
         word = _WORDS.get(text)
         if word is None:
             if " " not in text.strip():
-                forms = ", ".join([*(f'"{name}"' for name in _WORDS), *_FORMS.values()])
+                forms = ", ".join([*(f'"{name}"' for name in _WORDS), *FORMS.values()])
                 raise self._origin.error(path, f'unknown operation "{text}"; one of {forms}')
             read = read_operation(text, self._origin, path)
             if not isinstance(read, RowWrite):
@@ -272,10 +286,10 @@ class StepReader:
                 return Scan(table)
             case ["find", str(table), str(index), dict(values)]:
                 return Find(table, index, self._values(values, path))
-            case [str(kind), *_] if kind in _FORMS:
-                raise self._origin.error(path, f"expected {_FORMS[kind]}")
+            case [str(kind), *_] if kind in FORMS:
+                raise self._origin.error(path, f"expected {FORMS[kind]}")
             case _:
-                what = f"unknown operation; one of {', '.join(_FORMS.values())}"
+                what = f"unknown operation; one of {', '.join(FORMS.values())}"
                 raise self._origin.error(path, what)
 
     def _values(self, values: dict[str, Any], path: Path) -> dict[str, Value]:

@@ -1,6 +1,6 @@
 """A scenario and its design on one of the data planes: which mistakes are told, and how."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -8,6 +8,7 @@ from ddlsim.api import strategy
 from ddlsim.cluster.designs import check_design
 from ddlsim.layer.design import BOUNDS, LayerDesign
 from ddlsim.layer.switches import NEEDS, switches_of
+from ddlsim.model.ops import Find, Get
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.load import load
@@ -67,6 +68,48 @@ def test_a_mistake_is_told_in_one_line(changes: dict[str, Any], told: str) -> No
     with pytest.raises(BadInputError, match=told) as raised:
         check_design(plan(override(BASE, changes), 0))
     assert "\n" not in str(raised.value)
+
+
+READS: Final = load("strategies/C15-T1")
+STEP_MISTAKES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"step[0].read_only": True, "step[0].as_of_ms": -50},
+        r"step\[0\].as_of_ms: not on plane fdb: the store gives",
+    ),
+    (
+        {"migration": [{"sql": "CREATE VIEW w AS SELECT * FROM t"}], "step[2].do": ["get", "w", 1]},
+        r"step\[2\].do: w is a view; not on plane fdb: the layer resolves names of tables alone",
+    ),
+    (
+        {"step[3].do": ["find", "t", "j", {"v": 5}]},
+        r"step\[3\].do\[2\]: no index is called 'j'; known: i",
+    ),
+    (
+        {"step[3].do": ["find", "t", "i", {"v": "five"}]},
+        r"step\[3\].do\[3\].v: \"five\" is not a value of v INTEGER",
+    ),
+]
+"""What a step on plane `fdb` may get wrong, and a part of the line that tells it."""
+
+
+@pytest.mark.parametrize(("changes", "told"), STEP_MISTAKES)
+def test_a_step_that_the_plane_cannot_do_is_told(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInputError, match=told) as raised:
+        override(READS, changes)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("table", ["t", "w"])
+def test_a_table_that_was_a_view_s_name_may_be_read(table: str) -> None:
+    made = "CREATE VIEW w AS SELECT * FROM t; DROP VIEW w; ALTER TABLE t RENAME TO w"
+    changes = {"migration": [{"sql": made}], "step[0].do": ["get", table, 1]}
+    assert override(READS, changes).steps[0].do == Get(table, 1)
+
+
+def test_a_workload_may_make_the_index_of_a_find() -> None:
+    changes: dict[str, Any] = {"step[3].do": ["find", "t", "j", {"v": 5}]}
+    changes["workload"] = [{"name": "index_builds"}]
+    assert override(READS, changes).steps[3].do == Find("t", "j", {"v": 5})
 
 
 def test_every_number_of_a_design_has_bounds_that_the_designs_keep() -> None:

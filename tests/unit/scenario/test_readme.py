@@ -13,7 +13,7 @@ from ddlsim.cluster.run import run
 from ddlsim.history.world_events import NeverCompleted, NothingMatched, StepMissed
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.plan.plan import plan
-from ddlsim.scenario import config, script
+from ddlsim.scenario import config, script, steps
 from ddlsim.scenario.config import TableRecord
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tables import ScenarioTable
@@ -34,6 +34,12 @@ def test_there_are_three_generated_and_four_scripted_examples() -> None:
         False,
         False,
     ]
+
+
+def test_every_form_of_an_operation_is_told() -> None:
+    told = next(line for line in TEXT.splitlines() if line.startswith("| `do` |"))
+    forms = {re.sub(r", \{.*|\]", "", form) for form in steps.FORMS.values()}
+    assert {form for form in forms if form.replace(', "t", 1', "") not in told} == set()
 
 
 def test_the_short_form_stands_first_of_the_scripted_ones() -> None:
