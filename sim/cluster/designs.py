@@ -73,9 +73,10 @@ def _mutant(plan: Plan, plane: str) -> Mutant | None:
         for name, one in MUTANTS.items()
         if one.plane == plane and one.under in ("", plan.strategy)
     ]
+    under = mutant.under or f"a design of plane {mutant.plane!r}"
     raise BadDesignError(
-        f"mutant {plan.mutant!r} breaks a rule of plane {mutant.plane!r}, not of {plane!r}; there: "
-        f"{', '.join(fit[:NAMED])} ...; ddlsim list mutants"
+        f"mutant {plan.mutant!r} breaks a rule of plane {mutant.plane!r}, not of {plane!r}; run it "
+        f"under {under}, or one of {plane!r}: {', '.join(fit[:NAMED])} ...; ddlsim list mutants"
     )
 
 

@@ -24,7 +24,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"strategy.name": "iep"}, "cluster.plane: iep runs on plane ignite; designs of plane fdb: c"),
     ({"cluster.plane": "ignite"}, "c16_safe runs on plane fdb; designs of plane ignite: a0_on"),
     ({"cluster.plane": "fbd"}, "cluster.plane: unknown value 'fbd'; known: fdb, ignite"),
-    ({"strategy.mutant": "no_commit_check"}, "breaks a rule of plane 'ignite', not of 'fdb'"),
+    (
+        {"strategy.mutant": "no_commit_check"},
+        "breaks a rule of plane 'ignite', not of 'fdb'; run it under a design of plane 'ignite'",
+    ),
     ({"strategy.mutant": "no_commit"}, "no mutant is called 'no_commit'"),
     ({"strategy.leese_ms": 5}, "strategy.leese_ms: no such field; did you mean lease_ms?"),
     (
@@ -68,6 +71,13 @@ def test_a_mistake_is_told_in_one_line(changes: dict[str, Any], told: str) -> No
     with pytest.raises(BadInputError, match=told) as raised:
         check_design(plan(override(BASE, changes), 0))
     assert "\n" not in str(raised.value)
+
+
+def test_a_mutant_of_another_plane_is_told_with_its_design() -> None:
+    changes = {"strategy.mutant": "skips_delete_only"}
+    told = "not of 'ignite'; run it under c6_f1, or one of 'ignite': accepts_any_client_version"
+    with pytest.raises(BadInputError, match=told):
+        check_design(plan(override(load("smoke"), changes), 0))
 
 
 READS: Final = load("strategies/C15-T1")
