@@ -203,13 +203,19 @@ def moments() -> Iterator[Entry]:
 
 def rules() -> Iterator[Entry]:
     """Every rule of every field that `[strategy]` of a scenario may set, field by field."""
-    from ddlsim.scenario.rules import fields_of_designs, is_number, planes, rules_of
+    from ddlsim.scenario.rules import (
+        fields_of_designs,
+        is_number,
+        number_in_words,
+        planes,
+        rules_of,
+    )
 
     seen: dict[str, None] = {}
     for plane, field in ((one, field) for one in planes() for field in fields_of_designs(one)):
         more: dict[str, Any] = {"field": field, "rule": None, "default": False}
         if is_number(field, plane):
-            yield _entry(f"{field}=0", "a whole number", OURS, **more)
+            yield _entry(f"{field}=0", number_in_words(field, plane), OURS, **more)
         for name, rule in rules_of(field, plane).items():
             if f"{field}={name}" in seen:
                 continue  # a field and a rule of the same names on both planes

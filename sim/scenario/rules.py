@@ -130,12 +130,15 @@ class Rule(Record, frozen=True):
 
     @property
     def summary(self) -> str:
-        """The first sentence of its docstring."""
-        if isinstance(self.value, tuple) and self.value:
-            return (inspect.getdoc(self.value[0]) or "").partition("\n")[0]
-        if not callable(self.value):
-            return "the design has no such rule" if self.value is None else str(self.value)
-        return (inspect.getdoc(self.value) or "").partition("\n")[0]
+        """The first sentence of its docstring; of a record, what it has switched on."""
+        value = self.value[0] if isinstance(self.value, tuple) and self.value else self.value
+        if not value:
+            return "the design has no such rule"
+        if callable(value):
+            return (inspect.getdoc(value) or "").partition("\n")[0]
+        names = getattr(value, "__struct_fields__", None) or [one.name for one in fields(value)]
+        on = ", ".join(name.replace("_", " ") for name in names if getattr(value, name) is True)
+        return f"Switched on: {on or 'nothing'}."
 
     @property
     def source(self) -> str:
@@ -184,15 +187,25 @@ def value_of(field: str, name: Any, plane: str = IGNITE) -> Any:
     if field not in known:
         raise BadRuleError(f"no such field; {near(field, known)}")
     if is_number(field, plane):
-        least, most = BOUNDS.get(field, (0, FOREVER_MS)) if plane == FDB else (0, FOREVER_MS)
+        least, most = _bounds(field, plane)
         if type(name) is not int or not least <= name <= most:
-            wanted = f"{least} or more" if most == FOREVER_MS else f"{least} to {most}"
-            raise BadRuleError(f"expected a whole number, {wanted}, not {name!r}")
+            raise BadRuleError(f"expected {number_in_words(field, plane)}, not {name!r}")
         return name
     rules = rules_of(field, plane)
     if not isinstance(name, str) or name not in rules:
         raise BadRuleError(f"no rule of it is called {name!r}; rules: {', '.join(rules)}")
     return rules[name].value
+
+
+def number_in_words(field: str, plane: str) -> str:
+    """Which numbers a field may have."""
+    least, most = _bounds(field, plane)
+    wanted = f"{least} or more" if most == FOREVER_MS else f"{least} to {most}"
+    return f"a whole number, {wanted}"
+
+
+def _bounds(field: str, plane: str) -> tuple[int, int]:
+    return BOUNDS.get(field, (0, FOREVER_MS)) if plane == FDB else (0, FOREVER_MS)
 
 
 def name_of(value: Any) -> str | None:

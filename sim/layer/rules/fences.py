@@ -27,7 +27,7 @@ async def while_leased(layer: LayerPart, tx: LayerTx, _request: ClientOperation)
 async def while_newest_leased(
     layer: LayerPart, _tx: LayerTx, _request: ClientOperation
 ) -> Reason | None:
-    """The same, by the schema that the process has by now, not by that of the transaction."""
+    """As while_leased, by the schema that the process has by now, not that of the transaction."""
     return None if _has_lease(layer, _kept_number(layer)) else Reason.METADATA_LATE
 
 

@@ -139,7 +139,7 @@ async def lease_the_newest(layer: LayerPart) -> None:
 
 
 async def lease_all_in_use(layer: LayerPart) -> None:
-    """The same, and with it all older ones that open transactions need: they never end."""
+    """Lease the newest schema, and all older ones that open transactions need: they never end."""
     await _lease(layer, older=True)
 
 

@@ -42,7 +42,7 @@ async def locked_with_a_fresh_catalog(
 async def locked_with_the_catalog_of_the_snapshot(
     layer: LayerPart, tx: LayerTx, request: ClientOperation
 ) -> Reason | None:
-    """The same, but read the schema as of the transaction's read version."""
+    """Lock a table at its first use, and read its schema as of the transaction's read version."""
     return await _locked(layer, tx, request, fresh=False)
 
 
@@ -177,7 +177,7 @@ async def once_unlocked(
 async def once_unlocked_without_a_queue(
     layer: LayerPart, transaction: StoreTransaction, command: str, objects: tuple[int, ...]
 ) -> Micros | Reason:
-    """The same, but what comes later is let through."""
+    """Wait until no transaction has a lock on what is to change; let what comes later through."""
     return await _excluded(layer, transaction, command, objects, queue=False)
 
 

@@ -111,7 +111,7 @@ def three_states(statement: Statement) -> Steps:
 
 
 def three_states_alone(statement: Statement) -> Steps:
-    """The same, where what is written before an update is in force follows the one before (C8-C11).
+    """As three_states; what is written before an update is in force follows the last one (C8-C11).
 
     So an update cannot change entries or judge rows in its own transaction.
     """

@@ -94,7 +94,7 @@ async def whole_schema(layer: LayerPart, tx: LayerTx) -> Used | Reason:
 
 
 async def whole_schema_at_snapshot(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """The same without a read conflict: a later change does not abort the transaction (C1-T1)."""
+    """As whole_schema, without a read conflict: later changes abort no transaction (C1-T1)."""
     return await _whole(layer, tx, snapshot=True)
 
 
@@ -113,7 +113,7 @@ async def version_key_first(layer: LayerPart, tx: LayerTx) -> Used | Reason:
 
 
 async def version_key_then_elsewhere(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """The same, but the schema comes from another transaction, at another version (C1-T2)."""
+    """As version_key_first, but the schema comes from another version (C1-T2)."""
     await tx.read_version()
     number = await head_of(layer, tx.store)
     if layer.cache is None or layer.cache.tag != number:
@@ -164,7 +164,7 @@ async def metadata_version(layer: LayerPart, tx: LayerTx) -> Used | Reason:
 
 
 async def metadata_version_at_snapshot(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """The same without a read conflict: what follows the read version goes unseen (C12-T1)."""
+    """As metadata_version, without a read conflict: what follows goes unseen (C12-T1)."""
     return await _tagged(layer, tx, lambda: tx.store.metadata_version(snapshot=True))
 
 
@@ -221,7 +221,7 @@ async def in_force_at_read_version(layer: LayerPart, tx: LayerTx) -> Used | Reas
 
 
 async def in_force_less_the_window(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """The same, by a log read at most the distance less the window before (C11).
+    """In force at the read version, by a log read the distance less the window before (C11).
 
     An update commits within a window of its read version, from which its distance counts. What a
     log lacks that was read at r commits behind r: it comes into force behind r + distance - window.
@@ -238,7 +238,7 @@ async def _in_force(layer: LayerPart, tx: LayerTx, valid_for: int) -> Used:
 
 
 async def by_the_record(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """The same, by a record of only the last change: (before, after, in force since) (C9-T2)."""
+    """In force at the read version, by a record of only the last change (C9-T2)."""
     version = await tx.read_version()
     cache = layer.cache
     if cache is None or not cache.version <= version < cache.version + layer.distance:

@@ -47,7 +47,7 @@ async def leases_end(layer: LayerPart, _update: Update, _step: Step) -> None:
 
 
 async def leases_end_without_drift(layer: LayerPart, _update: Update, _step: Step) -> None:
-    """The same, as if no clock were slow (C5-T3)."""
+    """As leases_end, as if no clock were slow (C5-T3)."""
     await layer.node.sleep(Micros(layer.design.lease_ms * US_PER_MS))
 
 
@@ -114,7 +114,7 @@ async def all_pessimistic(layer: LayerPart) -> None:
 
 
 async def all_pessimistic_undrained(layer: LayerPart) -> None:
-    """The same, but older transactions go on (C14-T3)."""
+    """As all_pessimistic, but older transactions go on (C14-T3)."""
     await _push(layer, 1)
     while not await _have_switched(layer):
         await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
@@ -188,7 +188,7 @@ async def watch_the_head(layer: LayerPart) -> None:
 
 
 async def watch_the_flag(layer: LayerPart) -> None:
-    """The same with a watch on a key whose value comes back (C2-T2)."""
+    """As watch_the_head, with a watch on a key whose value comes back (C2-T2)."""
     await _watch(layer, FLAG)
 
 
@@ -235,7 +235,7 @@ async def follow_the_mode(layer: LayerPart) -> None:
 
 
 async def follow_the_mode_stale(layer: LayerPart) -> None:
-    """The same, but back to optimistic with whatever schema there was before (C14-T2)."""
+    """As follow_the_mode, but back to optimistic with the schema that there was before (C14-T2)."""
     await _follow(layer, fresh=False)
 
 

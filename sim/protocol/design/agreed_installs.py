@@ -35,7 +35,7 @@ async def install_behind_a_barrier(
 async def install_behind_an_impatient_barrier(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
-    """The same, but go on without the nodes that have not answered in time."""
+    """Close and open all nodes, but go on without those that have not answered in time."""
     limit_us = Micros(change.node.settings.barrier_wait_ms * US_PER_MS)
     return await _install(change, op, statement, limit_us=limit_us)
 

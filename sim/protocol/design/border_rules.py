@@ -91,7 +91,7 @@ def by_change_type(steps: Steps, _cells: Cells | None) -> bool:
 
 
 def by_tuple(steps: Steps, cells: Cells | None) -> bool:
-    """The same, and rows whose own values fit the columns as they were."""
+    """As by_change_type, and rows whose own values fit the columns as they were."""
     values = dict(cells or ())
     for step in steps:
         for change in step.changes:

@@ -40,7 +40,7 @@ async def schema_at_commit_ts_exact_if_used_later(
 async def schema_at_commit_ts_exact_if_written(
     coordinator: CoordinatorPart, tx: Transaction, commit_ts: Timestamp
 ) -> Verdict:
-    """The same, and no change at all before commit_ts where the transaction writes."""
+    """As exact_if_used_later; no change at all before commit_ts where the transaction writes."""
     verdict, tables = await schema_at_commit_ts(coordinator, tx, commit_ts)
     upto = commit_ts if tx.wrote else tx.last_op_ts
     if verdict is None and any(

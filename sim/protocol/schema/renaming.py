@@ -34,7 +34,7 @@ def alias(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Answer:
 
 
 def alias_unreserved(statement: Statement, snapshot: Snapshot, alias_ms: int) -> Answer:
-    """The same, and another table or view may take the old name at once."""
+    """As alias, but another table or view may take the old name at once."""
     aliases = (found for found in snapshot.objects() if isinstance(found, Alias))
     gone = tuple(map(dropped, aliases))
     free = snapshot.after(snapshot.version, snapshot.message_ts, snapshot.activation_ts, gone)

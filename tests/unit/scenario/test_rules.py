@@ -11,6 +11,7 @@ from ddlsim.protocol.strategy import CheckPoints, Publication
 from ddlsim.scenario.findings import described
 from ddlsim.scenario.rules import (
     FDB,
+    IGNITE,
     MODULES,
     NONE,
     BadRuleError,
@@ -60,6 +61,21 @@ def test_the_default_stands_first_and_every_rule_gives_itself(field: str) -> Non
     for rule in rules:
         assert value_of(field, rule.name) is rule.value
         assert rule.summary
+
+
+@pytest.mark.parametrize("plane", [IGNITE, FDB])
+def test_a_summary_stands_alone(plane: str) -> None:
+    """It leads back to no other one, whose place in the list is another, and is no Python."""
+    rules = [one for field in fields_of_designs(plane) for one in rules_of(field, plane).values()]
+    told = [rule.summary for rule in rules]
+    assert [one for one in told if re.search(r"^The same|=(True|False)|\(\)", one)] == []
+
+
+def test_the_summary_of_a_record_names_what_it_has_switched_on() -> None:
+    points, options = rules_of("check_operation_when"), rules_of("options", FDB)
+    assert points["ARRIVAL_ONLY"].summary == "Switched on: on arrival, deleted rows."
+    assert options["CAUSAL_WRITE_RISKY"].summary == "Switched on: causal write risky."
+    assert options["DEFAULTS"].summary == "Switched on: nothing."
 
 
 def test_what_a_design_or_a_finding_names_is_a_rule() -> None:
