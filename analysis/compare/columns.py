@@ -110,8 +110,9 @@ COSTS: Final = (
            ("strict", "runs %"), 100),
 )  # fmt: skip
 BESIDE: Final = (
-    Column("hottest_share", "its share", "%",
-           "what the busiest server got of the messages to all servers", ("its", "share %"), 100),
+    Column("hottest_share", "hottest share", "%",
+           "what the busiest server got of the messages to all servers",
+           ("hottest", "share %"), 100),
     Column("dml_added_mean", "DML added mean", "ms", ADDED, ("added", "mean ms")),
     Column("schema_hottest_per_s", "schema server", "/s",
            "reads of the schema that the busiest of the servers which hold nothing else got in a "

@@ -22,7 +22,7 @@ from ddlsim.cli.options import Options
 from ddlsim.cli.picture_layout import Row
 from ddlsim.cli.picture_rerun import with_messages
 from ddlsim.cli.picture_space import Space, space
-from ddlsim.cli.picture_state import COLUMNS, State, states
+from ddlsim.cli.picture_state import State, columns_of, states
 from ddlsim.cli.picture_words import sentence, three_sentences
 from ddlsim.cli.repeat import of_header
 from ddlsim.escape import escaped
@@ -153,6 +153,7 @@ def _stepping(case: Case, drawn: Space, witness: Sequence[AnyEvent]) -> _Steppin
     rows = [row for row in drawn.layout.rows if row.number is not None]
     nodes = [lane.name for lane in drawn.layout.lanes if lane.is_node]
     steps = [row.shown.step for row in rows]
+    cells = [(node, column) for node in nodes for column in columns_of(case)]
     texts: list[_StepText] = []
     data: list[tuple[dict[int, str], dict[int, str]]] = []
     last: State = {}
@@ -162,15 +163,14 @@ def _stepping(case: Case, drawn: Space, witness: Sequence[AnyEvent]) -> _Steppin
         step = row.shown.step
         words = sentence(case, drawn.acts[step.number], drawn.steps.events_of(step), witness)
         texts.append(_StepText(row, words, "; ".join(_changes(before, after))))
-        data.append((_differing(last, before, nodes), _differing(before, after, nodes)))
+        data.append((_differing(last, before, cells), _differing(before, after, cells)))
         last = after
     # within a script element no text may end it
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return _Stepping(texts, nodes, COLUMNS, Markup(text))
+    return _Stepping(texts, nodes, columns_of(case), Markup(text))
 
 
-def _differing(one: State, other: State, nodes: Sequence[str]) -> dict[int, str]:
-    cells = [(node, column) for node in nodes for column in COLUMNS]
+def _differing(one: State, other: State, cells: Sequence[tuple[str, str]]) -> dict[int, str]:
     return {
         at: escaped(other[cell]) for at, cell in enumerate(cells) if one.get(cell) != other[cell]
     }

@@ -97,6 +97,7 @@ class Space(NamedTuple):
     bars: Sequence[Band]
     notches: Sequence[Notch]
     colours: Sequence[tuple[int, str]]
+    layered: bool
     traced: bool
     tables: tuple[int, ...]
     steps: Steps
@@ -145,6 +146,7 @@ class _Drawing:
             [bar for bar, _ in bars],
             [notch for _, notches in bars for notch in notches],
             [(at, f"D{version}") for version, at in self._colours.items()],
+            self._case.is_layered,
             self._steps.traced,
             self._subject.tables,
             self._steps,
@@ -174,7 +176,8 @@ class _Drawing:
 
     def _instants(self, update: UpdateLogged, node: str | None) -> list[tuple[str, int, Place]]:
         """When a node's clock (None: an exact one) first shows Tm, Tu and Tu + CSmax."""
-        csmax_ms = max(self._case.settings("max_clock_skew_ms"), default=0)
+        layered = self._case.is_layered
+        csmax_ms = 0 if layered else max(self._case.settings("max_clock_skew_ms"), default=0)
         message_ms = physical_ms(Timestamp(update.message_ts))
         active_ms = physical_ms(Timestamp(update.activation_ts))
         wanted = [("Tm", message_ms), ("Tu", active_ms)]
@@ -203,6 +206,8 @@ class _Drawing:
         for band in sorted(self._faults(lane), key=lambda one: one.top):
             below = max(band.top, below) + 11
             yield band._replace(label_y=below - 2)
+        if self._case.is_layered:
+            return  # no clock tells its processes what is in force
         for update in self._updates:
             instants = self._instants(update, lane.name)
             looks = (("dd", "DD"), ("csmax", "CSmax"))

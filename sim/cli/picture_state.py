@@ -4,6 +4,9 @@ Of each node: its physical clock, its schema safe time, the versions of the pict
 force by that clock and by what it has applied, the locks that it holds, and the partitions whose
 primary it is. A lock lasts from the operation to the stored outcome of its transaction: the history
 does not record its release.
+
+Where transactions take no locks, and a process of the layer is the only one that knows what it has
+read of the schema: its clock, and its open transactions with the versions that they use.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +17,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.cli.picture_steps import Step, Steps
 from ddlsim.history.events import (
     AnyEvent,
+    Enlisted,
     ReadExecuted,
     SafeTimeAdvanced,
     TxAborted,
@@ -25,11 +29,17 @@ from ddlsim.history.world_events import LeaseBegan, NodeCrashed, NodeRestarted
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 COLUMNS: Final = ("clock", "safe time", "in force", "locks", "primary of")
+LAYERED: Final = ("clock", "open transactions")
 MOST_NAMED: Final = 4
 """So many tables, locks and leases of a node are named."""
 NOTHING: Final = "-"
 State = dict[tuple[str, str], str]
 """A text for each node and column."""
+
+
+def columns_of(case: Case) -> tuple[str, ...]:
+    """What is told of each node."""
+    return LAYERED if case.is_layered else COLUMNS
 
 
 class NodeStates:
@@ -53,7 +63,10 @@ class NodeStates:
                 self._safe_ts[event.node] = event.safe_ts
             case UpdateApplied():
                 self._applied.setdefault(event.node, {})[event.catalog_version] = None
-            case ReadExecuted() | WriteExecuted():
+            case Enlisted() if self._case.is_layered:
+                uses = event.tx, f"{event.name} v{event.version}"
+                self._locks.setdefault(event.node, {})[uses] = None
+            case ReadExecuted() | WriteExecuted() if not self._case.is_layered:
                 self._lock(event)
             case TxCommitted() | TxAborted():
                 self._release(event.tx)
@@ -90,14 +103,17 @@ class NodeStates:
             clock_us = at_us + offsets.get(node, 0)
             locks = [f"{tx} {lock}" for tx, lock in self._locks.get(node, ())]
             safe = self._safe_ts.get(node)
-            texts = (
-                f"{clock_us / US_PER_MS:.3f}",
-                NOTHING if safe is None else show(safe),
-                self._in_force(node, clock_us // US_PER_MS),
-                _named(locks),
-                _named(list(self._led(node))),
-            )
-            for column, text in zip(COLUMNS, texts, strict=True):
+            clock = f"{clock_us / US_PER_MS:.3f}"
+            texts: tuple[str, ...] = (clock, _named(locks))
+            if not self._case.is_layered:
+                texts = (
+                    clock,
+                    NOTHING if safe is None else show(safe),
+                    self._in_force(node, clock_us // US_PER_MS),
+                    _named(locks),
+                    _named(list(self._led(node))),
+                )
+            for column, text in zip(columns_of(self._case), texts, strict=True):
                 found[node, column] = "dead" if node in self._dead and column != "clock" else text
         return found
 

@@ -1,9 +1,10 @@
 """The space-time picture: its facts are computed again, from the history and by networkx."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import networkx as nx
 import pytest
@@ -23,10 +24,12 @@ from ddlsim.history.world_events import ClockSet, MessageDelivered, MessageSent
 from ddlsim.kernel.clock import Piece
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
+from ddlsim.scenario.scenario import override
 from ddlsim.units import Timestamp, physical_ms, timestamp
 
 SVG = "{http://www.w3.org/2000/svg}"
 STORIES = ("findings/F-1", "findings/F-8", "negative/commits_beyond_lease", "strategies/B3-T1")
+NO_CHANGES: Final[Mapping[str, Any]] = MappingProxyType({})
 SKEWED = "negative/no_completeness_wait"
 
 
@@ -39,12 +42,12 @@ class Drawn(NamedTuple):
     space: Space
 
 
-def history_of(name: str, *, trace: bool) -> History:
-    return run(plan(load(name), 0, trace=trace))
+def history_of(name: str, *, trace: bool, changes: Mapping[str, Any] = NO_CHANGES) -> History:
+    return run(plan(override(load(name), changes), 0, trace=trace))
 
 
-def drawn_of(name: str) -> Drawn:
-    history = history_of(name, trace=True)
+def drawn_of(name: str, changes: Mapping[str, Any] = NO_CHANGES) -> Drawn:
+    history = history_of(name, trace=True, changes=changes)
     case = Case(history)
     violation = judge(history).violations[0]
     argument = argue(case, violation)
@@ -403,6 +406,20 @@ def test_the_story_of_f1_is_told_by_its_states() -> None:
     locks = [after["n2", "locks"] for _, after in found]
     assert locks[3] == "T1 S a[*]"
     assert locks[-1] == "-"
+
+
+def test_no_clock_tells_the_processes_of_a_store_what_is_in_force() -> None:
+    drawn = drawn_of("strategies/C15-T1", {"protocol.preset": "ignite3_tests"})
+    case, space = drawn.case, drawn.space
+    shown = [row.shown.step for row in space.layout.rows if row.number is not None]
+    found = list(states(case, space.steps, shown, ["a", "b"], space.tables))
+    assert {column for _, column in found[0][0]} == {"clock", "open transactions"}
+    assert found[0][0]["b", "open transactions"] == "-"
+    assert found[-1][1]["b", "open transactions"] == "w t v1"
+    assert space.bands == []
+    assert [mark.named.name for mark in space.layout.marks] == ["Tm D2", "Tu D2"]
+    argued = [picture.ArguedViolation(drawn.violation, drawn.argument)]
+    assert "in force by the node" not in picture.html(case, "", argued, "")
 
 
 # --- messages of a history that has none ---------------------------------------------------------
