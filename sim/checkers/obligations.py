@@ -232,12 +232,13 @@ def commit_us(calm: Calm) -> int:
 def _transactions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
     """Transactions without an end when their time is long over."""
     allowed_us = transaction_us(calm) + late_leader_us(calm)
-    recovered = {event.tx: None for _, event in case.of(TxRecovered)}
+    ended: set[str] = {event.tx for _, event in case.of(TxRecovered)}
+    ended.update(_left_behind(case))
     for name, (at, began) in case.began.items():
         tx = case.transactions[name]
         waited_us = case.history.end_us - max(began.at_us, from_us)
         alive = _last_death(case, began.node) < at
-        if waited_us > allowed_us and alive and not tx.ended_us and name not in recovered:
+        if waited_us > allowed_us and alive and not tx.ended_us and name not in ended:
             yield Anomaly(
                 "transaction-open",
                 f"{name} began on {began.node} at {_ms(began.at_us)} ms and had not ended when the "
@@ -246,6 +247,23 @@ def _transactions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
                 (began,),
                 clauses=("110.req.0",),
             )
+
+
+def _left_behind(case: Case) -> Iterator[str]:
+    """Transactions of a statement on a store that has gone on to another one, or has ended.
+
+    One whose commit had an unknown result leaves no other trace: it holds nothing in the store, and
+    the statement goes on once it can no longer commit.
+    """
+    newest: dict[str, str] = {}
+    for name in filter(case.is_upkeep, case.began):
+        statement = name.partition("/")[0]
+        if statement in newest:
+            yield newest[statement]
+        newest[statement] = name
+    for statement, name in newest.items():
+        if statement in case.operations and case.operations[statement].ended is not None:
+            yield name
 
 
 def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:

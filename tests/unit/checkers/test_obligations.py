@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.calm import Calm
 from ddlsim.checkers.case.case import Case
@@ -182,6 +183,28 @@ def test_a_transaction_ends_within_its_time_limit(delay_ms: int, more_ms: int) -
 
     assert left(10 + allowed) == []
     assert left(11 + allowed) == ["transaction-open", "left-open"]
+
+
+@pytest.mark.parametrize(
+    ("after", "due"),
+    [
+        ((), ["transaction-open"]),
+        ((TxBegan, "D/0.2@40", "n1", ts(40)), ["transaction-open"]),  # of that one
+        ((TxBegan, "E/0.2@40", "n1", ts(40)), ["transaction-open", "transaction-open"]),
+        ((Unknown, "c", "D", "NODE_UNREACHABLE"), []),
+    ],
+    ids=["alone", "another of it", "another of another", "the statement has ended"],
+)
+def test_a_statement_on_a_store_leaves_what_may_have_committed_behind(
+    after: tuple[Any, ...], due: list[str]
+) -> None:
+    story = quiet(6000)
+    story.design = replace(story.design, plane="fdb")
+    story.add(10, Invoked, "c", "D", None, "n1", "ddl")
+    story.add(20, TxBegan, "D/0.1@20", "n1", ts(20))
+    if after:
+        story.add(40, *after)
+    assert kinds(story) == due
 
 
 def test_locks_that_stay_for_good_are_judged_where_messages_are_lost_too() -> None:
