@@ -130,16 +130,9 @@ def _pictures(
     found: list[ViolationGroup],
     arguments: list[Argument],
 ) -> list[str]:
-    """Every file that was asked for; their names."""
+    """Every file that was asked for; their names. The drawing of a cycle comes last: there may be
+    none."""
     title, files = picture.title_of(row), []
-    if options.svg is not None:
-        cycle = next((one for one in arguments if one.steps), None)
-        if cycle is None:
-            raise InputError(
-                f"--svg {options.svg}: this history has no cycle to draw; --html shows its steps"
-            )
-        write_text(options.svg, picture_cycle.svg(cycle, title))
-        files.append(options.svg)
     if options.html is not None:
         argued = [
             picture.ArguedViolation(one.example, argument)
@@ -154,4 +147,12 @@ def _pictures(
             raise InputError(f"--trace-out {options.trace_out}: expected perfetto:FILE")
         write_text(file, trace.perfetto(case))
         files.append(file)
+    if options.svg is not None:
+        cycle = next((one for one in arguments if one.steps), None)
+        if cycle is None:
+            where = f"{options.html} shows" if options.html else "--html shows"
+            what = f"this history has no cycle to draw; {where} its steps"
+            raise InputError(f"--svg {options.svg}: {what}")
+        write_text(options.svg, picture_cycle.svg(cycle, title))
+        files.append(options.svg)
     return files

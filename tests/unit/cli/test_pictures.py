@@ -173,6 +173,15 @@ def test_a_history_without_a_cycle_has_none_to_draw(kept: Path, tmp_path: Path) 
     assert not (tmp_path / "a.svg").exists()
 
 
+def test_the_page_is_written_where_there_is_no_cycle_to_draw(kept: Path, tmp_path: Path) -> None:
+    page, drawing = tmp_path / "a.html", tmp_path / "a.svg"
+    files = ("--html", str(page), "--svg", str(drawing))
+    done = ddlsim("explain", history(kept, "tiny"), *files)
+    assert done.code == 2
+    assert f"has no cycle to draw; {page} shows its steps" in done.err
+    assert (page.exists(), drawing.exists()) == (True, False)
+
+
 # --- pages ---------------------------------------------------------------------------------------
 
 
