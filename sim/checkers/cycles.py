@@ -23,7 +23,7 @@ from ddlsim.checkers.graph import Graph
 from ddlsim.graph.certificate import FOREVER, Order
 from ddlsim.graph.chains import Chains, Times
 from ddlsim.graph.classify import other_names, type_of
-from ddlsim.graph.cycles import by_part
+from ddlsim.graph.component import by_part
 from ddlsim.graph.edges import DDL, PREDICATE_EDGE, PROCESS, REALTIME, STRICT_ONLY, Link
 from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.residue import Span, tangles

@@ -192,6 +192,20 @@ def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:
     return low[worse], high[worse]
 
 
+def reads_fail(history: ColumnHistory, blocks: list[Edges]) -> bool:
+    """Whether edges without missing ends show that one of what `snapshots_hold` asks for is not."""
+    read, commit = history.read_ts, history.commit_ts
+    return not all(_in_snapshots(read, commit, block) for block in blocks)
+
+
+def _in_snapshots(read: Array, commit: Array, block: Edges) -> bool:
+    others = block.source != block.target
+    anti = (block.kind & RW) != 0
+    came = np.where(anti, read[block.source], commit[block.source])
+    went = np.where(anti, commit[block.target] - 1, read[block.target])
+    return not bool((others & (came > went)).any())
+
+
 def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edges]) -> bool:
     """Whether every transaction read the snapshot of its read_ts, and no two writers overlapped.
 
@@ -200,13 +214,8 @@ def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edge
     """
     commit = np.append(history.commit_ts, np.asarray([FOREVER, NONE]))
     read = np.append(history.read_ts, np.asarray([FOREVER, NONE]))
-    for block in blocks:
-        others = block.source != block.target
-        anti = (block.kind & RW) != 0
-        came = np.where(anti, read[block.source], commit[block.source])
-        went = np.where(anti, commit[block.target] - 1, read[block.target])
-        if bool((others & (came > went)).any()):
-            return False
+    if not all(_in_snapshots(read, commit, block) for block in blocks):
+        return False
     writes = np.zeros(history.transactions, np.bool_)
     writes[history.tx[versions.write]] = True
     known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~writes)

@@ -1,8 +1,8 @@
 """The cycle search: certificate, strongly connected components, and in each the lightest cycles.
 
 An order in which every edge points forward shows that there is no cycle (`certificate`). Otherwise
-components larger than one hold all cycles (`residue`). In each of them networkx takes the lightest
-way back (`tangle`) for the edges that make an anomaly what it is: for a ww edge over writes alone
+components larger than one hold all cycles (`residue`). In each of them the lightest way back is
+taken (`tangle`) for the edges that make an anomaly what it is: for a ww edge over writes alone
 (G0), for a wr edge over writes and reads of them (G1c), for an anti-dependency over all. Of each
 type the lightest is reported. A component that is too large for that is searched only near those
 edges that go back over the shortest stretches of the order, which the notes of the result say. In a
@@ -14,20 +14,23 @@ Histories without timestamps use this as well: they bring their own edges.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ddlsim.graph.certificate import FOREVER, Order, back_in_time, in_real_time, unsettled
-from ddlsim.graph.chains import Chains, Times, weight_of
+from ddlsim.graph.chains import Chains, Times
 from ddlsim.graph.classify import other_names, type_of
+from ddlsim.graph.component import Component, Marked, by_part, only_of
 from ddlsim.graph.edges import DATA, DDL, PROCESS, RW, WR, WW, Edges, Link, joined
-from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.history import Array
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.names import SUFFIXES
-from ddlsim.graph.residue import Span, between, components_of, near, tangles
+from ddlsim.graph.nearby import ALONE, CROWD, Surroundings
+from ddlsim.graph.reach import on_ways_back
+from ddlsim.graph.residue import Span, in_stretches, pack
 from ddlsim.graph.tangle import Tangle, links_of
+from ddlsim.graph.ways import lightest_of_each, steps_of
 
 BUDGET: Final = 50_000
 """Steps looked at in one component, over all searches for its lightest cycles; about as many."""
@@ -114,42 +117,63 @@ def find_cycles(
         span = Span(begin, np.where(end < 0, FOREVER, end))
         span = Span(begin, np.where((begin >= 0) & (span.end < begin), FOREVER, span.end))
     order = rank if isinstance(rank, Order) else Order(np.arange(n) if rank is None else rank)
-    against = _far_back(order, blocks) if span is None else unsettled(order, blocks, *span)
+    only = None
+    if span is None:
+        back = [np.flatnonzero(order.backward(block)) for block in blocks]
+        if not any(map(len, back)):
+            return Search((), ())
+        against = back if _far(order, blocks, back) else None
+        only = only_of(blocks, back)
+    else:
+        against = unsettled(order, blocks, *span)
     if against is not None and not any(map(len, against)):
         return Search((), (), certificate="order")
-    if against is not None and n > LARGE and sum(map(len, against)) <= FEW:
-        found = _near_few(n, blocks, against, Marked(span, order, ddl), wanted)
-        if found is not None:
-            return found
-    parts = tangles(order, blocks, span, apart=_apart(wanted))
-    return _searched(n, blocks, Marked(span, order, ddl), parts, wanted, budget)
+    marked = Marked(span, order, ddl)
+    found = _at_once(n, blocks, against, None if wanted.level else only, marked, wanted)
+    if found is not None:
+        return found
+    parts, blocks = in_stretches(order, blocks, span, apart=_apart(wanted), only=only)
+    return _searched(n, blocks, marked, parts, wanted, budget)
 
 
-def _far_back(order: Order, blocks: list[Edges]) -> list[Array] | None:
-    """Of each block the edges that go back; None if all are within a small part of the order.
+def _at_once(
+    n: int,
+    blocks: list[Edges],
+    against: list[Array] | None,
+    only: Link | None,
+    of: Marked,
+    model: Model,
+) -> Search | None:
+    """What the nodes near few edges that go back tell: a cycle, or that there is none; else None.
 
-    There the components cost less than a search in the whole graph, and miss nothing.
+    That no way leads back to `only` is shown in little time where its ends lead to few nodes, as
+    they do without the order of processes. Where a cycle may be near, only what costs least of it
+    is tried before.
     """
-    found = [np.flatnonzero(order.backward(block)) for block in blocks]
+    around = Surroundings(n, blocks)
+    few = against is not None and n > LARGE and sum(map(len, against)) <= FEW
+
+    def parted(crowd: int) -> bool:
+        return only is not None and around.no_way_back(only, of.order, crowd, apart=_apart(model))
+
+    if parted(ALONE if few else CROWD):
+        return Search((), ())
+    if not few or against is None:
+        return None
+    found = _near_few(n, blocks, against, around, of, model)
+    return Search((), ()) if found is None and parted(CROWD) else found
+
+
+def _far(order: Order, blocks: list[Edges], back: list[Array]) -> bool:
+    """Whether edges that go back lead over more than a small part of the order.
+
+    Within a small one the components cost less than a search in the whole graph, and miss nothing.
+    """
     stretch = sum(
         int((order.place[block.source[at]] - order.place[block.target[at]]).sum(dtype=np.int64))
-        for block, at in zip(blocks, found, strict=True)
+        for block, at in zip(blocks, back, strict=True)
     )
-    return found if stretch > SHORT * len(order.place) else None
-
-
-class Marked(NamedTuple):
-    """Of all nodes: when they began and ended, their order, and which are DDLs."""
-
-    span: Span | None
-    order: Order
-    ddl: Array | None
-
-    def component(self, nodes: Array, inside: Edges) -> "Component":
-        """Some of the nodes, with the edges between them by their own numbers."""
-        span = None if self.span is None else self.span.take(nodes)
-        marked = inside if self.ddl is None else _marked(inside, self.ddl[nodes])
-        return Component(nodes, marked, span, self.order.place[nodes])
+    return stretch > SHORT * len(order.place)
 
 
 def with_other_names(cycles: Iterable[Cycle], key: Array) -> list[Cycle]:
@@ -170,6 +194,8 @@ def _through(model: Model) -> list[int]:
 def _asked(block: Edges, model: Model) -> Edges:
     """The edges that count under a model."""
     kinds = sum(_through(model)) | (PROCESS if model.level else 0)
+    if len(block) and block.kind.strides == (0,):  # all of one kind
+        return block if block.kind[0] & kinds else joined([])
     chosen = (block.kind & kinds) != 0
     return block if chosen.all() else block.take(chosen)
 
@@ -179,39 +205,7 @@ def _apart(model: Model) -> bool:
     return "G-single" in model.forbids and "G2-item" not in model.forbids
 
 
-def _marked(block: Edges, ddl: Array) -> Edges:
-    """The edges, those with an end among the DDLs marked so."""
-    if not ddl.any():
-        return block
-    touches = ddl[block.source] | ddl[block.target]
-    kind = block.kind | np.where(touches, DDL, 0).astype(np.uint16)
-    return Edges(block.source, block.target, kind, block.why)
-
-
 # --- all components -------------------------------------------------------------------------------
-
-
-class Component(NamedTuple):
-    """The nodes of a component, its edges by their source, its nodes' times and places.
-
-    Edges are between the component's own numbers, from 0, `nodes` the numbers in the graph.
-    """
-
-    nodes: Array
-    edges: Edges
-    span: Span | None
-    place: Array
-
-    def within(self, chosen: Array) -> "Component":
-        """Some of its nodes, and the edges between them."""
-        (inside,) = by_part(len(self.nodes), [self.edges], [chosen])
-        span = None if self.span is None else self.span.take(chosen)
-        return Component(self.nodes[chosen], inside, span, self.place[chosen])
-
-    def on_cycles(self, model: Model) -> "Component":
-        """Its nodes that lie on cycles, and the edges between them: to find them costs least."""
-        parts = components_of(len(self.nodes), [self.edges], self.span, apart=_apart(model))
-        return self.within(np.sort(np.concatenate([*parts, np.zeros(0, np.int64)])))
 
 
 def _searched(
@@ -245,33 +239,13 @@ def _searched(
     return Search(tuple(found), tuple(parts), tuple(notes))
 
 
-def by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
-    """The edges inside each of some parts of the nodes, its nodes renumbered from 0.
-
-    Of blocks that may have missing ends and edges from a node to itself, which are left out.
-    """
-    if not parts:
-        return []
-    label = np.full(n + 2, NONE, np.int32)
-    local = np.zeros(n, np.int32)
-    for number, nodes in enumerate(parts):
-        label[nodes] = number
-        local[nodes] = np.arange(len(nodes))
-    kept = joined([block.take(between(block, label)) for block in blocks])
-    part = label[kept.source]
-    if len(parts) > 1:
-        order = np.argsort(part, kind="stable")
-        kept, part = kept.take(order), part[order]
-    cuts = np.searchsorted(part, np.arange(1, len(parts)))
-    source, target = local[kept.source], local[kept.target]
-    return [
-        Edges(source[one], target[one], kept.kind[one], kept.why[one])
-        for one in map(slice, [0, *cuts], [*cuts, len(part)])
-    ]
-
-
 def _near_few(
-    n: int, blocks: list[Edges], against: list[Array], of: Marked, model: Model
+    n: int,
+    blocks: list[Edges],
+    against: list[Array],
+    around: Surroundings,
+    of: Marked,
+    model: Model,
 ) -> Search | None:
     """The search where every cycle holds one of few edges: near these alone.
 
@@ -281,9 +255,9 @@ def _near_few(
     after = np.concatenate([one.target[at] for one, at in zip(blocks, against, strict=True)])
     before = np.concatenate([one.source[at] for one, at in zip(blocks, against, strict=True)])
     meet = MEET if of.span is None else 0
-    nodes = near(n, blocks, after, before, NEAR, meet)
-    (inside,) = by_part(n, blocks, [nodes])
-    cycles = _lightest(_on_lightest(of.component(nodes, inside), model), model, 0).cycles
+    nodes = around.near(after, before, NEAR, meet)
+    part = of.component(nodes, around.among(nodes))
+    cycles = _lightest(_on_lightest(part, model), model, 0).cycles
     note = (
         f"what lies within some steps of the edges that go back, {len(nodes)} transactions, was "
         "searched: there may be longer cycles, or other types"
@@ -295,55 +269,22 @@ def _on_lightest(part: Component, model: Model) -> Component:
     """What of a part is needed to find its lightest cycles through edges that go back.
 
     Through one edge, and without real time, only nodes on ways as light as the lightest: a few of
-    a thousand, whose way through networkx takes 30 ms. Else all nodes on cycles.
+    a thousand. Else all nodes on cycles.
     """
-    edges, place = part.edges, part.place
-    back = np.flatnonzero(place[edges.source] > place[edges.target])
-    kinds = {WW: WW, WR: WW | WR, RW: DATA}.get(int(edges.kind[back[0]]) & DATA) if len(back) else 0
-    if len(back) != 1 or part.span is not None or not kinds:
-        return part.on_cycles(model)
-    (first,) = links_of(edges.take(back))
-    ahead = place[edges.source] < place[edges.target]
-    on = np.flatnonzero(ahead & ((edges.kind & (kinds | PROCESS)) != 0))
-    forward = edges.take(on[np.argsort(place[edges.source[on]], kind="stable")])
-    kept = _on_ways(len(place), first, forward, apart=True)
-    if not (_apart(model) and first.kind & RW):
-        kept |= _on_ways(len(place), first, forward, apart=False)
-    return part.within(np.asarray(sorted(kept), np.int64))
-
-
-def _on_ways(nodes: int, first: Link, forward: Edges, *, apart: bool) -> set[int]:
-    """The nodes on the lightest ways from the target of an edge back to its source.
-
-    The other edges go forward and are sorted by the place of their source. With `apart` only ways
-    on which no two anti-dependencies follow each other, `first` included: a node is taken twice,
-    as in `components_of`.
-    """
-    weights = {kind: weight_of(kind) for kind in set(forward.kind.tolist())}
-    steps: list[tuple[int, int, int]] = []
-    for source, target, kind, _ in links_of(forward):
-        if apart and kind & RW:
-            steps.append((source, target + nodes, weights[kind]))
-        else:
-            steps.append((source, target, weights[kind]))
-            if apart:
-                steps.append((source + nodes, target, weights[kind]))
-    anti = bool(first.kind & RW)
-    ends = [first.source] if anti or not apart else [first.source, first.source + nodes]
-    on, back = [inf] * (2 * nodes), [inf] * (2 * nodes)
-    on[first.target + nodes if anti and apart else first.target] = 0
-    for one, other, weight in steps:
-        on[other] = min(on[other], on[one] + weight)
-    for end in ends:
-        back[end] = 0
-    steps.reverse()
-    for one, other, weight in steps:
-        back[one] = min(back[one], back[other] + weight)
-    least = min(on[end] for end in ends)
-    if least == inf:
-        return set()
-    ways = enumerate(zip(on, back, strict=True))
-    return {state % nodes for state, (there, here) in ways if there + here <= least}
+    only, through = part.only_back(), 0
+    if only is not None:
+        through = only.kind & DATA
+    if only is None or not through:
+        return part.on_cycles(apart=_apart(model))
+    part = part.within(on_ways_back(part.place, [part.edges], apart=False)[0])
+    only = part.only_back()
+    if only is None:
+        return part
+    kinds = PROCESS | (through * 2 - 1)  # those of THROUGH up to its own
+    steps = steps_of(part.edges.take((part.edges.kind & kinds) != 0), part.place)
+    apart = _apart(model) and through == RW
+    _, nodes = lightest_of_each(len(part.nodes), only, steps, [only], apart=apart)
+    return part.within(np.asarray(sorted(nodes), np.int64))
 
 
 # --- one component --------------------------------------------------------------------------------
@@ -364,11 +305,16 @@ def _in_component(part: Component, model: Model, budget: int) -> Found:
         return (
             found if found.cycles else Found([_unseen(part, model)], partly=True, spent=found.spent)
         )
-    spent, size = 0, NEAR
-    after, before = _seeds(part)
+    spent, size, looked = 0, NEAR, 0
+    rounds = Surroundings(len(part.nodes), [part.edges]).rounds(*_seeds(part))
+    widening = (np.flatnonzero(on | back) for on, back in rounds)
+    nodes, found = np.zeros(0, np.int64), Found([], partly=True, spent=0)
     while size <= WIDEST * budget:
-        nodes = near(len(part.nodes), [part.edges], after, before, size)
-        found = _lightest(part.within(nodes).on_cycles(model), model, 0)
+        while len(nodes) < size and (wider := next(widening, None)) is not None:
+            nodes = wider
+        if len(nodes) > looked:
+            found = _lightest(_on_lightest(part.within(nodes), model), model, 0)
+            looked = len(nodes)
         spent += found.spent
         if found.cycles:
             return Found(found.cycles, partly=True, spent=spent)
@@ -413,6 +359,19 @@ def _seeds(part: Component) -> tuple[Array, Array]:
     return np.concatenate(after), np.concatenate(before)
 
 
+class Started(NamedTuple):
+    """A tangle, the edges through which cycles are sought in it, and how many were found.
+
+    `affordable` is for how many of them the budget is, `steps` how many the whole tangle has.
+    """
+
+    tangle: Tangle
+    links: list[Link]
+    found: int
+    affordable: int
+    steps: int
+
+
 def _lightest(part: Component, model: Model, budget: int) -> Found:
     """The lightest cycle of each type, in as many searches as the budget allows.
 
@@ -421,25 +380,29 @@ def _lightest(part: Component, model: Model, budget: int) -> Found:
     times = None if part.span is None else Times(*(one.tolist() for one in part.span))
     chains = None if times is None else Chains(times, FOREVER)
     time_back = part.span is not None and not in_real_time(Order(part.place), *part.span)
-    place = part.place.tolist()
-    links = sorted(links_of(part.edges))
     best: dict[str, tuple[int, Cycle]] = {}
     left = spent = kinds = 0
+    only = None if not budget or (part.edges.kind & DDL).any() else part.only_back()
+    back = part.place[part.edges.source] > part.place[part.edges.target]
     for through in _through(model):
         kinds |= through
-        inside = [link for link in links if link.kind & (kinds | PROCESS)]
-        if not (time_back or any(place[one.source] > place[one.target] for one in inside)):
+        asked = (part.edges.kind & (kinds | PROCESS)) != 0
+        if not (time_back or (asked & back).any()):
             continue
-        tangle = Tangle(inside, chains)
-        starts = list(_on_cycles(tangle, [link for link in inside if link.kind & through]))
-        starts.sort(key=lambda link: _way_back(link, place, times))
-        if not budget:
-            starts = [link for link in starts if _way_back(link, place, times) < FORWARD]
-        affordable = max(LEAST, budget // max(len(tangle.steps), 1))
-        left += max(0, len(starts) - affordable)
-        for link in starts[:affordable]:
-            spent += len(tangle.steps)
-            way = tangle.lightest(tangle.step(link), apart=_apart(model) and through == RW)
+        inside = part.edges.take(asked)
+        apart = _apart(model) and through == RW
+        if only is None:
+            started = _started(part.place.tolist(), inside, through, (times, chains), budget)
+        else:
+            if len(inside) < len(part.edges):
+                kept = np.zeros(len(part.nodes), np.bool_)
+                kept[on_ways_back(part.place, [inside], apart=False)[0]] = True
+                inside = inside.take(kept[inside.source] & kept[inside.target])
+            started = _started_alone(part.place, inside, through, only, budget, apart=apart)
+        left += max(0, started.found - started.affordable)
+        spent += started.steps * min(started.found, started.affordable)
+        for link in started.links:
+            way = started.tangle.lightest(started.tangle.step(link), apart=apart)
             if way is not None:
                 type_ = type_of(way.links)
                 cycle = Cycle(type_, tuple(_numbered(way.links, part.nodes)))
@@ -447,6 +410,51 @@ def _lightest(part: Component, model: Model, budget: int) -> Found:
                 if known is None or (way.weight, cycle.txns) < (known[0], known[1].txns):
                     best[type_] = way.weight, cycle
     return Found([best[type_][1] for type_ in sorted(best)], left > 0, spent)
+
+
+def _started(
+    place: list[int],
+    inside: Edges,
+    through: int,
+    time: tuple[Times | None, Chains | None],
+    budget: int,
+) -> Started:
+    """All edges of a kind that lie on cycles, as many as the budget is for."""
+    times, chains = time
+    links = sorted(links_of(inside))
+    tangle = Tangle(links, chains)
+    starts = list(_on_cycles(tangle, [link for link in links if link.kind & through]))
+    starts.sort(key=lambda link: _way_back(link, place, times))
+    if not budget:
+        starts = [link for link in starts if _way_back(link, place, times) < FORWARD]
+    steps = len(tangle.steps)
+    affordable = max(LEAST, budget // max(steps, 1))
+    return Started(tangle, starts[:affordable], len(starts), affordable, steps)
+
+
+def _started_alone(
+    place: Array, inside: Edges, through: int, only: Link, budget: int, *, apart: bool
+) -> Started:
+    """Of these, where one edge goes back, those whose cycles are the lightest of their types.
+
+    All nodes lie on cycles through it. In the tangle are those on the lightest cycles alone: what
+    is chosen there is what is chosen among all.
+    """
+    source, target = inside.source, inside.target
+    steps = len(np.unique(pack(source, target)))
+    affordable = max(LEAST, budget // max(steps, 1))
+    asked = np.flatnonzero((inside.kind & through) != 0)
+    columns = (inside.why, inside.kind, target, source)
+    order = asked[np.lexsort([column[asked] for column in columns])]
+    back = place[source[order]].astype(np.int64) - place[target[order]]
+    order = order[np.argsort(np.where(back > 0, back, FORWARD - back), kind="stable")]
+    starts = list(links_of(inside.take(order[:affordable])))
+    forward = steps_of(inside, place)
+    links, nodes = lightest_of_each(len(place), only, forward, starts, apart=apart)
+    marked = np.zeros(len(place), np.bool_)
+    marked[list(nodes)] = True
+    few = sorted(links_of(inside.take(marked[source] & marked[target])))
+    return Started(Tangle(few, None), links, len(order), affordable, steps)
 
 
 def _way_back(link: Link, place: list[int], times: Times | None) -> int:

@@ -8,7 +8,14 @@ only inside those, cycles.
 
 import numpy as np
 
-from ddlsim.graph.certificate import Order, in_real_time, rank_of, snapshots_hold, spans_of
+from ddlsim.graph.certificate import (
+    Order,
+    in_real_time,
+    rank_of,
+    reads_fail,
+    snapshots_hold,
+    spans_of,
+)
 from ddlsim.graph.cycles import Search, find_cycles, with_other_names
 from ddlsim.graph.edges import Edges, data_edges, process_edges
 from ddlsim.graph.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
@@ -44,7 +51,7 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         inside = np.zeros(history.transactions, np.bool_)
         inside[np.concatenate(search.components)] = True
         findings += lost_updates(history, versions, pairs, inside)
-    if search.certificate == "components":
+    if search.certificate == "components" and by_columns(wanted):
         readers = suspects(history, versions, back)
         findings, left_out = with_fractured(findings, history, versions.node, wanted, readers)
     cycles = with_other_names(search.cycles, history.key)
@@ -71,13 +78,18 @@ def with_fractured(
 
     From snapshot isolation upwards each of them lies on a cycle. `readers` as of `fractured_reads`.
     """
-    if "fractured-read" not in model.forbids or "G-single" in model.forbids:
+    if not by_columns(model):
         return findings, ()
     found = fractured_reads(history, node, readers)
     if found is None:
         said = "transactions have too many keys: not all they saw of each other was compared"
         return findings, (said,)
     return findings + found, ()
+
+
+def by_columns(model: Model) -> bool:
+    """Whether a model forbids fractured reads, and no cycle that is sought under it has them."""
+    return "fractured-read" in model.forbids and "G-single" not in model.forbids
 
 
 def _search(
@@ -97,7 +109,7 @@ def _search(
         return Search((), (), certificate="order")
     snapshots = "G2-item" not in model.forbids and model.level == 0
     # edges that go back are the first to fail
-    if snapshots and all(snapshots_hold(history, versions, some) for some in (back, blocks)):
+    if snapshots and not reads_fail(history, back) and snapshots_hold(history, versions, blocks):
         return Search((), (), certificate="snapshots")
     return find_cycles(
         history.transactions, blocks, *span, rank=order, ddl=history.ddl, model=model.name
