@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ddlsim.graph import cycles, residue
+from ddlsim.graph import cycles, residue, ways
 from ddlsim.graph.certificate import Order, in_real_time, rank_of, spans_of, unsettled
 from ddlsim.graph.classify import type_of
+from ddlsim.graph.component import Component
 from ddlsim.graph.cycles import find_cycles
 from ddlsim.graph.edges import (
     NAMES,
@@ -32,9 +33,10 @@ from ddlsim.graph.edges import (
 )
 from ddlsim.graph.history import READ, Array, ColumnHistory, HistoryError
 from ddlsim.graph.judge import judge
-from ddlsim.graph.models import MODELS
+from ddlsim.graph.models import MODELS, Model
 from ddlsim.graph.reads import fractured_reads, suspects
 from ddlsim.graph.versions import versions_of
+from ddlsim.graph.ways import Ways
 from tests.support.column_histories import PLANTS, Shape, history, plant
 from tests.support.columns_reference import (
     DATA,
@@ -205,7 +207,7 @@ def looked_near(seed: int, model: str) -> tuple[bool, bool]:
     found, blocks, span = drawn(seed)
     plain = judge(found, model)
     cut: list[int] = []
-    on_ways_back = residue._on_ways_back
+    on_ways_back = residue.on_ways_back
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cycles, "LARGE", 0)
         patch.setattr(cycles, "SHORT", 0)
@@ -216,7 +218,7 @@ def looked_near(seed: int, model: str) -> tuple[bool, bool]:
         patch.setattr(residue, "WORTH_CUTTING", 1)
         patch.setattr(
             residue,
-            "_on_ways_back",
+            "on_ways_back",
             lambda *of, **more: cut.append(1) or on_ways_back(*of, **more),
         )
         in_stretches = judge(found, model)
@@ -260,11 +262,16 @@ def near_cycles(model: str) -> list[tuple[int, list[tuple[int, ...]]]]:
     return found
 
 
+def on_cycles(part: Component, model: Model) -> Component:
+    """What is needed without a look at weights."""
+    return part.on_cycles(apart=cycles._apart(model))
+
+
 def same_near(model: str) -> bool:
     """Whether what is cut away for lack of weight changes no cycle that is found."""
     cut = near_cycles(model)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cycles, "_on_lightest", cycles.Component.on_cycles)
+        patch.setattr(cycles, "_on_lightest", on_cycles)
         whole = near_cycles(model)
     assert len(whole) > CASES // 40
     return cut == whole
@@ -279,17 +286,15 @@ def test_nodes_on_the_lightest_ways_hold_the_same_cycles_as_the_whole_component(
 
 
 def test_a_node_lost_from_the_lightest_ways_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_ways = cycles._on_ways
-    monkeypatch.setattr(
-        cycles, "_on_ways", lambda *of, **more: set(sorted(on_ways(*of, **more))[:-1])
-    )
+    through = Ways.nodes_through
+    monkeypatch.setattr(Ways, "nodes_through", lambda *of: set(sorted(through(*of))[:-1]))
     assert not all(map(same_near, NEAR_MODELS))
 
 
 def test_ways_of_least_weight_that_ignore_anti_dependencies_are_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cycles, "weight_of", lambda _: 1)
+    monkeypatch.setattr(ways, "weight_of", lambda _: 1)
     assert not all(map(same_near, NEAR_MODELS))
 
 

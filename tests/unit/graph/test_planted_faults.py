@@ -55,19 +55,19 @@ def fewer(place: Any, name: str) -> Plant:
 
 def lost_between(patch: pytest.MonkeyPatch) -> None:
     """The last of the nodes between edges that go back is left out."""
-    plain = residue._on_ways_back
+    plain = residue.on_ways_back
 
     def fault(*args: Any, **more: Any) -> tuple[Array, bool]:
         kept, one = plain(*args, **more)
         return kept[:-1], one
 
-    patch.setattr(residue, "_on_ways_back", fault)
+    patch.setattr(residue, "on_ways_back", fault)
 
 
 def one_target(patch: pytest.MonkeyPatch) -> None:
     """All that lies between edges that go back is taken for one component."""
-    plain = residue._on_ways_back
-    patch.setattr(residue, "_on_ways_back", lambda *args, **more: (plain(*args, **more)[0], True))
+    plain = residue.on_ways_back
+    patch.setattr(residue, "on_ways_back", lambda *args, **more: (plain(*args, **more)[0], True))
 
 
 def put(place: Any, name: str, value: Any) -> Plant:

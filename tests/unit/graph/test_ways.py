@@ -1,0 +1,178 @@
+"""What is reached, what is near and what is lightest, against plain searches in random graphs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from ddlsim.graph import cycles, nearby, reach
+from ddlsim.graph.certificate import Order
+from ddlsim.graph.component import Component, by_part
+from ddlsim.graph.cycles import find_cycles
+from ddlsim.graph.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW, Edges, Link, edges
+from ddlsim.graph.models import MODELS
+from ddlsim.graph.nearby import Surroundings
+from ddlsim.graph.reach import on_ways_back
+from ddlsim.graph.tangle import lightest_way, links_of
+
+KINDS = (WW, WR, RW, PROCESS, RW, RW | PREDICATE_EDGE, RW | STRICT_ONLY)
+GRAPHS = 100
+
+
+def forward(seed: int, back: int = 1) -> tuple[int, Edges]:
+    """A graph of edges that go forward, most of them short, and of some that go back."""
+    dice = np.random.default_rng(seed)
+    nodes, count = int(dice.integers(4, 60)), int(dice.integers(10, 200))
+    source = dice.integers(0, nodes - 1, count)
+    target = np.minimum(source + dice.integers(1, 2 + nodes // 4, count), nodes - 1)
+    low = dice.integers(0, nodes // 2, back)
+    high = low + dice.integers(1, nodes // 2, back)
+    ends = np.append(source, high), np.append(target, low)
+    kinds = dice.choice(KINDS[: int(dice.integers(1, len(KINDS) + 1))], count + back)
+    kinds = np.where(np.arange(count + back) < count, kinds, dice.choice(KINDS[:3]))
+    order = dice.permutation(count + back) if dice.random() < 0.7 else np.lexsort(ends[::-1])
+    columns = [column[order].astype(np.int32) for column in ends]
+    numbers = np.arange(count + back)
+    return nodes, edges(columns[0], columns[1], kinds[order].astype(np.uint16), numbers)
+
+
+def states(nodes: int, block: Edges, *, apart: bool) -> "nx.DiGraph[Any]":
+    """Nodes as reached by an anti-dependency and as reached otherwise, as networkx has them."""
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    graph.add_nodes_from((node, came) for node in range(nodes) for came in (False, True))
+    for source, target, kind, _ in links_of(block):
+        anti = apart and bool(kind & RW)
+        for came in (False,) if anti else (False, True):
+            graph.add_edge((source, came), (target, anti))
+    return graph
+
+
+@pytest.fixture(params=[(0, 16), (0, 1), (10**6, 16)])
+def _follow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In sweeps, in one sweep and then one by one, and one by one."""
+    few, sweeps = request.param
+    monkeypatch.setattr(reach, "FEW", few)
+    monkeypatch.setattr(reach, "SWEEPS", sweeps)
+
+
+@pytest.mark.usefixtures("_follow")
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_lies_on_ways_back_is_what_networkx_reaches(apart: bool) -> None:
+    seen = 0
+    for seed in range(GRAPHS):
+        nodes, block = forward(seed, 1 + seed % 3)
+        graph = states(nodes, block, apart=apart)
+        on, leads = set(), set()
+        ahead = graph.copy()
+        back = [link for link in links_of(block) if link.source > link.target]
+        for link in back:
+            for came in (False, True):
+                ahead.remove_edges_from([((link.source, came), (link.target, to)) for to in (0, 1)])
+        ahead.add_edges_from(
+            ends
+            for link in links_of(block)
+            if link.source < link.target
+            for ends in states(nodes, one_edge(link), apart=apart).edges
+        )
+        for link in back:
+            anti = apart and bool(link.kind & RW)
+            on |= {(link.target, anti)} | nx.descendants(ahead, (link.target, anti))
+            for came in (False,) if anti else (False, True):
+                leads |= {(link.source, came)} | nx.ancestors(ahead, (link.source, came))
+        due = sorted({node for node, _ in on & leads})
+        kept, _ = on_ways_back(np.arange(nodes), [block], apart=apart)
+        assert kept.tolist() == due, seed
+        seen += bool(due)
+    assert seen > GRAPHS // 4
+
+
+def one_edge(link: Link) -> Edges:
+    return edges(np.asarray([link.source]), np.asarray([link.target]), link.kind)
+
+
+@pytest.fixture(params=[0, 6, 10**6])
+def _look_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes are looked up in a mask, few are compared, all are compared."""
+    monkeypatch.setattr(nearby, "ONE_BY_ONE", request.param)
+    monkeypatch.setattr(nearby, "WINDOW", 0.25 if request.param else 1)
+
+
+@pytest.mark.usefixtures("_look_up")
+def test_what_is_near_is_what_so_many_steps_reach() -> None:
+    for seed in range(GRAPHS):
+        nodes, block = forward(seed)
+        halves = [block.take(np.arange(at, len(block), 2)) for at in (0, 1)]
+        around = Surroundings(nodes, halves)
+        after, before = np.asarray([seed % nodes]), np.asarray([seed * 7 % nodes])
+        due = {int(after[0])}, {int(before[0])}
+        known = 0
+        while known < len(due[0] | due[1]) < 12:
+            known = len(due[0] | due[1])
+            links = list(links_of(block))
+            steps = [{one.target for one in links if one.source in due[0]},
+                     {one.source for one in links if one.target in due[1]}]  # fmt: skip
+            due = due[0] | steps[0], due[1] | steps[1]
+        found = around.near(after, before, 12)
+        assert found.tolist() == sorted(due[0] | due[1]), seed
+        (whole,) = by_part(nodes, halves, [found])
+        assert sorted(links_of(around.among(found))) == sorted(links_of(whole)), seed
+
+
+@pytest.mark.usefixtures("_look_up")
+@pytest.mark.parametrize("apart", [False, True])
+def test_no_way_back_is_said_only_where_there_is_none(apart: bool) -> None:
+    said = [0, 0]
+    for seed in range(GRAPHS):
+        nodes, block = forward(seed)
+        [only] = [link for link in links_of(block) if link.source > link.target]
+        kept, _ = on_ways_back(np.arange(nodes), [block], apart=apart)
+        around = Surroundings(nodes, [block])
+        for crowd in (0, 10**6):
+            none = around.no_way_back(only, Order(np.arange(nodes)), crowd, apart=apart)
+            assert not none or not len(kept), seed
+            said[none] += 1
+            assert crowd == 0 or none is not bool(len(kept)), seed
+    assert min(said) > GRAPHS // 10
+
+
+def test_of_equal_ways_the_one_of_networkx_is_taken() -> None:
+    for seed in range(GRAPHS):
+        dice = np.random.default_rng(seed)
+        nodes = int(dice.integers(2, 30))
+        ends = sorted({tuple(pair) for pair in dice.integers(0, nodes, (100, 2)).tolist()})
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        leading: dict[int, list[tuple[int, int]]] = {}
+        for source, target in ends:
+            weight = int(dice.integers(0, 3))
+            graph.add_edge(source, target, weight=weight)
+            leading.setdefault(source, []).append((target, weight))
+        for start, end in dice.integers(0, nodes, (10, 2)).tolist():
+            try:
+                due = nx.dijkstra_path(graph, start, end) if start != end else [start]
+            except (nx.NetworkXNoPath, nx.NodeNotFound):
+                due = []
+            assert lightest_way(leading, start, end) == due
+
+
+def searches(budget: int) -> Iterator[Any]:
+    for seed in range(GRAPHS):
+        nodes, block = forward(seed)
+        for model in MODELS:
+            yield seed, model, find_cycles(nodes, block, model=model, budget=budget)
+
+
+@pytest.mark.parametrize("budget", [cycles.BUDGET, 300])
+def test_weights_leave_out_no_edge_whose_cycle_is_reported(
+    budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through one edge back: as if all edges on cycles were searched, whatever the budget."""
+    few = list(searches(budget))
+    monkeypatch.setattr(Component, "only_back", lambda _: None)
+    types = set()
+    for (seed, model, found), (_, _, due) in zip(few, searches(budget), strict=True):
+        assert replace(found, components=()) == replace(due, components=()), (seed, model)
+        types |= {cycle.type for cycle in found.cycles}
+    assert {"G0", "G1c", "G-single", "G-nonadjacent", "G2-item", "G2-predicate"} <= types
