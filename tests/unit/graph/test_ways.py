@@ -16,7 +16,7 @@ from ddlsim.graph.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW,
 from ddlsim.graph.models import MODELS
 from ddlsim.graph.nearby import Surroundings
 from ddlsim.graph.reach import on_ways_back
-from ddlsim.graph.tangle import lightest_way, links_of
+from ddlsim.graph.tangle import links_of
 
 KINDS = (WW, WR, RW, PROCESS, RW, RW | PREDICATE_EDGE, RW | STRICT_ONLY)
 GRAPHS = 100
@@ -136,25 +136,6 @@ def test_no_way_back_is_said_only_where_there_is_none(apart: bool) -> None:
             said[none] += 1
             assert crowd == 0 or none is not bool(len(kept)), seed
     assert min(said) > GRAPHS // 10
-
-
-def test_of_equal_ways_the_one_of_networkx_is_taken() -> None:
-    for seed in range(GRAPHS):
-        dice = np.random.default_rng(seed)
-        nodes = int(dice.integers(2, 30))
-        ends = sorted({tuple(pair) for pair in dice.integers(0, nodes, (100, 2)).tolist()})
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        leading: dict[int, list[tuple[int, int]]] = {}
-        for source, target in ends:
-            weight = int(dice.integers(0, 3))
-            graph.add_edge(source, target, weight=weight)
-            leading.setdefault(source, []).append((target, weight))
-        for start, end in dice.integers(0, nodes, (10, 2)).tolist():
-            try:
-                due = nx.dijkstra_path(graph, start, end) if start != end else [start]
-            except (nx.NetworkXNoPath, nx.NodeNotFound):
-                due = []
-            assert lightest_way(leading, start, end) == due
 
 
 def searches(budget: int) -> Iterator[Any]:
