@@ -18,6 +18,7 @@ from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.store import StoreModel, compare_store, does_as_promised, watched
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.cluster.store_models.beside import StoreModels
+from ddlsim.cluster.store_models.beside_runs import walk_beside
 from ddlsim.cluster.store_models.parts import modelled_store
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
 from ddlsim.fdb.log import Log
@@ -85,6 +86,7 @@ class FdbCluster(Machines):
             self._classes = watched(self._model)
         if self._modelled:
             self._classes = modelled_store(self._classes, self._beside)
+            walk_beside(self._models, design, Settings(**plan.nodes[0].settings), plan.seed)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}

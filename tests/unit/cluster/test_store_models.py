@@ -93,9 +93,9 @@ LONG_CONFIRMS = {5071, 5105}
 def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, method, planted, part, seed = PLANTS[name]
     monkeypatch.setattr(owner, method, planted)
-    found = next(differences(seed), None)
-    assert found is not None
-    assert part in ("", found.part)
+    parts = {found.part for found in differences(seed)}
+    assert parts
+    assert part in ("", *parts)
 
 
 def test_without_a_fault_there_is_no_difference() -> None:

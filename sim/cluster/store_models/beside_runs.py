@@ -1,0 +1,33 @@
+"""What is compared beside each run of the store: parts that a run uses seldom, or in one way."""
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.store_models.draws import Draws
+from ddlsim.cluster.store_models.key_walk import walk_keys
+from ddlsim.cluster.store_models.layer_moments import Moments
+from ddlsim.cluster.store_models.layer_walk import LayerWalk
+from ddlsim.cluster.store_models.library_ends import walk_ends
+from ddlsim.cluster.store_models.library_walk import walk_library
+from ddlsim.cluster.store_models.walks import walk_store
+from ddlsim.layer.design import LayerDesign
+from ddlsim.model.settings import Settings
+from ddlsim.strategies.base import LAYER_DESIGNS
+
+
+def walk_beside(models: Models, design: LayerDesign, settings: Settings, seed: int) -> None:
+    """Compare the store, its library and the design's layer beside the run of this seed.
+
+    A design with other rules than its own is known by what follows from them.
+    """
+    walk_store(models, seed)
+    walk_keys(models, seed)
+    walk_library(models, seed)
+    walk_ends(models)
+    if design.name in LAYER_DESIGNS and _rules(design) == _rules(LAYER_DESIGNS.get(design.name)):
+        LayerWalk(models.divergence("layer", ""), design, settings, Draws(seed, 5)).take()
+        Moments(models.divergence("layer", ""), design, settings, Draws(seed, 6)).compare()
+
+
+def _rules(design: LayerDesign) -> dict[str, object]:
+    """The rules of a design, without its numbers."""
+    fields = {name: getattr(design, name) for name in design.__dataclass_fields__}
+    return {name: rule for name, rule in fields.items() if not isinstance(rule, int)}

@@ -1,0 +1,323 @@
+"""What overlaps in a layer, beside a run: failures, time limits, statements beside transactions.
+
+In a run these come together as they may. Here each comes by itself, on two processes of the run's
+design and a store whose answers take a while: two transactions that conflict, operations of one
+transaction that are sent at once, commits whose outcome is unknown, statements at one process, a
+statement while a transaction is open, a process that goes on with what it had begun.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ddlsim.cluster.store_models.layer_walk import (
+    LOG,
+    OUTCOME,
+    PATIENCE_MS,
+    LayerWalk,
+    learns_nothing,
+    statement,
+)
+from ddlsim.cluster.store_models.shelf import Shelf
+from ddlsim.fdb.errors import ErrorCode, FdbError
+from ddlsim.layer.design import LayerDesign
+from ddlsim.layer.keyspace import OUTCOMES, SCHEMA
+from ddlsim.layer.process import LayerProcess
+from ddlsim.model.reasons import Reason
+from ddlsim.protocol.messages import (
+    Answer,
+    ClientBegin,
+    ClientCommit,
+    ClientDdl,
+    ClientOperation,
+    ClientRollback,
+    Refusal,
+)
+from ddlsim.units import US_PER_MS
+
+DELAY_US: Final = 200
+"""How long the store takes for an answer."""
+ATTEMPTS: Final = 10
+"""How often a transaction of one operation is tried."""
+CONFLICT: Final = ErrorCode.NOT_COMMITTED
+UNKNOWN: Final = ErrorCode.COMMIT_UNKNOWN_RESULT
+FINAL: Final[dict[ErrorCode, Reason]] = {
+    ErrorCode.TRANSACTION_TOO_LARGE: Reason.TX_TOO_LARGE,
+}
+"""Errors behind which a transaction is not tried again."""
+SOON_MS: Final = 30
+INDEX: Final = "CREATE INDEX ti ON t (v)"
+
+
+def reason(answer: object) -> Reason | None:
+    """Why a request is refused; None of an answer."""
+    return answer.reason if isinstance(answer, Refusal) else None
+
+
+def is_exact(design: LayerDesign) -> bool:
+    """Whether rows and entries follow the schema whatever overlaps: the claim of I7."""
+    return any(one.invariant == "I7" for one in design.header.claims) and not learns_nothing(design)
+
+
+class Moments(LayerWalk):
+    """The walk's processes and tables, and what overlaps there."""
+
+    def compare(self) -> None:
+        """One moment after the other."""
+        self._work()
+        self.shelf.delay_us = DELAY_US
+        moments: list[Callable[[], None]] = [
+            self._conflict, self._at_once, self._time_is_over, self._left_open, self._attempts,
+            self._unknown, self._unknown_statement, self._lost_statement, self._in_a_row,
+        ]  # fmt: skip
+        for moment in moments:
+            moment()
+            self._rest()
+            self._compare_store()
+            if self.divergence.is_known:
+                return
+        if is_exact(self.design):
+            self._beside()
+        self._goes_on()
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    def _request(self, action: str, tx: str | None, key: Any, **more: Any) -> ClientOperation:
+        self._ops += 1
+        op = f"o{self._ops}"
+        begins = more.pop("begins", False) and tx is not None
+        return ClientOperation(
+            op, tx or op, action, "t", key, None, 0, implicit=tx is None, begins=begins, **more
+        )
+
+    def _put(self, tx: str | None, key: int, v: int, **more: Any) -> ClientOperation:
+        return self._request("put", tx, key, values={"v": v, "s": "x"}, **more)
+
+    def _wrote(self, key: int, v: int) -> None:
+        """The row that a put leaves."""
+        self.tables["t"].write("put", key, {"v": v, "s": "x"}, strict=False)
+
+    @property
+    def _both(self) -> tuple[LayerProcess, LayerProcess]:
+        return self.processes[0], self.processes[-1]
+
+    def _ddl(self, text: str) -> ClientDdl:
+        self._ops += 1
+        return ClientDdl(f"d{self._ops}", statement(text))
+
+    # --- transactions -----------------------------------------------------------------------------
+
+    def _conflict(self) -> None:
+        """What a transaction has read is written by another one: it fails, and writes nothing."""
+        one, other = self._both
+        for reads in ("get", "scan", "insert"):
+            tx = f"conflict-{reads}"
+            more = {"values": {"v": 3}} if reads == "insert" else {}
+            key = 9 if reads == "insert" else 1
+            self.asked(one, self._request(reads, tx, key, begins=True, **more))
+            self._same("a put beside it", type(self.asked(other, self._put(None, key, 5))), Answer)
+            self._wrote(key, 5)
+            self.asked(one, self._put(tx, 2, 6))
+            self._rest(1)
+            got = reason(self.asked(one, ClientCommit(tx, tx)))
+            self._same(f"the commit behind a conflict with a {reads}", got, Reason.TX_CONFLICT)
+
+    def _at_once(self) -> None:
+        """Operations that are sent at once run in their order, and the commit behind them."""
+        one, _ = self._both
+        sent = [self._put("p", 1, 7, begins=True), self._request("get", "p", 1)]
+        sent += [self._put("p", 1, 8), self._request("get", "p", 1)]
+        under_way = [self.under_way(one, each) for each in sent]
+        end = self.under_way(one, ClientCommit("p", "p"))
+        self._rest(SOON_MS)
+        for _ in range(6):
+            self._rest(SOON_MS)
+        found = [answers[0] if answers else None for answers in (*under_way, end)]
+        self._same("what is answered at once", [type(each) for each in found], [Answer] * 5)
+        if self.divergence.is_known:
+            return
+        seen = [each.rows[0][1][1][1] for each in found[1:4:2] if isinstance(each, Answer)]
+        self._same("what they read of each other", seen, [7, 8])
+        self._wrote(1, 8)
+
+    def _time_is_over(self) -> None:
+        """A transaction that is open for too long is rolled back, and says so."""
+        one, _ = self._both
+        limit_ms = self._settings.tx_timeout_ms
+        for begins in (True, False):
+            for late in (ClientCommit, ClientRollback, None):
+                tx = f"late-{begins}-{late}"
+                if not begins:
+                    self.asked(one, ClientBegin(tx, tx, None))
+                self.asked(one, self._put(tx, 1, 77, begins=begins))
+                self._rest(limit_ms - 20)
+                self._same("what is open before its limit", list(one.transactions), [tx])
+                self._rest(40)
+                self._same("what is open behind its limit", list(one.transactions), [])
+                request = self._request("get", tx, 1) if late is None else late(tx, tx)
+                got = reason(self.asked(one, request))
+                due = None if late is ClientRollback else Reason.TX_TIMED_OUT
+                self._same(f"the answer to {request} behind the limit", got, due)
+
+    def _left_open(self) -> None:
+        """A transaction that ends in time is not ended again."""
+        one, _ = self._both
+        self.asked(one, self._put("ends", 1, 9, begins=True))
+        self._same("a commit", reason(self.asked(one, ClientCommit("ends", "ends"))), None)
+        self._wrote(1, 9)
+        again = self.asked(one, ClientCommit("ends", "ends"))
+        self._same("a second commit", reason(again), Reason.TX_FINISHED)
+        unknown = self.asked(one, self._request("get", "never", 1))
+        self._same("a transaction that never began", reason(unknown), Reason.TX_FINISHED)
+        self.asked(one, ClientBegin("reads", "reads", None, read_only=True))
+        refused = self.asked(one, self._put("reads", 1, 10))
+        self._same("a write of one that reads", reason(refused), Reason.READ_ONLY)
+
+    def _attempts(self) -> None:
+        """An operation alone is tried again so many times, and not behind a final error."""
+        one, _ = self._both
+        self.strike(OUTCOME, CONFLICT, 2 * ATTEMPTS)
+        got = reason(self.asked(one, self._put(None, 1, 88)))
+        self._same("an operation that always conflicts", got, Reason.TX_CONFLICT)
+        self._same("how often it is tried", 2 * ATTEMPTS - len(self.shelf.fails), ATTEMPTS)
+        for code, due in FINAL.items():
+            self.strike(OUTCOME, code, 2)
+            self._same(
+                f"an operation behind {code}", reason(self.asked(one, self._put(None, 1, 89))), due
+            )
+            self._same("how often it is tried", 2 - len(self.shelf.fails), 1)
+        self.shelf.fails = []
+
+    def _unknown(self) -> None:
+        """A commit whose outcome is unknown counts if it has come about, and never otherwise."""
+        one, _ = self._both
+        for tx in (None, "lost"):
+            self.shelf.struck, self.shelf.lost = OUTCOME, 1
+            answer = self.asked(one, self._put(tx, 1, 11, begins=True))
+            if tx is not None:
+                answer = self.asked(one, ClientCommit(tx, tx))
+            self._same("a commit without an answer", type(answer), Answer)
+            self._same("the answers that are lost", self.shelf.lost, 0)
+            self._wrote(1, 11)
+        self.asked(one, self._put("failed", 1, 12, begins=True))
+        self.shelf.fails = [FdbError(UNKNOWN), FdbError(CONFLICT)]
+        got = reason(self.asked(one, ClientCommit("failed", "failed")))
+        self._same("a commit that has not come about", got, Reason.NODE_UNREACHABLE)
+        versions = [one[0] for one in self.shelf.under(OUTCOMES, "failed").values()]
+        self._same("its outcome", versions, [0])
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def _log(self) -> int:
+        return len(self.shelf.under(SCHEMA, "log"))
+
+    def _unknown_statement(self) -> None:
+        """An update whose outcome is unknown is made once, and found."""
+        one, _ = self._both
+        for number, fails in enumerate((0, 1, 2)):
+            before = self._log()
+            self.strike(LOG, UNKNOWN, fails)
+            self.shelf.lost = int(not fails)
+            name = f"l{number}"
+            answer = self.asked(one, self._ddl(f"ALTER TABLE t ADD COLUMN {name} INT"))
+            self._same("a statement without an answer", reason(answer), None)
+            self._same("how many updates it makes", self._log() - before, 1)
+            self.tables["t"].add(name, None)
+            self._rest()
+
+    def _lost_statement(self) -> None:
+        """A statement that loses every attempt is refused, and leaves nothing."""
+        one, _ = self._both
+        tries, before = self._settings.ddl_attempts, self._log()
+        self.strike(LOG, CONFLICT, tries + 5)
+        got = reason(self.asked(one, self._ddl("ALTER TABLE t ADD COLUMN never INT")))
+        self._same("a statement that always conflicts", got, Reason.DDL_CONFLICT)
+        self._same("how often it is tried", tries + 5 - len(self.shelf.fails), tries)
+        self.shelf.fails = []
+        self._same("the updates of it", self._log(), before)
+        self.strike(LOG, ErrorCode.TRANSACTION_TOO_LARGE, 1)
+        got = reason(self.asked(one, self._ddl("ALTER TABLE t ADD COLUMN never INT")))
+        self._same("a statement that is too large", got, Reason.TX_TOO_LARGE)
+
+    def _in_a_row(self) -> None:
+        """Statements at one process run one after the other, each to its end."""
+        one, _ = self._both
+        before = self._log()
+        texts = ["CREATE INDEX qi ON t (s)"]
+        texts += [f"ALTER TABLE t ADD COLUMN q{number} INT" for number in range(2)]
+        sent = [self._ddl(text) for text in texts]
+        under_way = [self.under_way(one, request) for request in sent]
+        until_us = self.loop.now_us + PATIENCE_MS * US_PER_MS
+        while not all(under_way) and self.loop.now_us < until_us:
+            self._rest(SOON_MS)
+        found = [reason(answers[0]) if answers else "none" for answers in under_way]
+        self._same("the answers to statements in a row", found, [None] * len(texts))
+        self.tables["t"].indexes["qi"] = (("s",), False)
+        for number in range(2):
+            self.tables["t"].add(f"q{number}", None)
+        log = self.shelf.under(SCHEMA, "log")
+        ops = [log[key].op for key in sorted(log, key=lambda key: int(str(key[2])))][before:]
+        due = [request.op for request in sent]
+        self._same("the statements in the log", ops, sorted(ops, key=due.index))
+        self._same("what is under way", one.left_open(), [])
+
+    def _beside(self) -> None:
+        """A statement while a transaction is open: whichever comes first, nothing is torn."""
+        one, other = self._both
+        texts = [INDEX, "ALTER TABLE t ALTER COLUMN q0 SET DATA TYPE VARCHAR(9)"]
+        texts += ["DROP INDEX ti", "ALTER TABLE t DROP COLUMN q1", INDEX]
+        for number, text in enumerate(texts):
+            tx, writes_first = f"beside-{number}", self.draws.below(2)
+            first = self._put(tx, 2, 20 + number, begins=True)
+            if not writes_first:
+                first = self._request("get", tx, 2, begins=True)
+            self.asked(other, first)
+            until_us = self.loop.now_us + PATIENCE_MS * US_PER_MS
+            ddl = self.under_way(one, self._ddl(text))
+            for _ in range(3):
+                self._rest(self.draws.below(9))
+            self.asked(other, self._put(tx, 1, 30 + number))
+            if reason(self.asked(other, ClientCommit(tx, tx))) is None:
+                self._wrote(1, 30 + number)
+                if writes_first:
+                    self._wrote(2, 20 + number)
+            while not ddl and self.loop.now_us < until_us:
+                self._rest()
+            self._rest()
+            self._ended(ddl, text)
+            self._compare_store()
+            if self.divergence.is_known:
+                return
+
+    def _ended(self, ddl: list[Any], text: str) -> None:
+        """What a statement has made of the table, if it is in force."""
+        if not ddl or reason(ddl[0]) is not None:
+            return
+        table = self.tables["t"]
+        if text == INDEX:
+            table.indexes["ti"] = (("v",), False)
+        elif text.startswith("DROP"):
+            table.indexes.pop("ti", None)
+        elif "DROP COLUMN" in text:
+            table.drop("q1")
+        else:
+            table.convert("q0")
+
+    def _goes_on(self) -> None:
+        """A process that starts again goes on with its statements, from each of their steps."""
+        one, _ = self._both
+        if "ti" in self.tables["t"].indexes:
+            self.asked(one, self._ddl("DROP INDEX ti"))
+            self.tables["t"].indexes.pop("ti")
+            self._rest()
+        self.shelf.keeps_copies = True
+        answer = self.asked(one, self._ddl(INDEX))
+        self._same("the answer to a statement", reason(answer), None)
+        self.tables["t"].indexes["ti"] = (("v",), False)
+        self.shelf.keeps_copies = False
+        kept: list[Shelf] = self.shelf.copies[:-1]  # the last one has forgotten it
+        for shelf in kept[:1] + kept[-2:]:
+            self.shelf = shelf
+            self.processes = [self._started(one.node.name, restarted=True)]
+            for _ in range(4):
+                self._rest()
+            self._compare_store()

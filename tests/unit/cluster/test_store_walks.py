@@ -1,0 +1,186 @@
+"""Beside a run of the store: no step differs from the models; what is planted does."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.store_models import beside_runs
+from ddlsim.cluster.store_models.beside_runs import walk_beside
+from ddlsim.cluster.store_models.draws import Draws
+from ddlsim.cluster.store_models.layer_moments import Moments
+from ddlsim.cluster.store_models.layer_walk import LayerWalk
+from ddlsim.fdb import config, keys, watches
+from ddlsim.fdb.conflicts import ConflictWindow
+from ddlsim.fdb.store import Store
+from ddlsim.fdb.transaction import Transaction
+from ddlsim.fdb.writes import Writes
+from ddlsim.history.world_events import PartDiverged
+from ddlsim.kernel.engine import Loop, SimulationCrashed
+from ddlsim.layer import backfill, process, schema_change, update
+from ddlsim.layer.keyspace import entries_of
+from ddlsim.layer.rules import locks
+from ddlsim.layer.rules.reading import newest_of
+from ddlsim.strategies.base import LAYER_DESIGNS
+from tests.support.protocol import settings
+
+SEEDS = 4
+
+
+def differences(name: str = "c16_safe", seeds: int = SEEDS) -> list[PartDiverged]:
+    """What differs beside some runs of a design; a walk that crashes ends there."""
+    found: list[PartDiverged] = []
+    for seed in range(seeds):
+        models = Models(found.append, Loop())
+        try:
+            walk_beside(models, LAYER_DESIGNS.get(name), settings(), seed)
+        except (SimulationCrashed, AssertionError, KeyError, ValueError):
+            found.append(PartDiverged(0, "", "crash", ""))
+    return found
+
+
+@pytest.mark.parametrize("name", list(LAYER_DESIGNS))
+def test_nothing_differs_without_a_fault(name: str) -> None:
+    assert differences(name, seeds=2) == []
+
+
+def test_a_design_with_other_rules_has_no_walk_of_its_layer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walked: list[str] = []
+    for kind in (LayerWalk, Moments):
+        made = partial(_Nothing, walked, kind.__name__)
+        monkeypatch.setattr(beside_runs, kind.__name__, made)
+    own, models = LAYER_DESIGNS.get("c16_safe"), Models(lambda _: None, Loop())
+    other = own.with_rules({"fence": LAYER_DESIGNS.get("c1_schema").fence})
+    walk_beside(models, other, settings(), 0)
+    assert walked == []
+    walk_beside(models, own.with_rules({"copies": 7}), settings(), 0)
+    assert walked == ["LayerWalk", "Moments"]
+
+
+class _Nothing:
+    def __init__(self, walked: list[str], name: str, *_: object) -> None:
+        walked.append(name)
+
+    def take(self) -> None:
+        """Nothing is walked."""
+
+    compare = take
+
+
+def apart() -> Divergence:
+    """Differences that nothing records."""
+    return Models(lambda _: None, Loop()).divergence("layer", "")
+
+
+def test_a_walk_makes_and_drops_indexes_and_tables_and_goes_on_with_what_had_begun() -> None:
+    own = LAYER_DESIGNS.get("c16_states")
+    walks = [LayerWalk(apart(), own, settings(), Draws(seed, 5)) for seed in range(SEEDS)]
+    for walk in walks:
+        walk.take()
+    assert {index for walk in walks for table in walk.tables.values() for index in table.indexes}
+    assert any("u" not in walk.tables for walk in walks)
+    moments = Moments(apart(), own, settings(), Draws(0, 6))
+    moments.compare()
+    machine: Any = moments.processes[0].node
+    assert machine.probes["statement-resumed"] == 1
+
+
+def wraps(change: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A plant that is given the method and then its arguments."""
+    return lambda method: lambda *given, **named: change(method, *given, **named)
+
+
+def has_one(method: Any, self: config.Parts, begin: bytes, _end: bytes) -> Any:
+    return method(self, begin, begin)
+
+
+def drops_the_value(method: Any, self: Store, *given: Any) -> Any:
+    keys_taken_back = method(self, *given)
+    for key in keys_taken_back:
+        self._recent.pop(key, None)
+    return keys_taken_back
+
+
+def reads_ranges_alone(method: Any, self: ConflictWindow, reads: Any, since: int) -> Any:
+    return method(self, tuple(one for one in reads if not isinstance(one, bytes)), since)
+
+
+def forgets_the_sum(method: Any, self: Writes, key: bytes, delta: Any) -> None:
+    self._values.pop(key, None)
+    method(self, key, delta)
+
+
+def conflicts_with_nothing(method: Any, self: Transaction) -> None:
+    """No key of its own."""
+
+
+def passes_the_time(_method: Any, _self: Transaction) -> None:
+    """Its time is never over."""
+
+
+def wakes_nothing(_method: Any, self: watches.Watch) -> None:
+    self.cancel()
+
+
+def rows_stay(_method: Any, transaction: Any, work: Any) -> None:
+    for index_id in work.erased:
+        transaction.clear_range(*entries_of(index_id))
+
+
+async def one_step(method: Any, self: Any, job: Any, steps: Any) -> Any:
+    return await method(self, job, steps[:1])
+
+
+async def waits_for_no_other(_method: Any, self: Any, job: Any) -> Any:
+    self.under_way[job.op] = None
+    refused = await self._statement(job)
+    del self.under_way[job.op]
+    return refused
+
+
+async def never_looks(_method: Any, _self: Any, _tx: Any) -> None:
+    """The outcome of a transaction is not looked up."""
+
+
+async def fills_no_row(_method: Any, *_: Any) -> Any:
+    return backfill.Filled(None)
+
+
+def uses_the_old(_method: Any, tx: Any, schema: Any, _request: Any) -> None:
+    tx.used = newest_of(schema.until(3))
+
+
+PLANTS: dict[str, tuple[Any, str, Any, str]] = {
+    "a roll-back takes all of a key": (Store, "roll_back", wraps(drops_the_value), "c16_safe"),
+    "keys do not conflict": (ConflictWindow, "_conflicts", wraps(reads_ranges_alone), "c16_safe"),
+    "bytes are packed as text": (keys, "_BYTES", lambda _: 0x02, "c16_safe"),
+    "a range has one part": (config.Parts, "over", wraps(has_one), "c16_safe"),
+    "an addition replaces": (Writes, "add", wraps(forgets_the_sum), "c16_safe"),
+    "no self-conflict": (Transaction, "_self_conflict", wraps(conflicts_with_nothing), "c16_safe"),
+    "no time limit": (Transaction, "_check", wraps(passes_the_time), "c16_safe"),
+    "a watch does not fire": (watches.Watch, "_fire", wraps(wakes_nothing), "c16_safe"),
+    "rows of a dropped table stay": (update, "erase", wraps(rows_stay), "c16_safe"),
+    "a statement has one step": (
+        schema_change.SchemaChange, "_steps", wraps(one_step), "c16_states"
+    ),
+    "statements do not wait": (
+        schema_change.SchemaChange, "_in_turn", wraps(waits_for_no_other), "c6_f1"
+    ),
+    "outcomes are not looked up": (
+        process.LayerProcess, "_outcome", wraps(never_looks), "c16_safe"
+    ),
+    "an operation is tried for ever": (process, "IMPLICIT_ATTEMPTS", lambda _: 15, "c16_safe"),
+    "a backfill fills nothing": (schema_change, "fill", wraps(fills_no_row), "c16_states"),
+    "waits for locks end late": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, planted, design = PLANTS[name]
+    monkeypatch.setattr(owner, attribute, planted(getattr(owner, attribute)))
+    assert differences(design) != []
