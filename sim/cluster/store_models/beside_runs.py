@@ -7,6 +7,7 @@ from ddlsim.cluster.store_models.layer_moments import Moments
 from ddlsim.cluster.store_models.layer_walk import LayerWalk
 from ddlsim.cluster.store_models.library_ends import walk_ends
 from ddlsim.cluster.store_models.library_walk import walk_library
+from ddlsim.cluster.store_models.lock_forms import compare_rules
 from ddlsim.cluster.store_models.walks import walk_store
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.settings import Settings
@@ -25,6 +26,7 @@ def walk_beside(models: Models, design: LayerDesign, settings: Settings, seed: i
     if design.name in LAYER_DESIGNS and _rules(design) == _rules(LAYER_DESIGNS.get(design.name)):
         LayerWalk(models.divergence("layer", ""), design, settings, Draws(seed, 5)).take()
         Moments(models.divergence("layer", ""), design, settings, Draws(seed, 6)).compare()
+        compare_rules(models.divergence("rules", ""), design, settings)
 
 
 def _rules(design: LayerDesign) -> dict[str, object]:

@@ -16,13 +16,17 @@ from ddlsim.layer.keyspace import (
     INDEXES,
     JOBS,
     LOCAL_HEAD,
+    MODE,
     ROWS,
     SCHEMA,
     copy_key,
+    lease_key,
     object_key,
     step_key,
+    switched_key,
     version_key,
 )
+from ddlsim.layer.process import LayerProcess
 from ddlsim.layer.schema import Schema, Update
 from ddlsim.model.schema import PUBLIC, Table
 
@@ -123,6 +127,24 @@ class Stored:
             same(f"what is left of a {kind}", shelf.under(SCHEMA, kind), {})
         leases = {key[3] for key in shelf.under(SCHEMA, "lease")}
         same("leases on older schemas", leases - {self.schema.number}, set())
+
+    def compare_process(self, process: LayerProcess) -> None:
+        """What a process has of its own: a lease that goes on, and the mode of all."""
+        same, shelf, name = self._same, self._shelf, process.node.name
+        rules = {getattr(one, "__name__", "") for one in self._design.background}
+        newest = self.schema.number
+        if rules & {"lease_the_newest", "lease_all_in_use"}:
+            ends = process.part.leases.get(newest, 0)
+            span = self._design.lease_ms * self._design.renew_percent // 100
+            if not shelf.version + span - 3 <= ends + self._design.poll_ms:
+                self._divergence.found(f"the lease of {name} ends at {ends} of {shelf.version}")
+            same(f"the lease of {name}", shelf.now(lease_key(name, newest)), ends)
+            same(f"the leases of {name}", list(process.part.leases), [newest])
+        if rules & {"follow_the_mode", "follow_the_mode_stale"} and shelf.now(MODE) is not None:
+            number, statements = shelf.now(MODE)
+            same("the statements that need another mode", statements, 0)
+            same(f"the mode of {name}", process.part.mode, "optimistic")
+            same(f"the mode that {name} says", shelf.now(switched_key(name)), number)
 
 
 def _parts(key: Any) -> tuple[Any, ...]:

@@ -187,7 +187,10 @@ class LayerWalk:
     def _compare_store(self) -> None:
         part = self.processes[0].part
         first = part.log.updates[: part.first]
-        Stored(self.divergence, self.design, self.shelf, first).compare(self.tables)
+        stored = Stored(self.divergence, self.design, self.shelf, first)
+        stored.compare(self.tables)
+        for process in self.processes:
+            stored.compare_process(process)
 
     def _work(self) -> None:
         for _ in range(OPERATIONS):

@@ -21,7 +21,7 @@ from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.layer import backfill, process, schema_change, update
 from ddlsim.layer.keyspace import entries_of
-from ddlsim.layer.rules import locks
+from ddlsim.layer.rules import fences, leases, locks
 from ddlsim.layer.rules.reading import newest_of
 from ddlsim.strategies.base import LAYER_DESIGNS
 from tests.support.protocol import settings
@@ -154,6 +154,18 @@ def uses_the_old(_method: Any, tx: Any, schema: Any, _request: Any) -> None:
     tx.used = newest_of(schema.until(3))
 
 
+def any_lease(_method: Any, layer: Any, _tx: Any) -> int | None:
+    return max(layer.leases, default=None)
+
+
+async def stands_nowhere(_method: Any, *_: Any) -> None:
+    """No place in the queue."""
+
+
+def lasts_for_ever(_method: Any, layer: Any, number: int | None) -> bool:
+    return number is not None and layer.confirmed_ms(number) is not None
+
+
 PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a roll-back takes all of a key": (Store, "roll_back", wraps(drops_the_value), "c16_safe"),
     "keys do not conflict": (ConflictWindow, "_conflicts", wraps(reads_ranges_alone), "c16_safe"),
@@ -175,7 +187,10 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     ),
     "an operation is tried for ever": (process, "IMPLICIT_ATTEMPTS", lambda _: 15, "c16_safe"),
     "a backfill fills nothing": (schema_change, "fill", wraps(fills_no_row), "c16_states"),
-    "waits for locks end late": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
+    "a lease lasts for ever": (fences, "_has_lease", wraps(lasts_for_ever), "c5_lease"),
+    "a statement stands in no queue": (locks, "_queue", wraps(stands_nowhere), "postgresql"),
+    "a lease without its tables": (leases, "needed", wraps(any_lease), "crdb"),
+    "an old schema goes on": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
 }  # fmt: skip
 
 
