@@ -158,11 +158,13 @@ OUT: Final = (
     "fdb/transaction.py:_bytes",
     "layer/final_state.py:*",
     "layer/rules/options.py:*",
+    "layer/switches.py:*",
     "layer/process.py:LayerProcess.has_open_work",
     "layer/process.py:LayerProcess.left_open",
 )
 """What no baseline uses, what only words for people are made of, what the end of a run alone asks,
-and what a machine's clock shows: another clock is another world, and no fault of the protocol."""
+what a scenario is read with before its run, and what a machine's clock shows: another clock is
+another world, and no fault of the protocol."""
 
 WATCHING: Final = ("c4_session", "c2_watch")
 LOCAL: Final = ("c7_ss_local",)

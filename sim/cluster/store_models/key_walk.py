@@ -122,7 +122,9 @@ class KeyWalk:
         for key in self.keys:
             self._same(f"{key} as local", is_local(pack(key)), key[:1] == (LOCAL,))
         packed = sorted(pack(key) for key in self.keys)
-        for begin, end in ((self._draws.pick(packed), self._draws.pick(packed)) for _ in packed):
+        packed += [pack((LOCAL, LAST)), END]
+        drawn = [(self._draws.pick(packed), self._draws.pick(packed)) for _ in packed]
+        for begin, end in [*drawn, (packed[-2], packed[-1])]:
             if begin < end:
                 reached = end > pack((LOCAL,)) and begin < pack((LOCAL, LAST))
                 self._same(f"{begin!r} to {end!r}", reaches_local(begin, end), reached)

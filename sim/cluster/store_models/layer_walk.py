@@ -15,12 +15,14 @@ from typing import Any, Final
 from ddlsim import sql
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.store_models.draws import Draws
+from ddlsim.cluster.store_models.layer_record import compare_record
 from ddlsim.cluster.store_models.layer_store import Stored
 from ddlsim.cluster.store_models.sheets import Row, Sheet, Shown
 from ddlsim.cluster.store_models.shelf import Machine, Shelf, shelved
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.settings import FdbSettings
+from ddlsim.history.events import DdlDecided
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import OUTCOMES
@@ -119,6 +121,7 @@ class LayerWalk:
         self._schema = initial()
         self._ops = 0
         self._made = 0
+        self.sent: list[tuple[ClientOperation, Shown | Reason]] = []
         count = 1 if learns_nothing(design) else 2
         self.processes = [self._started(f"p{1 + n}", restarted=False) for n in range(count)]
         self.tables = {"t": Sheet("t", ("id",), v=None, s=None), "u": Sheet("u", ("k", "n"), v=3)}
@@ -182,7 +185,8 @@ class LayerWalk:
             self._compare_store()
             self._work()
             if self.divergence.is_known:
-                return
+                break
+        self._rest()
 
     def _compare_store(self) -> None:
         part = self.processes[0].part
@@ -221,13 +225,16 @@ class LayerWalk:
         if not goes_on:
             late = self.asked(process, ClientCommit(tx, tx))
             self._same("the commit of a failed transaction", type(late), Refusal)
+            self._compare_record(process, None)
         elif not draws.below(4):
             back = self.asked(process, ClientRollback(tx, tx))
             self._same("a roll-back", type(back), Answer)
+            self._compare_record(process, None)
         else:
             end = self.asked(process, ClientCommit(tx, tx))
             self._same("the commit of a transaction", type(end), Answer)
             self.tables = own
+            self._compare_record(process, tx)
         self._same("what is open", process.transactions, {})
 
     def _operate(
@@ -247,7 +254,17 @@ class LayerWalk:
         )
         answer = self.asked(process, request)
         self._compare(request, answer, expected)
+        self.sent.append((request, expected))
+        if tx is None:
+            self._compare_record(process, answer.tx if isinstance(answer, Answer) else None)
         return not isinstance(expected, Reason)
+
+    def _compare_record(self, process: LayerProcess, committed: str | None) -> None:
+        """What has been answered is in the history, once its transaction has ended."""
+        node: Any = process.node
+        sent, self.sent = self.sent, []
+        events, node.events = node.events, []
+        compare_record(self.divergence, events, sent, committed)
 
     def _compare(self, request: ClientOperation, answer: object, expected: Shown | Reason) -> None:
         if isinstance(expected, Reason):
@@ -276,7 +293,7 @@ class LayerWalk:
             key = draws.pick(KEYS[table.name])
             return {"action": "get", "key": key, **columns}, absent or table.get(key)
         if what == 1:
-            return {"action": "scan", **columns}, absent or Shown(table.rows)
+            return {"action": "scan", **columns}, absent or Shown(dict(table.rows))
         index = draws.pick((*table.indexes, ""))
         names = table.indexes[index][0] if index else (draws.pick(tuple(table.defaults)),)
         wanted = {name: self._value(table, name) for name in names}
@@ -316,6 +333,13 @@ class LayerWalk:
         self._ops += 1
         answer = self.asked(process, ClientDdl(f"d{self._ops}", statement(text)))
         self.shelf.fails = []
+        node: Any = process.node
+        decided = [one for one in node.events if isinstance(one, DdlDecided)]
+        if refused is not Reason.UNIQUE_VIOLATED:  # rows decide that, behind its updates perhaps
+            self._same(f"how often {text} is decided", len(decided), 1)
+        outcome = "refused" if isinstance(answer, Refusal) else "installed"
+        self._same(f"what {text} came to", {one.outcome for one in decided} | {outcome}, {outcome})
+        node.events.clear()
         if refused is not None:
             got = answer.reason if isinstance(answer, Refusal) else answer
             self._same(f"the answer to {text}", got, refused)

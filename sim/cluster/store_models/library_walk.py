@@ -313,6 +313,7 @@ class Tried:
 
     def _commit(self) -> None:
         model, served = self._model, self._served
+        before = len(served.asked)
         got = self._given(self._tx.commit())
         sent = served.sent
         self._same("how often a key is read", max([*served.gets.values(), 1]), 1)
@@ -322,22 +323,22 @@ class Tried:
         version = VERSION + (self._by_hand == 1)
         self._same("the version of the commit", got, COMMITTED if writes else version)
         self._same("whether a commit is sent", sent is not None, writes)
-        self._compare_asked(writes)
+        self._compare_asked(before)
         if sent is not None:
             self._compare_sent(sent, version)
 
-    def _compare_asked(self, writes: bool) -> None:  # noqa: FBT001 - of one caller
+    def _compare_asked(self, before: int) -> None:
         """The read version is asked for once, with the options of the transaction.
 
-        Without a read, nothing could tell whether it is of the past.
+        Without a read before the commit nothing could tell whether it is of the past.
         """
-        asked = self._served.asked
+        asked, options = self._served.asked, self._options
         due = 0 if self._by_hand < 2 else 1
         self._same("how often the read version is asked for", len(asked), due)
-        for risky, cached in asked:
-            self._same("whether it is cached", cached, self._options.cached_read_version)
-            if risky and not self._options.causal_read_risky and self._model.reads:
-                self._divergence.found("a read version is taken at a risk")
+        blind = not before and not self._model.reads
+        for each in asked:
+            expected = options.causal_read_risky or blind, options.cached_read_version
+            self._same("how the read version is asked for", each, expected)
 
     def _compare_sent(self, sent: Commit, version: int) -> None:
         model = self._model

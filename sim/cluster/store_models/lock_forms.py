@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Final
 
 from ddlsim.cluster.models.divergence import Divergence
-from ddlsim.cluster.store_models.rule_bench import UNANSWERED, Bench, conflicts, on
+from ddlsim.cluster.store_models.rule_bench import PATIENCE_MS, UNANSWERED, Bench, conflicts, on
 from ddlsim.cluster.store_models.rule_forms import ADD, FIELDS, FORMS, LATE, STEP, Form
 from ddlsim.cluster.store_models.shelf import ShelfTransaction
 from ddlsim.fdb.keys import Key
@@ -373,3 +373,4 @@ def compare_rules(divergence: Divergence, design: LayerDesign, settings: Setting
             bench.updated(text)
         bench.learns()
         form(bench)
+        bench.passes(PATIENCE_MS)

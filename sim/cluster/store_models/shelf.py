@@ -276,7 +276,7 @@ class ShelfTransaction:
 
 
 class Machine:
-    """A machine of a process of the layer, as it sees it; nothing is recorded."""
+    """A machine of a process of the layer, as it sees it; `events` are what it records."""
 
     def __init__(self, name: str, loop: Loop, settings: Settings, draws: Draws) -> None:
         self.name = name
@@ -284,10 +284,12 @@ class Machine:
         self.settings = settings
         self.clock = HybridClock(lambda: loop.now_us // US_PER_MS)
         self.disk: dict[str, object] = {}
-        self.recording = False
+        self.recording = True
+        self.events: list[Any] = []
         self.disk_delay_us = 0
         self.handlers: dict[type, Callable[[str, Any], Any]] = {}
         self.probes: dict[str, int] = {}
+        self._once: dict[object, None] = {}
         self._draws = draws
         self.sleep, self.call_later, self.future = loop.sleep, loop.call_later, loop.future
 
@@ -299,6 +301,15 @@ class Machine:
 
     def spread(self, _purpose: str, bound_us: int) -> Micros:
         return Micros(self._draws.below(max(bound_us, 1)))
+
+    def record(self, event: object) -> None:
+        self.events.append(event)
+
+    def is_first(self, key: object) -> bool:
+        """Whether it is the first to record this: its own alone count here."""
+        is_new = key not in self._once
+        self._once[key] = None
+        return is_new
 
     def probe(self, name: str) -> None:
         self.probes[name] = self.probes.get(name, 0) + 1

@@ -24,6 +24,8 @@ KEYS: Final = (b"", b"a", b"a\x00", b"b", b"c", b"d")
 ENDS: Final = (*KEYS[1:], b"e")
 MORE: Final = tuple(bytes((letter,)) for letter in b"abcdefghijkl")
 """The keys of conflicts: more, so that not everything conflicts."""
+LATE: Final = tuple(key + b"+" for key in MORE)
+"""The keys that come behind a crowd."""
 CROWD: Final = 1_100
 """More keys that are gone than are kept in an order: it is made anew."""
 WINDOW: Final = 20
@@ -162,6 +164,7 @@ class ConflictWalk:
         self._divergence = divergence
         self._draws = draws
         self._version = began = draws.below(2) * 10
+        self._keys = MORE
         futures = tuple((draws.pick(MORE), began + draws.below(9)) for _ in range(draws.below(3)))
         settings = FdbSettings(window_ms=WINDOW, versions_per_second=1000)
         self._decisions = Decisions(settings, Writes(began, futures))
@@ -175,6 +178,7 @@ class ConflictWalk:
                 crowd = ToResolve(self._version, self._version, (), MANY, (), ())
                 self._compare(crowd)
                 self._version += 2 * WINDOW
+                self._keys = tuple(sorted(MORE + LATE))
             self._compare(self._transaction())
             self._version += self._draws.below(4)
 
@@ -199,8 +203,9 @@ class ConflictWalk:
 
     def _range(self) -> Range:
         draws = self._draws
-        place = draws.below(len(MORE))
-        return MORE[place] if draws.below(3) else (MORE[place], draws.pick((*MORE[place:], b"m")))
+        keys = self._keys
+        place = draws.below(len(keys))
+        return keys[place] if draws.below(3) else (keys[place], draws.pick((*keys[place:], b"m")))
 
     def _compare(self, tx: ToResolve) -> None:
         error = self.window.decide(tx)
