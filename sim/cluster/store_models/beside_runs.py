@@ -1,6 +1,7 @@
 """What is compared beside each run of the store: parts that a run uses seldom, or in one way."""
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.store_models.connection_walk import walk_connection
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.key_walk import walk_keys
 from ddlsim.cluster.store_models.layer_moments import Moments
@@ -8,6 +9,7 @@ from ddlsim.cluster.store_models.layer_walk import LayerWalk
 from ddlsim.cluster.store_models.library_ends import walk_ends
 from ddlsim.cluster.store_models.library_walk import walk_library
 from ddlsim.cluster.store_models.lock_forms import compare_rules
+from ddlsim.cluster.store_models.log_walk import walk_log
 from ddlsim.cluster.store_models.walks import walk_store
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.settings import Settings
@@ -23,6 +25,8 @@ def walk_beside(models: Models, design: LayerDesign, settings: Settings, seed: i
     walk_keys(models, seed)
     walk_library(models, seed)
     walk_ends(models)
+    walk_connection(models, seed)
+    walk_log(models, settings, seed)
     if design.name in LAYER_DESIGNS and _rules(design) == _rules(LAYER_DESIGNS.get(design.name)):
         LayerWalk(models.divergence("layer", ""), design, settings, Draws(seed, 5)).take()
         Moments(models.divergence("layer", ""), design, settings, Draws(seed, 6)).compare()

@@ -14,6 +14,10 @@ from ddlsim.cluster.store_models.layer_moments import Moments
 from ddlsim.cluster.store_models.layer_walk import LayerWalk
 from ddlsim.fdb import config, keys, watches
 from ddlsim.fdb.conflicts import ConflictWindow
+from ddlsim.fdb.connection import Connection
+from ddlsim.fdb.log import Log
+from ddlsim.fdb.membership import Chain
+from ddlsim.fdb.messages import Peeked
 from ddlsim.fdb.store import Store
 from ddlsim.fdb.transaction import Transaction
 from ddlsim.fdb.writes import Writes
@@ -162,6 +166,22 @@ async def stands_nowhere(_method: Any, *_: Any) -> None:
     """No place in the queue."""
 
 
+def asks_the_first(_method: Any, _self: Connection, names: tuple[str, ...]) -> str:
+    return names[0]
+
+
+def avoids_none(_method: Any, _self: Connection, _name: str) -> None:
+    """Every process is asked in its turn."""
+
+
+async def answers_at_once(_method: Any, self: Log, *_: Any) -> Peeked:
+    return Peeked((), self.last, 0)
+
+
+async def waits_for_none(_method: Any, *_: Any) -> None:
+    """A batch is written whatever is missing before it."""
+
+
 def lasts_for_ever(_method: Any, layer: Any, number: int | None) -> bool:
     return number is not None and layer.confirmed_ms(number) is not None
 
@@ -190,6 +210,10 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a lease lasts for ever": (fences, "_has_lease", wraps(lasts_for_ever), "c5_lease"),
     "a statement stands in no queue": (locks, "_queue", wraps(stands_nowhere), "postgresql"),
     "a lease without its tables": (leases, "needed", wraps(any_lease), "crdb"),
+    "one process is asked alone": (Connection, "_next", wraps(asks_the_first), "c16_safe"),
+    "a late process is not passed over": (Connection, "_avoid", wraps(avoids_none), "c16_safe"),
+    "a log answers what is ahead of it": (Log, "peek", wraps(answers_at_once), "c16_safe"),
+    "batches do not wait": (Chain, "reached", wraps(waits_for_none), "c16_safe"),
     "an old schema goes on": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
 }  # fmt: skip
 
