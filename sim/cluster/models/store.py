@@ -61,6 +61,7 @@ class StoreModel:
 
     def __init__(self, divergence: Divergence) -> None:
         self.floor = 0
+        self._number = 1
         self.batches: list[Batch] = []
         self.tails: list[tuple[Tail, int]] = []
         self.built_on: dict[int, tuple[int, int]] = {}
@@ -116,6 +117,15 @@ class StoreModel:
         """A generation, or an attempt at one, begins with what a log of an earlier one had."""
         earlier = next(known for tail, known in self.tails if tail is source)
         self.built_on[number] = earlier, source.end
+
+    def chosen(self, generation: Generation, source: Tail, jump: int) -> None:
+        """A generation has a number of its own, and begins so far behind the end of a log."""
+        number, start = generation.number, generation.start_version
+        if number <= self._number:
+            self._divergence.found(f"generation {number} comes behind {self._number}")
+        if start != source.end + jump or generation.ends[-1] != (number, source.end):
+            self._divergence.found(f"generation {number} begins at {start}, behind {source.end}")
+        self._number = number
 
     def compare(self, states: States) -> None:
         """Compare what clients have seen, and what has committed."""
@@ -254,6 +264,7 @@ def _controller(model: StoreModel) -> type[Controller]:
     class WatchedController(Controller):
         async def _recruit(self, chosen: Generation, source: Tail) -> bool:
             model.built(chosen.number, source)
+            model.chosen(chosen, source, max(self.settings.recovery_jump, 1))
             return await super()._recruit(chosen, source)
 
     return WatchedController

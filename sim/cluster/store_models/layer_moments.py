@@ -15,10 +15,12 @@ from ddlsim.cluster.store_models.layer_walk import (
     PATIENCE_MS,
     LayerWalk,
     learns_nothing,
+    named,
     statement,
 )
 from ddlsim.cluster.store_models.shelf import Shelf
 from ddlsim.fdb.errors import ErrorCode, FdbError
+from ddlsim.history.events import SchemaResolved
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import OUTCOMES, SCHEMA
 from ddlsim.layer.process import LayerProcess
@@ -45,6 +47,8 @@ FINAL: Final[dict[ErrorCode, Reason]] = {
 }
 """Errors behind which a transaction is not tried again."""
 SOON_MS: Final = 30
+TOLD_WITH_THE_VERSION: Final = ("metadata_version", "metadata_version_at_snapshot")
+"""Rules to which the read version says whether the schema that is kept is current."""
 INDEX: Final = "CREATE INDEX ti ON t (v)"
 
 
@@ -66,7 +70,7 @@ class Moments(LayerWalk):
         self._work()
         self.shelf.delay_us = DELAY_US
         moments: list[Callable[[], None]] = [
-            self._conflict, self._at_once, self._time_is_over, self._left_open, self._attempts,
+            self._waits, self._conflict, self._at_once, self._time_is_over, self._left_open, self._attempts,
             self._unknown, self._unknown_statement, self._lost_statement, self._in_a_row,
         ]  # fmt: skip
         for moment in moments:
@@ -105,6 +109,19 @@ class Moments(LayerWalk):
         return ClientDdl(f"d{self._ops}", statement(text))
 
     # --- transactions -----------------------------------------------------------------------------
+
+    def _waits(self) -> None:
+        """What a schema that is kept costs is the read version, and no wait for a schema."""
+        one, _ = self._both
+        node: Any = one.node
+        if named(self.design.read_schema) not in TOLD_WITH_THE_VERSION:
+            return
+        for _ in range(2):
+            node.events.clear()
+            self.asked(one, self._request("get", None, 1))
+        found = [each for each in node.events if isinstance(each, SchemaResolved)]
+        waits = [each.waited_us for each in found if each.purpose == "enlist"]
+        self._same("the waits for a schema that is kept", waits, [0])
 
     def _conflict(self) -> None:
         """What a transaction has read is written by another one: it fails, and writes nothing."""
@@ -168,6 +185,9 @@ class Moments(LayerWalk):
         self._same("a second commit", reason(again), Reason.TX_FINISHED)
         unknown = self.asked(one, self._request("get", "never", 1))
         self._same("a transaction that never began", reason(unknown), Reason.TX_FINISHED)
+        self.asked(one, ClientBegin("empty", "empty", None))
+        nothing = self.asked(one, ClientCommit("empty", "empty"))
+        self._same("the commit of nothing", reason(nothing), None)
         self.asked(one, ClientBegin("reads", "reads", None, read_only=True))
         refused = self.asked(one, self._put("reads", 1, 10))
         self._same("a write of one that reads", reason(refused), Reason.READ_ONLY)
@@ -232,6 +252,10 @@ class Moments(LayerWalk):
         got = reason(self.asked(one, self._ddl("ALTER TABLE t ADD COLUMN never INT")))
         self._same("a statement that always conflicts", got, Reason.DDL_CONFLICT)
         self._same("how often it is tried", tries + 5 - len(self.shelf.fails), tries)
+        self.strike(LOG, CONFLICT, tries + 5)
+        self.shelf.fails.insert(0, FdbError(UNKNOWN))
+        got = reason(self.asked(one, self._ddl("ALTER TABLE t ADD COLUMN never INT")))
+        self._same("one that conflicts behind an unknown outcome", got, Reason.DDL_CONFLICT)
         self.shelf.fails = []
         self._same("the updates of it", self._log(), before)
         self.strike(LOG, ErrorCode.TRANSACTION_TOO_LARGE, 1)

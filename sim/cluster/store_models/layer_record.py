@@ -9,6 +9,7 @@ from ddlsim.cluster.store_models.sheets import Shown
 from ddlsim.history.events import (
     Enlisted,
     ReadExecuted,
+    SchemaResolved,
     TxAborted,
     TxBegan,
     TxCommitted,
@@ -54,5 +55,9 @@ def compare_record(
         ]
         if request.action in ("get", "scan") and isinstance(answer, Shown):
             same(f"the rows recorded of {request}", set(rows), set(answer.rows))
+    resolved = [one for one in mine if isinstance(one, SchemaResolved) and one.purpose == "commit"]
+    used = {one.object_id for one in mine if isinstance(one, Enlisted)}
+    due = sorted(used if writes else ())
+    same("the schemas recorded at the commit", sorted(one.object_id for one in resolved), due)
     tables = Counter(one.name for one in mine if isinstance(one, Enlisted))
     same("the tables that are enlisted", tables, Counter({one.table for one, _ in sent}))

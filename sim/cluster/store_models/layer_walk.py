@@ -22,7 +22,7 @@ from ddlsim.cluster.store_models.shelf import Machine, Shelf, shelved
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.settings import FdbSettings
-from ddlsim.history.events import DdlDecided
+from ddlsim.history.events import DdlDecided, TxAborted, TxBegan, TxCommitted
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import OUTCOMES
@@ -339,6 +339,9 @@ class LayerWalk:
             self._same(f"how often {text} is decided", len(decided), 1)
         outcome = "refused" if isinstance(answer, Refusal) else "installed"
         self._same(f"what {text} came to", {one.outcome for one in decided} | {outcome}, {outcome})
+        began = {one.tx for one in node.events if isinstance(one, TxBegan)}
+        ended = {one.tx for one in node.events if isinstance(one, TxAborted | TxCommitted)}
+        self._same(f"the transactions of {text} that have ended", ended & began, began)
         node.events.clear()
         if refused is not None:
             got = answer.reason if isinstance(answer, Refusal) else answer

@@ -13,10 +13,13 @@ from ddlsim.fdb.messages import (
     Committed,
     Confirm,
     Confirmed,
+    Entry,
     Failed,
     GetCommitted,
     GetReadVersion,
     ReadVersion,
+    Resolved,
+    VersionsGranted,
 )
 from ddlsim.fdb.proxy import Outcome, Proxy
 from ddlsim.model.ports import Node
@@ -31,6 +34,7 @@ class ModelledProxy(Member, Proxy):
 
     def __init__(self, node: Node, config: FdbConfig) -> None:
         self._taken: dict[tuple[str, int], None] = {}
+        self._assembled: tuple[int | None, int] = (None, 0)
         super().__init__(node, config)
 
     async def commit(self, sender: str, request: Commit) -> Outcome | None:
@@ -50,6 +54,19 @@ class ModelledProxy(Member, Proxy):
         elif not isinstance(answer, Committed | Failed) or answer == UNKNOWN:
             self.divergence.found(f"{request} is answered with {answer}")
         return answer
+
+    def _assemble(
+        self, granted: VersionsGranted, requests: list[Commit], resolved: list[Resolved]
+    ) -> tuple[dict[int, Failed], Entry]:
+        """The batches of a generation come in order, and none is a window ahead of the commits."""
+        serving, last = self._assembled
+        if serving == self.serving and granted.first <= last:
+            self.divergence.found(f"the batch from {granted.first} comes behind that to {last}")
+        if granted.first - 1 - self._committed > self.settings.window:
+            what = f"the batch from {granted.first} is logged where {self._committed} has committed"
+            self.divergence.found(what)
+        self._assembled = self.serving, granted.last
+        return super()._assemble(granted, requests, resolved)
 
 
 class ModelledGrv(Member, Grv):

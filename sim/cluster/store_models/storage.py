@@ -112,6 +112,7 @@ class ModelledStorage(Storage):
         self._reached_us: list[tuple[int, int]] = [(held.version, self.divergence.now_us)]
         self._waits: list[Watched] = []
         self._served_us = 0
+        self._read_times = 0
         self._answered: Peeked | None = None
         self._from, self._fails = "", 0
         self._next_us = self._popped_us = self.divergence.now_us
@@ -233,6 +234,7 @@ class ModelledStorage(Storage):
 
     def _opens(self, request: Get | GetRange) -> int:
         """A read begins: it is served behind those before it, then answered or given up."""
+        self._read_times += 1
         arrived_us, version = self.divergence.now_us, request.version
         served_us = self._served_us = (
             max(arrived_us, self._served_us) + self.settings.storage_read_us
@@ -327,6 +329,7 @@ class ModelledStorage(Storage):
         divergence = self.divergence
         if divergence.is_known or not divergence.runs:
             return
+        divergence.compare("the number of reads", self.reads, self._read_times)
         if self._serving is not None:
             divergence.in_time("the logs may forget", self._popped_us + 2 * int(self._pop_us))
         held = {pack(key): value for key, value in self.values()}

@@ -142,6 +142,10 @@ class StoreWalk:
             self._trim(end)
             self._batch()
             self._compare()
+        last, back = self.held.version + 1, MANY[CROWD // 2]
+        self._apply([(last, ((SET, back, 1),))], last)
+        scanned = list(self.store.scan(back, back + b"\x00", last))
+        self._divergence.compare("a key that comes again", scanned, [(back, 1)])
 
     def _compare(self) -> None:
         """What it has at a version, and last of all."""
