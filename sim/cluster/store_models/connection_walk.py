@@ -1,7 +1,7 @@
-"""A client's connection to the store beside a run: whom it asks, for how long, and what it gives.
+"""A client's connection to the store beside a run: which process it asks, and for how long.
 
 Processes seldom fail to serve in a run, and clients go on with the next one at once. So beside each
-run a connection asks processes that answer as they are told to: by turns, and past those that did
+run a connection asks processes that answer as the walk has it: by turns, and past those that did
 not serve of late.
 """
 
@@ -167,7 +167,7 @@ class Asks:
             self._same(f"{message} that is not served, but {silent}", got, due)
             self._same("how often it is asked", len(node.asked), 1 if unknown else 6)
             if not unknown:
-                self._same("who is asked", {to for to, _, _ in node.asked}, set(names))
+                self._same("what is asked by turns", {to for to, _, _ in node.asked}, set(names))
         node.silent = {}
         node.answers[_kind(answer)] = Failed(ErrorCode.FUTURE_VERSION)
         if isinstance(message, Get):

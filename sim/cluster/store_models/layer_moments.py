@@ -71,7 +71,8 @@ class Moments(LayerWalk):
         self.shelf.delay_us = DELAY_US
         moments: list[Callable[[], None]] = [
             self._waits, self._conflict, self._at_once, self._time_is_over, self._left_open,
-            self._attempts, self._unknown, self._unknown_statement, self._lost_statement, self._in_a_row,
+            self._attempts, self._unknown, self._unknown_statement, self._lost_statement,
+            self._in_a_row,
         ]  # fmt: skip
         for moment in moments:
             moment()
