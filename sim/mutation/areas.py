@@ -200,6 +200,7 @@ ONLY: Final[dict[str, tuple[str, ...]]] = {
     "layer/backfill.py:*": (SAFE, LEASED, "c16_states"),
     "layer/schema_change.py:*": (SAFE, LEASED, "c16_states"),
     "layer/schema.py:Schema.newest": ("c11_future_conflict", "c10_two_cutoffs"),
+    "layer/schema.py:Schema.same_until": (LOCKING,),
     "layer/schema.py:Schema.at": ("c11_future_conflict", "c9_future_cv"),
 }
 """Functions outside of the rules that some baselines alone use, by their patterns."""

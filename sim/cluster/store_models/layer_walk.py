@@ -349,8 +349,23 @@ class LayerWalk:
         elif isinstance(answer, Refusal) and "this design cannot" in answer.message:
             return
         else:
+            self._compare_settled(process, text)
             self._same(f"the answer to {text}", type(answer), Answer)
             change(table)
+
+    def _compare_settled(self, process: LayerProcess, text: str) -> None:
+        """A statement is answered once its last update counts for all, as the design has it."""
+        newest, rule = process.part.log.newest, named(self.design.settle)
+        at_us = None if newest is None else self.shelf.at_us.get(newest.version)
+        if newest is None or at_us is None:
+            return
+        if rule == "leases_end" and self.loop.now_us - at_us < self.design.lease_ms * US_PER_MS:
+            self.divergence.found(f"{text} is answered while leases last")
+        if rule.startswith("in_force") and self.shelf.version < newest.activation:
+            self.divergence.found(f"{text} is answered before it is in force")
+        cache = process.part.cache
+        if rule == "read_again" and (cache is None or cache.schema.number < newest.number):
+            self.divergence.found(f"{text} is answered before it is read again")
 
     def _drawn(self) -> tuple[str, Any, Any, Reason | None]:
         """A statement: its text, its table, what it changes there, or why it is refused."""

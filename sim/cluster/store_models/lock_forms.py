@@ -48,7 +48,7 @@ def excluded(bench: Bench) -> None:
     """
     queues = bench.name("exclude") == "once_unlocked"
     objects = table_of(bench, "t"), table_of(bench, "u")
-    places = ("none", "own", "own, late", "other", "other, ended")
+    places = ("none", "own", "own, late", "own, ended", "other", "other, ended")
     for ends, place, at in product((NEVER, 0, 1, 50), places, objects):
         bench.until()
         now = version = bench.shelf.version
@@ -60,10 +60,12 @@ def excluded(bench: Bench) -> None:
             "none": None,
             "own": (COMMAND, now + 5_000, bench.part.now_ms() + 1),
             "own, late": (COMMAND, now + 5_000, bench.part.now_ms()),
+            "own, ended": (COMMAND, version, bench.part.now_ms() + 1),
             "other": ("d2/0", now + 5_000, 0),
             "other, ended": ("d2/0", version, 0),
         }[place]
-        held = {**locks, queue_key(at): queued}
+        beside = queue_key(objects[0] + objects[1] - at)
+        held = {**locks, queue_key(at): queued, beside: ("d3/0", version, 0)}
         _lay(bench, held, objects)
         store = bench.begun()[1]
         store.version = version
@@ -97,7 +99,7 @@ def _compare_place(
     """A statement that waits stands in front of what comes later, if no other one does."""
     span_ms = bench.design.lock_timeout_ms
     after = bench.shelf.now(queue_key(at))
-    if not stands or place in ("own", "own, late", "other"):
+    if not stands or place in ("own", "own, late", "own, ended", "other"):
         bench.same(f"the place of {what}", after, before)
         return
     mine = isinstance(after, tuple) and after[0] == COMMAND

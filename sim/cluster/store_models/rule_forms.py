@@ -4,12 +4,12 @@
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from ddlsim.cluster.store_models.layer_walk import SETTINGS
 from ddlsim.cluster.store_models.rule_bench import UNANSWERED, Bench, conflicts, on
 from ddlsim.fdb.keys import METADATA_VERSION, Key
-from ddlsim.layer.design import Step
+from ddlsim.layer.design import Publication, Step
 from ddlsim.layer.keyspace import (
     CUTOVER,
     HEAD,
@@ -357,7 +357,44 @@ def settle(bench: Bench) -> None:
         bench.same("what is read again", number, made.number)
 
 
+def _made(version: int) -> Any:
+    """What stands for an update."""
+    return version, "made"
+
+
+def publish(bench: Bench) -> None:
+    """What an update writes: the head, a key for each of its objects, and what readers look at."""
+    rule, part, number = bench.name("publish"), bench.part, bench.number + 1
+    store = bench.begun()[1]
+    new = Publication(part.log, number, (41, 42), 50, _made)
+    bench.design.publish(part, store, new)
+    due: dict[Key, object] = {HEAD: number, object_key(41): number, object_key(42): number}
+    copies = range(bench.design.copies)
+    due |= {
+        "head_and_step": {step_key(number): number},
+        "head_and_local": {LOCAL_HEAD: number},
+    }.get(rule, {})
+    if rule == "head_and_version_keys":
+        due |= {version_key(place): number for place in copies}
+    got = {key: value for _, value, key in store.changes if key is not None}
+    bench.same(f"what {rule} writes", got, due)
+    before = tuple(part.log.updates[part.first :])
+    made = {key: make(70) for key, make in store.stamped}
+    copied = {copy_key(place): (*before, (70, "made")) for place in copies}
+    bench.same(f"what {rule} stamps", made, copied if rule == "head_and_copies" else {})
+    bench.same(f"whether {rule} bumps", store.bumped, rule == "head_and_metadata_version")
+    at = bench.design.activation(50, 50, part.distance)
+    ahead = [(span[0], version) for span, version in store.futures]
+    key = next(iter(on(CUTOVER)))[0]
+    bench.same(f"what {rule} registers", ahead, [(key, at)] if rule == "head_in_the_future" else [])
+
+
+PUBLISHED: Final = (
+    "head", "head_and_step", "head_and_local", "head_and_copies", "head_and_version_keys",
+    "head_and_metadata_version", "head_in_the_future",
+)  # fmt: skip
 FORMS: Final[dict[str, Form]] = {
+    **dict.fromkeys(PUBLISHED, publish),
     **dict.fromkeys(("while_leased", "while_newest_leased"), leased),
     **dict.fromkeys(("token_awaited", "token_fetched", "token_refused"), token),
     **dict.fromkeys((*CONFLICTS, *OF_ANY, "whole_schema", "metadata_version"), read),
@@ -378,6 +415,6 @@ FORMS: Final[dict[str, Form]] = {
 """What compares a rule, by its name."""
 FIELDS: Final = (
     "admit", "read_schema", "fence", "after_failure", "newer_row", "token", "activation",
-    "pause_before", "settle",
+    "pause_before", "settle", "publish",
 )  # fmt: skip
 """The fields with such rules."""

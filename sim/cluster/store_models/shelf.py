@@ -43,6 +43,7 @@ class Shelf:
         self.written: list[tuple[int, Span]] = []
         self.bumps = [0]
         self.fails: list[FdbError] = []
+        self.at_us: dict[int, int] = {}
         self.lost = 0
         self.struck: Key = ()
         self.delay_us = 0
@@ -91,6 +92,7 @@ class Shelf:
                 self.values.setdefault(one, []).append((version, value))
             self.written.append((version, (begin, end)))
         self.last = version
+        self.at_us[version] = self.loop.now_us
 
 
 class ShelfWatch:
