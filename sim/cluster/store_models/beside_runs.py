@@ -11,6 +11,7 @@ from ddlsim.cluster.store_models.library_walk import walk_library
 from ddlsim.cluster.store_models.lock_forms import compare_rules
 from ddlsim.cluster.store_models.log_walk import walk_log
 from ddlsim.cluster.store_models.walks import walk_store
+from ddlsim.fdb.config import CONTROLLER
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.settings import Settings
 from ddlsim.strategies.base import LAYER_DESIGNS
@@ -28,9 +29,9 @@ def walk_beside(models: Models, design: LayerDesign, settings: Settings, seed: i
     walk_connection(models, seed)
     walk_log(models, settings, seed)
     if design.name in LAYER_DESIGNS and _rules(design) == _rules(LAYER_DESIGNS.get(design.name)):
-        LayerWalk(models.divergence("layer", ""), design, settings, Draws(seed, 5)).take()
-        Moments(models.divergence("layer", ""), design, settings, Draws(seed, 6)).compare()
-        compare_rules(models.divergence("rules", ""), design, settings)
+        LayerWalk(models.divergence("layer", CONTROLLER), design, settings, Draws(seed, 5)).take()
+        Moments(models.divergence("layer", CONTROLLER), design, settings, Draws(seed, 6)).compare()
+        compare_rules(models.divergence("rules", CONTROLLER), design, settings)
 
 
 def _rules(design: LayerDesign) -> dict[str, object]:

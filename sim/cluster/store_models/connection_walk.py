@@ -11,7 +11,7 @@ from typing import Any, Final
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.library_ends import outcome
-from ddlsim.fdb.config import FdbConfig, Shard
+from ddlsim.fdb.config import CONTROLLER, FdbConfig, Shard
 from ddlsim.fdb.connection import Connection
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import pack
@@ -301,4 +301,4 @@ def _within(one: Connection, message: Any, limited: _Limited) -> Coroutine[Any, 
 
 def walk_connection(models: Models, seed: int) -> None:
     """Compare a connection beside the run of this seed."""
-    Asks(models.divergence("connection", ""), Draws(seed, 9)).compare()
+    Asks(models.divergence("connection", CONTROLLER), Draws(seed, 9)).compare()

@@ -10,7 +10,7 @@ from typing import Final
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.store_models.draws import Draws
-from ddlsim.fdb.config import FdbConfig, Parts, Shard, processes_of
+from ddlsim.fdb.config import CONTROLLER, FdbConfig, Parts, Shard, processes_of
 from ddlsim.fdb.keys import (
     EMPTY,
     END,
@@ -176,6 +176,6 @@ def _shown(key: Key) -> str:
 
 def walk_keys(models: Models, seed: int) -> None:
     """Compare keys beside the run of this seed."""
-    walk = KeyWalk(models.divergence("keys", ""), Draws(seed, 3))
+    walk = KeyWalk(models.divergence("keys", CONTROLLER), Draws(seed, 3))
     walk.compare()
     walk.compare_processes()

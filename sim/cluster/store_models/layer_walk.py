@@ -437,6 +437,8 @@ class LayerWalk:
     def _required(self, table: Sheet) -> tuple[str, Any, Any, Reason | None]:
         """A column becomes NOT NULL, unless a row has no value there."""
         name = self.draws.pick(self._columns(table))
+        if name in table.required:
+            return self._index(table)
         empty = any(row[name] is None for row in table.rows.values())
         text = f"ALTER TABLE {table.name} ALTER COLUMN {name} SET NOT NULL"
         refused = Reason.DDL_REFUSED if empty else None

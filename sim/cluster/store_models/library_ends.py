@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.store_models.library_walk import COMMITTED, SMALL, VERSION, done
+from ddlsim.fdb.config import CONTROLLER
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import LOCAL, Key, pack
 from ddlsim.fdb.messages import Commit, Committed, Failed, ReadVersion
@@ -386,4 +387,4 @@ def _raised(tx: Transaction, use: Do) -> object:
 
 def walk_ends(models: Models) -> None:
     """Compare the ends of transactions beside a run."""
-    Ends(models.divergence("library", "")).compare()
+    Ends(models.divergence("library", CONTROLLER)).compare()

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.store_models.draws import Draws
+from ddlsim.fdb.config import CONTROLLER
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import METADATA_VERSION, SELF_CONFLICT, Key, pack, unpack
 from ddlsim.fdb.messages import (
@@ -410,6 +411,6 @@ def _carried_out(sent: Commit, values: State) -> tuple[State, bool]:
 
 def walk_library(models: Models, seed: int) -> None:
     """Compare transactions of the library beside the run of this seed."""
-    divergence, draws = models.divergence("library", ""), Draws(seed, 4)
+    divergence, draws = models.divergence("library", CONTROLLER), Draws(seed, 4)
     for _ in range(TRANSACTIONS):
         Tried(divergence, draws).take()

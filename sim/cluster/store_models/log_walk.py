@@ -11,7 +11,7 @@ from typing import Any, Final
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.shelf import Machine
-from ddlsim.fdb.config import FdbConfig, Shard
+from ddlsim.fdb.config import CONTROLLER, FdbConfig, Shard
 from ddlsim.fdb.log import Log
 from ddlsim.fdb.messages import (
     CONFIRMED,
@@ -211,4 +211,4 @@ class LogWalk:
 
 def walk_log(models: Models, settings: Settings, seed: int) -> None:
     """Compare a log beside the run of this seed."""
-    LogWalk(models.divergence("log walk", ""), settings, Draws(seed, 10)).take(STEPS)
+    LogWalk(models.divergence("log walk", CONTROLLER), settings, Draws(seed, 10)).take(STEPS)

@@ -12,6 +12,7 @@ from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.resolver import Decisions, Writes
 from ddlsim.cluster.store_models.storage import Values
+from ddlsim.fdb.config import CONTROLLER
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.errors import ErrorCode
 from ddlsim.fdb.messages import ADD, CLEAR, SET, Failed, Mutation, Range, ToResolve
@@ -220,5 +221,5 @@ class ConflictWalk:
 
 def walk_store(models: Models, seed: int) -> None:
     """Compare values and conflicts beside the run of this seed."""
-    StoreWalk(models.divergence("values", ""), Draws(seed, 1)).take(STEPS)
-    ConflictWalk(models.divergence("conflicts", ""), Draws(seed, 2)).take(STEPS)
+    StoreWalk(models.divergence("values", CONTROLLER), Draws(seed, 1)).take(STEPS)
+    ConflictWalk(models.divergence("conflicts", CONTROLLER), Draws(seed, 2)).take(STEPS)
