@@ -1,6 +1,7 @@
 """What is compared beside each run of the store: parts that a run uses seldom, or in one way."""
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.store_models.client_walk import walk_client
 from ddlsim.cluster.store_models.connection_walk import walk_connection
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.key_walk import walk_keys
@@ -26,6 +27,7 @@ def walk_beside(models: Models, design: LayerDesign, settings: Settings, seed: i
     walk_keys(models, seed)
     walk_library(models, seed)
     walk_ends(models)
+    walk_client(models)
     walk_connection(models, seed)
     walk_log(models, settings, seed)
     if design.name in LAYER_DESIGNS and _rules(design) == _rules(LAYER_DESIGNS.get(design.name)):

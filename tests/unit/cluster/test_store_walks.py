@@ -24,9 +24,11 @@ from ddlsim.fdb.writes import Writes
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.layer import backfill, process, schema_change, update
+from ddlsim.layer.client import LayerClient
 from ddlsim.layer.keyspace import entries_of
 from ddlsim.layer.rules import fences, leases, locks
 from ddlsim.layer.rules.reading import newest_of
+from ddlsim.model.ops import Begin
 from ddlsim.strategies.base import LAYER_DESIGNS
 from tests.support.protocol import settings
 
@@ -182,6 +184,10 @@ async def waits_for_none(_method: Any, *_: Any) -> None:
     """A batch is written whatever is missing before it."""
 
 
+def only_reads(method: Any, self: LayerClient, *given: Any, **named: Any) -> Any:
+    return method(self, *given[:4], Begin(read_only=True), **named)
+
+
 def lasts_for_ever(_method: Any, layer: Any, number: int | None) -> bool:
     return number is not None and layer.confirmed_ms(number) is not None
 
@@ -214,6 +220,7 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a late process is not passed over": (Connection, "_avoid", wraps(avoids_none), "c16_safe"),
     "a log answers what is ahead of it": (Log, "peek", wraps(answers_at_once), "c16_safe"),
     "batches do not wait": (Chain, "reached", wraps(waits_for_none), "c16_safe"),
+    "each transaction reads alone": (LayerClient, "operate", wraps(only_reads), "c16_safe"),
     "an old schema goes on": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
 }  # fmt: skip
 
