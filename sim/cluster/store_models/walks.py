@@ -30,7 +30,7 @@ LATE: Final = tuple(key + b"+" for key in MORE)
 CROWD: Final = 1_100
 """More keys that are gone than are kept in an order: it is made anew."""
 WINDOW: Final = 20
-MANY: Final = tuple(b"crowd%d" % number for number in range(CROWD))
+MANY: Final = tuple(b"crowd%04d" % number for number in range(CROWD))
 
 
 class StoreWalk:
