@@ -38,7 +38,7 @@ State = dict[tuple[str, str], str]
 
 
 def columns_of(case: Case) -> tuple[str, ...]:
-    """What is told of each node."""
+    """The columns that a node has."""
     return LAYERED if case.is_layered else COLUMNS
 
 

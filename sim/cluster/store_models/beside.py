@@ -213,3 +213,13 @@ class Member(Process):
     def ends(self, number: int, otherwise: Callable[[], int | None]) -> Callable[[], int | None]:
         """Until when a request of a generation must be answered: at once when that is over."""
         return lambda: otherwise() if self.serving == number else self.ended_us.get(number, 0)
+
+    def is_stale(self, number: int, before: int | None, answer: object) -> bool:
+        """Whether a request is of another generation than was served `before` it, or is now.
+
+        Its answer must say so then, which is compared.
+        """
+        if number == before == self.serving:
+            return False
+        self.divergence.compare("an answer of another generation", answer, STALE)
+        return True

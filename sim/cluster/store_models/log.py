@@ -123,8 +123,7 @@ class ModelledLog(Member, Log):
         self.divergence.closes(number)
         if self.divergence.is_known:
             return answer
-        if request.generation != serving or request.generation != self.serving:
-            self.divergence.compare("an answer of another generation", answer, STALE)
+        if self.is_stale(request.generation, serving, answer):
             return answer
         disk, entry = self._batches, request.entry
         self.divergence.compare("the answer to a push", answer, LOGGED)
@@ -165,8 +164,7 @@ class ModelledLog(Member, Log):
         self.divergence.closes(number)
         if self.divergence.is_known:
             return answer
-        if request.generation != serving or request.generation != self.serving:
-            self.divergence.compare("an answer of another generation", answer, STALE)
+        if self.is_stale(request.generation, serving, answer):
             return answer
         disk = self._batches
         if disk.end <= request.above:

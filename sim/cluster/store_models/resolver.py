@@ -145,8 +145,7 @@ class ModelledResolver(Member, Resolver):
         self.divergence.closes(number)
         if self.divergence.is_known:
             return answer
-        if request.generation != serving or request.generation != self.serving:
-            self.divergence.compare("an answer of another generation", answer, STALE)
+        if self.is_stale(request.generation, serving, answer):
             return answer
         known = [one for one in self._decided if one[0] == request.last]
         if known or request.last <= self._top:
