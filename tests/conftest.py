@@ -1,6 +1,7 @@
 """What all tests share: the two ways Hypothesis may look for counterexamples, one Spark session."""
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -9,6 +10,10 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from ddlsim.garbage import collect_seldom
+
+# What a script runs in the background ignores SIGINT, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The default repeats itself exactly, so that a red suite is red for everybody.
 # No example is refused for being slow: a busy machine makes any of them slow.
