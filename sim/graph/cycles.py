@@ -1,8 +1,8 @@
 """The cycle search: certificate, strongly connected components, and in each the lightest cycles.
 
 An order in which every edge points forward shows that there is no cycle (`certificate`). Otherwise
-components larger than one hold all cycles (`residue`). In each of them the lightest way back is
-taken (`tangle`) for the edges that make an anomaly what it is: for a ww edge over writes alone
+components larger than one hold all cycles (`residue`). In each of them networkx takes the lightest
+way back (`tangle`) for the edges that make an anomaly what it is: for a ww edge over writes alone
 (G0), for a wr edge over writes and reads of them (G1c), for an anti-dependency over all. Of each
 type the lightest is reported. A component that is too large for that is searched only near those
 edges that go back over the shortest stretches of the order, which the notes of the result say. In a
