@@ -57,13 +57,17 @@ class Controller:
     # --- watching ---------------------------------------------------------------------------------
 
     async def _watch(self, role: str, name: str) -> None:
-        """Ping a process; recover when a member is lost or another process could serve again."""
+        """Ping a process; recover when a member is lost or another process could serve again.
+
+        A ping sent during a recovery may come before the process is recruited, and its answer after
+        the recovery: it says nothing of the new generation.
+        """
         missed = 0
         while True:
             await self.node.sleep(self._ping_us)
-            generation = self.generation
+            generation, is_early = self.generation, self.recovering
             answer = await self.node.request(name, Ping(generation), self._patience_us)
-            if self.recovering or self.generation is not generation:
+            if is_early or self.recovering or self.generation is not generation:
                 missed = 0
                 continue
             member = name in members(generation, role)

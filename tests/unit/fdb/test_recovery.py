@@ -16,6 +16,7 @@ from ddlsim.fdb.messages import Push, ReportCommitted
 from ddlsim.fdb.processes import CLASSES, Classes
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.kernel.network import Block
+from ddlsim.kernel.rng import Uniform
 from ddlsim.model.ports import Node
 from ddlsim.units import Micros
 from tests.support.fdb import FdbWorld
@@ -66,6 +67,16 @@ def test_a_lost_process_leads_to_a_recovery_and_its_return_to_another_one(name: 
     assert one.probes["store-recovery"] == (1 if name == "sequencer" else 2)
     assert put(one, ("c",), 3)
     assert one.do(one.tx().get(A)) == 1
+
+
+@pytest.mark.parametrize("seed", [4, 6, 11, 13])
+def test_an_answer_from_before_the_recruitment_leads_to_no_other_recovery(seed: int) -> None:
+    """Pings of a recovery overtake the recruitment, and their answers come after its end."""
+    config = plain_config(FdbSettings(ping_ms=1, ping_timeout_ms=100, confirm_ms=1), proxies=2)
+    one = FdbWorld(config, seed=seed, latency=Uniform(0.1, 40))
+    one.crash("proxy1")
+    one.run(3000)
+    assert one.probes["store-recovery"] == 1
 
 
 def test_a_second_sequencer_takes_over() -> None:
