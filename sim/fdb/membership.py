@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ddlsim.fdb.config import FdbConfig
 from ddlsim.fdb.messages import (
@@ -145,6 +145,24 @@ class Process:
         """Another process has gone on: this generation is over here as well."""
         if self.serves(number):
             self.over()
+
+
+class Answers(Generic[R]):
+    """What batches were answered, by proxy and number, but for those whose answers a proxy has."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, dict[int, R]] = {}
+
+    def of(self, proxy: str, number: int) -> R | None:
+        """The answer to a batch; None if there was none, or the proxy has it."""
+        return self._kept.get(proxy, {}).get(number)
+
+    def keep(self, proxy: str, number: int, answered: int, answer: R) -> None:
+        """Keep an answer, behind those to earlier batches; forget those up to `answered`."""
+        kept = self._kept.setdefault(proxy, {})
+        while kept and (first := next(iter(kept))) <= answered:
+            del kept[first]
+        kept[number] = answer
 
 
 class Chain:

@@ -140,10 +140,14 @@ class VersionsGranted(Record, frozen=True):
 
 
 class GetCommitVersions(Request[VersionsGranted | Stale], frozen=True):
-    """Versions for `count` transactions; `number`: of the proxy's batches in this generation."""
+    """Versions for `count` transactions; `number`: of the proxy's batches in this generation.
+
+    `answered`: the proxy has all answers about its batches up to that number.
+    """
 
     generation: int
     number: int
+    answered: int
     count: int
 
 
@@ -180,9 +184,14 @@ class Resolved(Record, frozen=True):
 
 
 class Resolve(Request[Resolved | Stale], frozen=True):
-    """Decide which transactions of a batch conflict; `seen`: the proxy's last state, a version."""
+    """Decide which transactions of a batch conflict; `seen`: the proxy's last state, a version.
+
+    `number`, `answered`: as in `GetCommitVersions`.
+    """
 
     generation: int
+    number: int
+    answered: int
     previous: int
     last: int
     seen: int

@@ -77,6 +77,7 @@ class Proxy(Process):
         self._timer: Timer | None = None
         self._idle_timer: Timer | None = None
         self._batches = 0
+        self._undecided: dict[int, None] = {}
         self._committed = 0
         self._turn: Future[None] | None = None
         self._state = LocalState()
@@ -91,6 +92,7 @@ class Proxy(Process):
     def begin(self, generation: Generation, tail: Tail) -> None:
         """Start with the state that the last generation left."""
         self._batches = 0
+        self._undecided = {}
         self._committed = generation.start_version
         self._turn = None
         self._state = LocalState.of(tail.changes, generation.start_version)
@@ -148,16 +150,18 @@ class Proxy(Process):
         before = self._turn
         mine: Future[None] = self.node.future()
         self._turn = mine
-        asked = GetCommitVersions(number, place, len(batch))
+        self._undecided[place] = None
+        asked = GetCommitVersions(number, place, self._answered(), len(batch))
         granted = await self.ask(number, generation.sequencer, asked)
         if granted is None:
             return
         requests = [
             self._stamped(one, version) for version, (one, _) in enumerate(batch, granted.first)
         ]
-        resolved = await self._resolve(generation, granted, requests)
+        resolved = await self._resolve(generation, place, granted, requests)
         if resolved is None:
             return
+        del self._undecided[place]
         if before is not None and not before.done:
             await before
             if not self.serves(number):
@@ -178,6 +182,10 @@ class Proxy(Process):
         for version, (_, future) in enumerate(batch, granted.first):
             del self._pending[future]
             future.set(refused.get(version) or Committed(version))
+
+    def _answered(self) -> int:
+        """The batch up to which all have their versions and are decided."""
+        return next(iter(self._undecided)) - 1
 
     async def _is_within_window(self, generation: Generation, version: int) -> bool:
         """Wait until what has committed is at most a window behind a version.
@@ -205,7 +213,11 @@ class Proxy(Process):
         return stamped(request, version)
 
     async def _resolve(
-        self, generation: Generation, granted: VersionsGranted, requests: list[Commit]
+        self,
+        generation: Generation,
+        place: int,
+        granted: VersionsGranted,
+        requests: list[Commit],
     ) -> list[Resolved] | None:
         """What all resolvers decide; None once the generation is over."""
         transactions: list[ToResolve] = []
@@ -217,12 +229,12 @@ class Proxy(Process):
             if one.bump or one.futures or (self.settings.local_keys and _writes_local(one)):
                 changes.append(self._change(version, one))
         number, previous, last = generation.number, granted.previous, granted.last
-        seen, rest = self._state.version, tuple(changes)
+        answered, seen, rest = self._answered(), self._state.version, tuple(changes)
         return await self.ask_all(
             number,
             generation.resolvers,
             [
-                Resolve(number, previous, last, seen, part, rest)
+                Resolve(number, place, answered, previous, last, seen, part, rest)
                 for part in self._split(transactions, len(generation.resolvers))
             ],
         )

@@ -5,14 +5,12 @@ accepts counts as written there even if another one refuses the transaction: lat
 refused without need, but none commits wrongly.
 
 * `_chain`: the last batch decided. A batch waits for its predecessor, else a write would be missed.
-* `_answers`: of late batches, by their last version: one that is sent again is not decided twice,
-  since its own writes would refuse it.
+* `_answers`: one that is sent again is not decided twice, since its own writes would refuse it.
 * `_changes`: all changes of the local state, in order, with this resolver's decision. A proxy gets
   those of other proxies from here, before it goes on with its own batch.
 """
 
 from bisect import bisect_right
-from collections import deque
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -20,7 +18,7 @@ from msgspec.structs import replace
 from ddlsim.fdb.config import FdbConfig
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.errors import ErrorCode
-from ddlsim.fdb.membership import Chain, Process
+from ddlsim.fdb.membership import Answers, Chain, Process
 from ddlsim.fdb.messages import (
     STALE,
     Failed,
@@ -33,8 +31,6 @@ from ddlsim.fdb.messages import (
 )
 from ddlsim.model.ports import Node
 
-KEPT_ANSWERS = 100
-"""So many batches may be on their way; answers before them are not asked for again."""
 _version = attrgetter("version")
 
 
@@ -46,7 +42,7 @@ class Resolver(Process):
     def __init__(self, node: Node, config: FdbConfig) -> None:
         self._chain = Chain(node, 0)
         self._window = self.conflict_class(config.settings.window, 0, ())
-        self._answers: deque[tuple[int, Resolved]] = deque(maxlen=KEPT_ANSWERS)
+        self._answers: Answers[Resolved] = Answers()
         self._changes: list[StateChange] = []
         super().__init__(node, config)
         node.on(Resolve, self.resolve)
@@ -64,15 +60,15 @@ class Resolver(Process):
             kept,
             forgotten_is_clean=self.settings.forgotten_is_clean,
         )
-        self._answers.clear()
+        self._answers = Answers()
         self._changes = []
 
     def end(self) -> None:
         """Let batches that wait for their predecessors go."""
         self._chain.break_up()
 
-    async def resolve(self, _sender: str, request: Resolve) -> Resolved | Stale:
-        """Decide about a batch, once its predecessor is decided."""
+    async def resolve(self, sender: str, request: Resolve) -> Resolved | Stale | None:
+        """Decide about a batch, once its predecessor is decided; None for a late copy."""
         if not self.serves(request.generation):
             return STALE
         chain = self._chain
@@ -82,9 +78,9 @@ class Resolver(Process):
                 return STALE
         if chain.version >= request.last:
             self.node.probe("store-batch-repeated")
-            return next((known for last, known in self._answers if last == request.last), STALE)
+            return self._answers.of(sender, request.number)
         answer = self._decide(request)
-        self._answers.append((request.last, answer))
+        self._answers.keep(sender, request.number, request.answered, answer)
         chain.advance(request.last)
         return answer
 

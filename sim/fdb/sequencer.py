@@ -3,15 +3,17 @@
 * `_last`: the last version handed out. It follows the process's clock from `_base`, the version
   that belongs to `_base_ms`. A clock that steps begins a new base: back, versions go on from where
   they are; ahead, they go ahead by a window at most, once.
-* `_grants`: by proxy, its last batch and what it was granted: a request that is sent again gets the
-  same versions, else the chain of batches would have a hole.
+* `_chains`: by proxy, its last batch that was granted versions: a request that overtakes an
+  earlier one waits for it.
+* `_answers`: what batches were granted: a request that is sent again gets the same versions, else
+  the chain of batches would have a hole.
 * `_committed`: the last version that a proxy reported, with the metadata version there. A report of
   a version implies all earlier ones, since logs take batches in order.
 """
 
 from ddlsim.fdb.config import FdbConfig
 from ddlsim.fdb.local_state import LocalState
-from ddlsim.fdb.membership import Process
+from ddlsim.fdb.membership import Answers, Chain, Process
 from ddlsim.fdb.messages import (
     REPORTED,
     STALE,
@@ -36,7 +38,8 @@ class Sequencer(Process):
     def __init__(self, node: Node, config: FdbConfig) -> None:
         self._last = self._base = self._base_ms = self._seen_ms = 0
         self._committed = ReadVersion(0, 0)
-        self._grants: dict[str, tuple[int, VersionsGranted]] = {}
+        self._chains: dict[str, Chain] = {}
+        self._answers: Answers[VersionsGranted] = Answers()
         super().__init__(node, config)
         node.on(GetCommitVersions, self.grant)
         node.on(ReportCommitted, self.report)
@@ -48,27 +51,43 @@ class Sequencer(Process):
         self._base_ms = self._seen_ms = self._now_ms()
         state = LocalState.of(tail.changes, generation.start_version)
         self._committed = ReadVersion(self._last, state.metadata_version)
-        self._grants = {}
+        self._chains, self._answers = {}, Answers()
 
     def _now_ms(self) -> int:
         return physical_ms(self.node.clock.current())
 
-    def grant(self, sender: str, request: GetCommitVersions) -> VersionsGranted | Stale:
-        """Hand out the next versions, as many as a batch has transactions."""
+    def end(self) -> None:
+        """Let requests that wait for earlier ones go."""
+        for chain in self._chains.values():
+            chain.break_up()
+
+    async def grant(
+        self, sender: str, request: GetCommitVersions
+    ) -> VersionsGranted | Stale | None:
+        """Hand out the next versions, as many as a batch has transactions; None for a late copy."""
         if not self.serves(request.generation):
             return STALE
-        number, granted = self._grants.get(sender, (0, None))
-        if granted is not None and request.number == number:
-            return granted
-        if request.number < number:
-            return STALE  # a copy of a request whose answer has arrived
-        previous, count = self._last, max(request.count, 1)
-        last = max(previous + count, self._due())
-        first = last - count + 1
-        self._last = last
-        granted = VersionsGranted(previous, first, last)
-        self._grants[sender] = request.number, granted
+        chain = self._chains.get(sender)
+        if chain is None:
+            chain = self._chains[sender] = Chain(self.node, 0)
+        before = request.number - 1
+        if chain.version < before:
+            self.node.probe("store-batch-overtakes")
+            await chain.reached(before)
+            if not self.serves(request.generation):
+                return STALE
+        if chain.version >= request.number:
+            return self._answers.of(sender, request.number)
+        granted = self._next(max(request.count, 1))
+        self._answers.keep(sender, request.number, request.answered, granted)
+        chain.advance(request.number)
         return granted
+
+    def _next(self, count: int) -> VersionsGranted:
+        """The next so many versions."""
+        previous = self._last
+        self._last = max(previous + count, self._due())
+        return VersionsGranted(previous, self._last - count + 1, self._last)
 
     def _due(self) -> int:
         """The version that belongs to the present, by the process's clock."""

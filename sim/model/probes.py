@@ -141,6 +141,9 @@ BRANCHES: Final = (
     Probe("store-required", "a proxy refused a transaction by what it required of local keys"),
     Probe("store-change-taken", "a proxy took another proxy's change of the local state"),
     Probe("store-batch-repeated", "a resolver was sent a batch again"),
+    Probe(
+        "store-batch-overtakes", "a batch's request for versions overtook that of an earlier batch"
+    ),
     Probe("store-copy-ignored", "a proxy got a copy of a commit"),
     Probe("store-commit-unknown", "a client was left without the outcome of its commit"),
     Probe("store-version-awaited", "a storage server had not reached a read's version"),

@@ -1,12 +1,9 @@
 """A resolver beside its model, which forgets no write."""
 
-from collections import deque
-
 from ddlsim.cluster.store_models.beside import Member, since_us
 from ddlsim.fdb.config import FdbConfig
 from ddlsim.fdb.errors import ErrorCode
 from ddlsim.fdb.messages import (
-    STALE,
     Failed,
     Generation,
     Range,
@@ -17,7 +14,7 @@ from ddlsim.fdb.messages import (
     Tail,
     ToResolve,
 )
-from ddlsim.fdb.resolver import KEPT_ANSWERS, Resolver
+from ddlsim.fdb.resolver import Resolver
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.model.ports import Node
 
@@ -113,7 +110,8 @@ class ModelledResolver(Member, Resolver):
 
     def __init__(self, node: Node, config: FdbConfig) -> None:
         self._decisions = Decisions(config.settings, Writes(0, ()))
-        self._decided: deque[tuple[int, Resolved]] = deque(maxlen=KEPT_ANSWERS)
+        self._decided: dict[tuple[str, int], Resolved] = {}
+        self._answered: dict[str, int] = {}
         self._ends: list[tuple[int, int]] = []
         self._all_changes: list[StateChange] = []
         self._top = 0
@@ -128,9 +126,9 @@ class ModelledResolver(Member, Resolver):
         self._decisions = Decisions(self.settings, Writes(start, tuple(futures)))
         self._all_changes, self._top = [], start
         self._ends = [(start, self.divergence.now_us)]
-        self._decided.clear()
+        self._decided, self._answered = {}, {}
 
-    async def resolve(self, sender: str, request: Resolve) -> Resolved | Stale:
+    async def resolve(self, sender: str, request: Resolve) -> Resolved | Stale | None:
         arrived_us, serving = self.divergence.now_us, self.serving
 
         def due_us() -> int | None:
@@ -147,12 +145,14 @@ class ModelledResolver(Member, Resolver):
             return answer
         if self.is_stale(request.generation, serving, answer):
             return answer
-        known = [one for one in self._decided if one[0] == request.last]
-        if known or request.last <= self._top:
-            expected = known[0][1] if known else STALE
+        if request.last <= self._top:
+            known = request.number > self._answered.get(sender, 0)
+            expected = self._decided.get((sender, request.number)) if known else None
             self.divergence.compare("the answer to a repeated batch", answer, expected)
         elif isinstance(answer, Resolved):
             self._compare(request, answer)
+            self._decided[sender, request.number] = answer
+            self._answered[sender] = max(self._answered.get(sender, 0), request.answered)
         else:
             self.divergence.found(f"{request} is not decided")
         return answer
@@ -194,5 +194,4 @@ class ModelledResolver(Member, Resolver):
             )
             self._all_changes.append(taken)
         self._top = request.last
-        self._decided.append((request.last, answer))
         self._ends.append((request.last, self.divergence.now_us))

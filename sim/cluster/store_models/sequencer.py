@@ -26,36 +26,41 @@ class ModelledSequencer(Member, Sequencer):
     part = "sequencer"
 
     def __init__(self, node: Node, config: FdbConfig) -> None:
-        self._granted: dict[str, list[tuple[int, VersionsGranted]]] = {}
+        self._granted: dict[str, list[VersionsGranted]] = {}
+        self._answered: dict[str, int] = {}
         self._top = self._from = self._from_ms = self._shown_ms = 0
         self._done = ReadVersion(0, 0)
         super().__init__(node, config)
 
     def begin(self, generation: Generation, tail: Tail) -> None:
         super().begin(generation, tail)
-        self._granted = {}
+        self._granted, self._answered = {}, {}
         self._top = self._from = generation.start_version
         self._from_ms = self._shown_ms = physical_ms(self.node.clock.current())
         self._done = ReadVersion(generation.start_version, state_of(tail.changes)[0])
 
-    def grant(self, sender: str, request: GetCommitVersions) -> VersionsGranted | Stale:
-        answer = super().grant(sender, request)
+    async def grant(
+        self, sender: str, request: GetCommitVersions
+    ) -> VersionsGranted | Stale | None:
+        answer = await super().grant(sender, request)
         if not self.divergence.is_known:
             self.divergence.compare(f"the grant of {request}", answer, self._grant(sender, request))
         return answer
 
-    def _grant(self, sender: str, request: GetCommitVersions) -> VersionsGranted | Stale:
+    def _grant(self, sender: str, request: GetCommitVersions) -> VersionsGranted | Stale | None:
         if request.generation != self.serving:
             return STALE
         earlier = self._granted.setdefault(sender, [])
-        if earlier and request.number <= earlier[-1][0]:
-            number, granted = earlier[-1]
-            return granted if request.number == number else STALE
+        if request.number <= len(earlier):
+            known = request.number > self._answered.get(sender, 0)
+            return earlier[request.number - 1] if known else None
+        self.divergence.compare("the batch of a grant", request.number, len(earlier) + 1)
         count = max(request.count, 1)
         before = self._top
         self._top = max(before + count, self._present())
         granted = VersionsGranted(before, self._top - count + 1, self._top)
-        earlier.append((request.number, granted))
+        earlier.append(granted)
+        self._answered[sender] = max(self._answered.get(sender, 0), request.answered)
         return granted
 
     def _present(self) -> int:

@@ -80,7 +80,7 @@ PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "ranges do not conflict": (ConflictWindow, "_range_conflicts", overlooks_ranges, "resolver", 1),
     "a storage server has no window": (Store, "trim", keeps_all, "storage", 1),
     "the word of logs counts for ever": (Grv, "_expire", expires_never, "grv", 1),
-    "a member asks behind its generation": (Process, "ask_again", asks_on, "", 3),
+    "a member asks behind its generation": (Process, "ask_again", asks_on, "", 11),
     "a proxy forgets what it has taken": (proxy, "KEPT_NUMBERS", 0, "proxy", 6),
     "a wait for a version does not end": (storage, "_end", never_ends, "storage", 17),
 }

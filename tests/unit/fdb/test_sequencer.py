@@ -20,10 +20,22 @@ class Stand:
 
     def grant(self, count: int = 1, **changes: Any) -> VersionsGranted:
         self.number += 1
-        asked = {"generation": 1, "number": self.number, "count": count} | changes
-        granted = self.sequencer.grant("proxy1", GetCommitVersions(**asked))
+        asked = {"generation": 1, "number": self.number, "count": count, "answered": 0} | changes
+        (granted,) = self.ask(GetCommitVersions(**asked))
         assert isinstance(granted, VersionsGranted)
         return granted
+
+    def ask(self, *requests: GetCommitVersions) -> list[object]:
+        """What is answered to requests at once, in the order of the answers."""
+        answers: list[object] = []
+
+        async def asked(request: GetCommitVersions) -> None:
+            answers.append(await self.sequencer.grant("proxy1", request))
+
+        for request in requests:
+            self.world.spawn(asked(request))
+        self.world.run(0)
+        return answers
 
     def step(self, by_ms: int) -> None:
         """Set the clock of the sequencer's machine ahead or back."""
@@ -55,7 +67,38 @@ def test_a_request_that_is_sent_again_gets_the_same_versions() -> None:
     stand = Stand()
     granted = stand.grant(4)
     assert stand.grant(4, number=1) == granted
-    assert stand.sequencer.grant("proxy1", GetCommitVersions(2, 9, 1)) is STALE
+    assert stand.ask(GetCommitVersions(2, 9, 0, 1)) == [STALE]
+
+
+def test_requests_that_overtake_each_other_are_granted_in_the_order_of_batches() -> None:
+    stand = Stand()
+    third, first, second = (GetCommitVersions(1, number, 0, 2) for number in (3, 1, 2))
+    assert stand.ask(third) == []
+    assert stand.ask(first, second) == [VersionsGranted(0, 1, 2), VersionsGranted(2, 3, 4)]
+    assert stand.ask(third) == [VersionsGranted(4, 5, 6)]
+    assert stand.world.probes["store-batch-overtakes"] == 1
+
+
+def test_a_late_copy_of_a_request_whose_answer_has_come_gets_none() -> None:
+    stand = Stand()
+    stand.grant()
+    second = stand.grant(answered=1)
+    assert stand.ask(GetCommitVersions(1, 1, 0, 1)) == [None]
+    assert stand.ask(GetCommitVersions(1, 2, 0, 1)) == [second]
+
+
+def test_the_end_of_a_generation_answers_what_waits_for_an_earlier_request() -> None:
+    stand = Stand()
+    answers: list[object] = []
+
+    async def asked() -> None:
+        answers.append(await stand.sequencer.grant("proxy1", GetCommitVersions(1, 9, 0, 1)))
+
+    stand.world.spawn(asked())
+    stand.world.run(1)
+    stand.sequencer.over()
+    stand.world.run(1)
+    assert answers == [STALE]
 
 
 def test_a_clock_that_steps_ahead_costs_a_window_once() -> None:
