@@ -74,15 +74,16 @@ def pytest_collection_finish() -> None:
 TOOLS = "tests/house/test_tools.py"
 SHIPPED_LIST = "tests/scenarios/test_shipped_list.py"
 STORIES = "tests/unit/shrink/test_story.py"
+BRANCHES = "tests/unit/plan/test_swarm_branches.py"
 
 
 class SharedFiles(LoadFileScheduling):
     """A file is one worker's work; so are tests of several files that share what is costly.
 
     All files that need Spark share a JVM, and those of the house rules, but the tools, the syntax
-    trees of all files; stories are told of what `test_shrink` shrinks. The lines of the shipped
-    list are compared where the runs are: those of negative scenarios beside the mutants, the
-    others beside `test_scenarios`.
+    trees of all files; stories are told of what `test_shrink` shrinks, rare branches are looked
+    for in the worlds of `test_swarm`. The lines of the shipped list are compared where the runs
+    are: those of negative scenarios beside the mutants, the others beside `test_scenarios`.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -94,6 +95,8 @@ class SharedFiles(LoadFileScheduling):
             return f"tests/scenarios/test_{runs}.py"
         if scope == STORIES:
             return "tests/unit/shrink/test_shrink.py"
+        if scope == BRANCHES:
+            return "tests/unit/plan/test_swarm.py"
         return scope
 
 

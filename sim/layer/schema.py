@@ -43,9 +43,10 @@ class Update(Record, frozen=True):
 class Schema:
     """Every update up to one number; immutable."""
 
-    def __init__(self, updates: tuple[Update, ...]) -> None:
-        self.updates = updates
-        self.catalog = Catalog()
+    def __init__(self, updates: tuple[Update, ...], upon: "Schema | None" = None) -> None:
+        """These updates, behind those of another schema if there is one."""
+        self.updates = updates if upon is None else upon.updates + updates
+        self.catalog = Catalog() if upon is None else upon.catalog.copied()
         self._formats: dict[tuple[int, int], int] = {}
         for one in updates:
             self.catalog.apply(
@@ -64,7 +65,7 @@ class Schema:
 
     def extended(self, updates: tuple[Update, ...]) -> "Schema":
         """This schema and further updates."""
-        return Schema(self.updates + updates) if updates else self
+        return Schema(updates, upon=self) if updates else self
 
     def until(self, number: int) -> "Schema":
         """The updates up to a number."""

@@ -31,23 +31,32 @@ class Dice(Protocol):
 
 
 class Die:
-    """Random whole numbers from one stream, drawn in blocks; the same on every machine."""
+    """Random whole numbers from one stream of 64-bit numbers; the same on every machine.
 
-    __slots__ = ("_block", "_generator")
+    They are drawn in blocks, each read from its end. Most dice are cast once or twice, so that no
+    number of a block is made a Python one before it is asked for.
+    """
+
+    __slots__ = ("_block", "_generator", "_left")
 
     BLOCK: ClassVar[int] = 256
-    BITS: ClassVar[int] = 62
+    UNUSED_BITS: ClassVar[int] = 2
+    """A number has 62 bits, the upper ones."""
 
     def __init__(self, generator: np.random.Generator) -> None:
-        self._generator = generator
-        self._block: list[int] = []
+        self._generator = generator.bit_generator
+        self._block = memoryview(b"")
+        self._left = 0
 
     def below(self, bound: int) -> int:
         """A number from 0 to bound - 1."""
         assert bound > 0, bound
-        if not self._block:
-            self._block = self._generator.integers(0, 1 << self.BITS, self.BLOCK).tolist()
-        return self._block.pop() % bound
+        if not self._left:
+            self._block = memoryview(self._generator.random_raw(self.BLOCK))
+            self._left = self.BLOCK
+        self._left -= 1
+        number: int = self._block[self._left] >> self.UNUSED_BITS
+        return number % bound
 
     def between(self, least: int, most: int) -> int:
         """A number from least to most, both included."""

@@ -76,6 +76,7 @@ class Grounds:
         self.case = case
         self.clocks = case.once(Clocks)
         self._touches: dict[tuple[str, int], list[Touch]] | None = None
+        self._unique: dict[int, bool] = {}
         self._refused: dict[str, list[tuple[int, LockWaited]]] = defaultdict(list)
         for at, waited in case.of(LockWaited):
             if not waited.granted:
@@ -247,9 +248,11 @@ class Grounds:
 
     def _has_uniques(self, object_id: int) -> bool:
         """Whether a table ever had a unique index."""
-        steps = self.case.schemas.steps(object_id, 0, MAX_TIMESTAMP)
-        tables = [one.definition for one in steps if isinstance(one.definition, Table)]
-        return any(uniques(table, built=False) for table in tables)
+        if object_id not in self._unique:
+            steps = self.case.schemas.steps(object_id, 0, MAX_TIMESTAMP)
+            tables = [one.definition for one in steps if isinstance(one.definition, Table)]
+            self._unique[object_id] = any(uniques(table, built=False) for table in tables)
+        return self._unique[object_id]
 
     def may_hold(self, refused: LockWaited, tx: Transaction) -> bool:
         """Whether an older transaction may have held, or awaited, what was refused."""

@@ -110,18 +110,23 @@ class KeyWalk:
 
     def _compare_ranges(self) -> None:
         """A prefix's range has the longer keys; the end of a key's range has that key alone."""
+        each = [(key, pack(key), _types(key)) for key in self.keys]
         for prefix in self.keys[-TUPLES:]:
             begin, end = (pack(one) for one in prefix_range(prefix))
-            single = pack(prefix), after(pack(prefix))
-            for key in self.keys:
-                longer = len(key) > len(prefix) and key[: len(prefix)] == prefix
-                longer = longer and _types(key)[: len(prefix)] == _types(prefix)
-                self._same(f"{key} under {prefix}", begin <= pack(key) < end, longer)
-                own = single[0] <= pack(key) < single[1]
-                self._same(f"{key} as {prefix}", own, _compared(key, prefix) == 0)
-        for key in self.keys:
-            self._same(f"{key} as local", is_local(pack(key)), key[:1] == (LOCAL,))
-        packed = sorted(pack(key) for key in self.keys)
+            single, size, types = (pack(prefix), after(pack(prefix))), len(prefix), _types(prefix)
+            for key, packed, own_types in each:
+                longer = len(key) > size and key[:size] == prefix and own_types[:size] == types
+                if (begin <= packed < end) is not longer:
+                    self._divergence.found(f"{key} under {prefix} should be {longer}")
+                alike = _compared(key, prefix) == 0
+                if (single[0] <= packed < single[1]) is not alike:
+                    self._divergence.found(f"{key} as {prefix} should be {alike}")
+        for key, packed, _ in each:
+            self._same(f"{key} as local", is_local(packed), key[:1] == (LOCAL,))
+        self._compare_reach(sorted(packed for _, packed, _ in each))
+
+    def _compare_reach(self, packed: list[bytes]) -> None:
+        """Which ranges reach the local keys."""
         packed += [pack((LOCAL, LAST)), END]
         drawn = [(self._draws.pick(packed), self._draws.pick(packed)) for _ in packed]
         for begin, end in [*drawn, (packed[-2], packed[-1])]:

@@ -257,15 +257,13 @@ class ShelfTransaction:
             raise FdbError(ErrorCode.COMMIT_UNKNOWN_RESULT)
 
     def _conflicts(self, version: int, committed: int) -> list[bytes | Span]:
+        reads = [(span, version if since is None else since) for span, since in self.reads]
+        oldest = min((since for _, since in reads), default=committed)
+        written = [one for one in self.shelf.written if oldest < one[0] <= committed]
         found: list[bytes | Span] = [
             (begin, end)
-            for (begin, end), since in self.reads
-            if any(
-                (version if since is None else since) < at <= committed
-                and begin < last
-                and first < end
-                for at, (first, last) in self.shelf.written
-            )
+            for (begin, end), since in reads
+            if any(since < at and begin < last and first < end for at, (first, last) in written)
         ]
         required = self.required
         return found + [pack(key) for key, value in required if self.shelf.now(key) != value]

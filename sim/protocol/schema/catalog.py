@@ -159,6 +159,17 @@ class Catalog:
         self._definitions: dict[tuple[int, int], SchemaObject | None] = {}
         self._hit_from, self._hit_until = MIN_TIMESTAMP, MAX_TIMESTAMP
 
+    def copied(self) -> "Catalog":
+        """The same catalog, to go on with apart."""
+        new = Catalog()
+        new._updates = dict(self._updates)
+        new.version, new._latest = self.version, self._latest
+        new._starts, new._by_activation = list(self._starts), list(self._by_activation)
+        new._snapshots, new._definitions = dict(self._snapshots), dict(self._definitions)
+        new._changes = {key: list(changes) for key, changes in self._changes.items()}
+        new._hit_until = new._hit_from  # an empty interval: look again
+        return new
+
     def apply(
         self,
         catalog_version: int,

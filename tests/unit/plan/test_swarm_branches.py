@@ -6,8 +6,8 @@ from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
+from tests.support.drawn_worlds import NOTHING, drawn_of
 
-NOTHING = swarm.source_of(None, {})
 MANY = range(300)
 
 
@@ -21,7 +21,7 @@ MANY = range(300)
 )
 def test_worlds_reach_the_branch_that_they_are_drawn_for(knob: str, probe: str) -> None:
     """They are some 4 % of the worlds; most of them reach it, and so does one of three at once."""
-    seeds = [seed for seed in MANY if swarm.draw(NOTHING, seed).knobs[knob] == "on"]
+    seeds = [seed for seed in MANY if drawn_of(seed).knobs[knob] == "on"]
     assert len(MANY) / 50 < len(seeds) < len(MANY) / 12
     runs = (run(plan(swarm.scenario(NOTHING, seed), seed)) for seed in seeds[:3])
     assert any(history.probes[probe] for history in runs)

@@ -1,6 +1,5 @@
 """Worlds with transactions across the switches of indexes: whose they are, and what they show."""
 
-import tomllib
 from typing import Any
 
 import pytest
@@ -10,13 +9,14 @@ from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.verify.campaign import Job, Runner
+from tests.support.drawn_worlds import data_of, drawn_of, under
 
 COUNTED = ("c10_two_cutoffs", "c9_future_cv")
 MANY = range(60)
 
 
 def drawn(design: str, seed: int) -> swarm.Drawn:
-    return swarm.draw(swarm.source_of(None, {"strategy.name": design}), seed)
+    return drawn_of(seed, design)
 
 
 @pytest.mark.parametrize("name", [name for name in LAYER_DESIGNS if name not in COUNTED])
@@ -33,15 +33,14 @@ def test_about_so_many_worlds_have_them_and_all_can_be_planned() -> None:
     lengths = {one.knobs.get("length of writers") for one in worlds} - {None}
     assert lengths == {*swarm_cutovers.LENGTHS}
     for seed in MANY[:20]:
-        source = swarm.source_of(None, {"strategy.name": "c9_future_cv"})
-        assert plan(swarm.scenario(source, seed), seed).store is not None
+        assert plan(swarm.scenario(under("c9_future_cv"), seed), seed).store is not None
 
 
 def test_a_load_lasts_for_the_states_of_an_index() -> None:
     for seed in MANY:
         one = drawn("c9_future_cv", seed)
         if one.knobs["cutovers"] != OFF:
-            world: dict[str, Any] = tomllib.loads(one.text)
+            world = data_of(seed, "c9_future_cv")
             window_ms = world["fdb"]["window_ms"]
             assert world["run"]["load_ms"] >= swarm_cutovers.LOAD * window_ms
             assert world["protocol"]["tx_timeout_ms"] >= 14 * window_ms

@@ -1,6 +1,5 @@
 """Worlds of the FoundationDB plane, drawn from a seed."""
 
-import tomllib
 from typing import Any
 
 import pytest
@@ -8,19 +7,20 @@ import pytest
 from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_store_moments
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import Knobs
+from tests.support.drawn_worlds import data_of, drawn_of, under
 
 MANY = range(300)
 
-LAYERED = swarm.source_of(None, {"strategy.name": "c1_schema"})
+DESIGN = "c1_schema"
 
 
 def layered(seed: int) -> dict[str, Any]:
-    return tomllib.loads(swarm.draw(LAYERED, seed).text)
+    return data_of(seed, DESIGN)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_world_of_the_layer_can_be_planned(seed: int) -> None:
-    planned = plan(swarm.scenario(LAYERED, seed), seed)
+    planned = plan(swarm.scenario(under(DESIGN), seed), seed)
     assert planned.store is not None
     assert planned.load_until_us == round(1_000 * layered(seed)["run"]["load_ms"])
 
@@ -50,7 +50,7 @@ def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
 
 def test_worlds_of_the_layer_aim_at_each_moment_of_the_store() -> None:
     """Each kind of aimed fault is drawn, in about its share of the worlds that are not calm."""
-    drawn = [swarm.draw(LAYERED, seed).knobs for seed in MANY]
+    drawn = [drawn_of(seed, DESIGN).knobs for seed in MANY]
     wild = [knobs for knobs in drawn if knobs["faults of machines"] != swarm_knobs.OFF]
     for name, (share, _) in swarm_store_moments.AIMED.items():
         count = sum(knobs[name] == "on" for knobs in wild)

@@ -9,6 +9,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.verify.campaign import Job, Runner
+from tests.support.drawn_worlds import drawn_of, under
 
 LEASED = ("c5_lease", "c6_f1", "tidb_lease")
 MANY = range(60)
@@ -20,7 +21,7 @@ KEPT = {"cut off": 1, "open": 15}
 
 
 def drawn(design: str, seed: int) -> swarm.Drawn:
-    return swarm.draw(swarm.source_of(None, {"strategy.name": design}), seed)
+    return drawn_of(seed, design)
 
 
 @pytest.mark.parametrize("name", [name for name in LAYER_DESIGNS if name not in LEASED])
@@ -34,8 +35,7 @@ def test_about_so_many_worlds_have_one_and_all_can_be_planned() -> None:
     assert 0.7 * swarm_leases.SHARE < count / len(MANY) < 1.3 * swarm_leases.SHARE
     assert {one.knobs.get("schema on its way") for one in worlds} - {None} == {*swarm_leases.HOW}
     for seed in MANY[:25]:
-        source = swarm.source_of(None, {"strategy.name": "tidb_lease"})
-        assert plan(swarm.scenario(source, seed), seed).store is not None
+        assert plan(swarm.scenario(under("tidb_lease"), seed), seed).store is not None
     assert drawn("c5_lease", LATE).knobs["schema on its way"] == "late"
     assert drawn("c5_lease", CUT_OFF).knobs["schema on its way"] == "cut off"
 
@@ -51,8 +51,7 @@ def test_about_so_many_worlds_have_an_old_lease_for_either_reason_and_all_can_be
     assert 0.7 * swarm_leases.SHARE < count / len(MANY) < 1.3 * swarm_leases.SHARE
     assert {one.knobs.get("why it keeps it") for one in worlds} - {None} == {*swarm_leases.KEPT}
     for seed in MANY[:25]:
-        source = swarm.source_of(None, {"strategy.name": "tidb_mdl"})
-        assert plan(swarm.scenario(source, seed), seed).store is not None
+        assert plan(swarm.scenario(under("tidb_mdl"), seed), seed).store is not None
 
 
 def broken(seed: int, **strategy: Any) -> bool:
