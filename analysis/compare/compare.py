@@ -23,7 +23,7 @@ from ddlsim.cluster.designs import declared
 from ddlsim.fdb.settings import MISTAKES
 from ddlsim.model.design import DesignHeader
 from ddlsim.model.records import Record
-from ddlsim.plan.plan import plan
+from ddlsim.plan.plan import plan_without_load
 from ddlsim.problems import BadInputError
 from ddlsim.scenario import bounds, findings
 from ddlsim.scenario.expect import judges_expected
@@ -152,7 +152,7 @@ def compare(
 
 def line_of(world: World, rows: Sequence[RunRow], shown: Sequence[Breach]) -> Line:
     """The line of a design's rows; `shown` are the breaches that shipped scenarios show."""
-    header = declared(plan(world.scenario, 0))
+    header = declared(plan_without_load(world.scenario))
     runs = Runs(header, world.scenario.name, rows)
     holes = {one.id: None for one in findings.known() if one.concerns(header)}
     line = runs.line(merged(found(world, runs), shown), holes, runs.anomalies())

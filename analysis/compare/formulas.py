@@ -20,7 +20,6 @@ from ddlsim.analysis.formula.comparison import CLOCK_MS
 from ddlsim.analysis.formula.wait_model import Ends
 from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.fdb.settings import FdbSettings
-from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import US_PER_MS
 from ddlsim.verify.rates import Rates, Used
@@ -239,7 +238,7 @@ def _of_statement(world: Forms, took: Measured) -> tuple[Array, Array] | None:
         world, took, len(latency),
         (lock_forms.waits, lambda *own: lock_forms.waits_without_a_queue(own[0], nodes, *own[1:])),
     )  # fmt: skip
-    look_ms = plan(world.scenario, 0).nodes[0].settings["retry_ms"]
+    look_ms = world.plan.nodes[0].settings["retry_ms"]
     asked = 4 * float(world.delays.mean())
     return latency + least, latency + most + (most > 0) * look_ms + asked
 
@@ -339,7 +338,7 @@ def _of_the_hottest(
 ) -> tuple[float, float]:
     """Reads per s of the busiest server: of copies on several, each has its part."""
     rules = world.design.rules
-    servers = min(len(schema_servers(plan(world.scenario, 0))), design_forms.copies_of(rules))
+    servers = min(len(schema_servers(world.plan)), design_forms.copies_of(rules))
     own = took.readers * design_forms.in_each(rules)
     spread = own * (1 - 1 / max(servers, 1))
     least, most = ((one - spread) / took.load_ms * MS_PER_S for one in reads)
@@ -405,6 +404,6 @@ def _store_latencies(world: Forms, took: Measured, settings: FdbSettings) -> Fou
 
 
 def _settings(world: Forms) -> FdbSettings:
-    own = plan(world.scenario, 0).store
+    own = world.plan.store
     assert own is not None, "these are scenarios of the store"
     return FdbSettings(**own.settings)

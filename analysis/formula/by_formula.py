@@ -28,7 +28,8 @@ from ddlsim.analysis.sweep.sweep_file import read_sweep
 from ddlsim.cluster.designs import declared, design
 from ddlsim.kernel.rng import quantiles
 from ddlsim.model.design import DesignHeader
-from ddlsim.plan.plan import plan
+from ddlsim.plan.plan import plan_without_load
+from ddlsim.plan.records import Plan
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.samples import latency
@@ -50,14 +51,19 @@ class Forms:
         )
 
     @cached_property
+    def plan(self) -> Plan:
+        """Its nodes and settings, without its load."""
+        return plan_without_load(self.scenario)
+
+    @cached_property
     def strategy(self) -> Strategy:
         """The design, of the Ignite plane."""
-        return design(plan(self.scenario, 0))[0]
+        return design(self.plan)[0]
 
     @cached_property
     def design(self) -> DesignHeader:
         """What is declared of the design, with the names of its rules."""
-        return declared(plan(self.scenario, 0))
+        return declared(self.plan)
 
     @property
     def simple(self) -> bool:
@@ -161,7 +167,7 @@ def worlds(cells: Cells) -> dict[int, Forms]:
             for one in origin.get("scenarios", ())
         )
         sweep = read_sweep(text, name, directory=Path(name).parent, scenarios=scenarios or None)
-        found = {each.number: each for each in grid.cells(sweep)}
+        found = {each.number: each for each in grid.cells(sweep, try_plans=False)}
     except ScenarioError:
         return {}
     known: dict[int, Forms] = {}

@@ -4,8 +4,6 @@ from ddlsim.analysis.formula.by_formula import Forms, worlds
 from ddlsim.analysis.plot_abort_rate import changes_per_ms, length_ms
 from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError
 from ddlsim.fdb.settings import FdbSettings
-from ddlsim.plan.plan import plan
-from ddlsim.plan.records import Plan
 from ddlsim.units import US_PER_MS
 
 PLANE = "fdb"
@@ -19,7 +17,6 @@ class Rates:
 
     def __init__(self, cells: Cells) -> None:
         self.worlds = worlds(cells)
-        self._plans: dict[int, Plan] = {}
         for cell in cells.cells:
             world = self.worlds.get(cell.number)
             if world is None:
@@ -31,25 +28,18 @@ class Rates:
         """The scenario of a cell."""
         return self.worlds[cell.number]
 
-    def plan(self, cell: Cell) -> Plan:
-        """The plan of its scenario for seed 0; each is made once."""
-        made = self._plans.get(cell.number)
-        if made is None:
-            made = self._plans[cell.number] = plan(self.world(cell).scenario, 0)
-        return made
-
     def changes(self, cell: Cell) -> float:
         """Changes of the schema per ms of the load."""
         return changes_per_ms(cell, self.worlds[cell.number])
 
     def of_table(self, cell: Cell) -> float:
         """Changes of one table per ms, where all tables have as many."""
-        tables = self.plan(cell).schema_sql.count("CREATE TABLE")
+        tables = self.world(cell).plan.schema_sql.count("CREATE TABLE")
         return self.changes(cell) / max(tables, 1)
 
     def setting(self, cell: Cell, name: str) -> float:
         """A number of the store, as the scenario sets it."""
-        store = self.plan(cell).store
+        store = self.world(cell).plan.store
         assert store is not None, "these are scenarios of the store"
         return float(getattr(FdbSettings(**store.settings), name))
 

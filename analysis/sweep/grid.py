@@ -28,10 +28,11 @@ Point = tuple[Any, ...]
 """A scenario, a strategy, a mutant, and a value for every axis."""
 
 
-def cells(sweep: Sweep) -> list[Cell]:
+def cells(sweep: Sweep, *, try_plans: bool = True) -> list[Cell]:
     """The cells of a sweep, each read and planned once; `ScenarioError` names one that cannot be.
 
-    A sample has the same points for every scenario and design.
+    A sample has the same points for every scenario and design. `try_plans`: without it cells are
+    read alone; those of a sweep that has run can be planned.
     """
     designs = (sweep.scenarios, sweep.strategies, sweep.mutants)
     points: Iterator[Point]
@@ -48,7 +49,7 @@ def cells(sweep: Sweep) -> list[Cell]:
     if not allowed:
         raise ScenarioError(f"{sweep.name}: no cell meets every condition of `where`")
     bounds.check_sweep(sweep.name, len(allowed), len(sweep.seeds))
-    return [_cell(sweep, number, point) for number, point in enumerate(allowed)]
+    return [_cell(sweep, *numbered, try_plans=try_plans) for numbered in enumerate(allowed)]
 
 
 def _check_number(sweep: Sweep, count: int) -> None:
@@ -73,7 +74,7 @@ def _holds(sweep: Sweep, point: Point) -> bool:
         raise ScenarioError(str(error)) from None
 
 
-def _cell(sweep: Sweep, number: int, point: Point) -> Cell:
+def _cell(sweep: Sweep, number: int, point: Point, *, try_plans: bool) -> Cell:
     scenario, strategy, mutant, *values = point
     changes: dict[str, Any] = {}
     if strategy is not None:
@@ -83,7 +84,7 @@ def _cell(sweep: Sweep, number: int, point: Point) -> Cell:
     parameters = {axis.name: value for axis, value in zip(sweep.axes, values, strict=True)}
     for axis in sweep.axes:
         changes |= dict.fromkeys(axis.paths, parameters[axis.name])
-    made = _checked(sweep, scenario, changes)
+    made = _checked(sweep, scenario, changes, try_plans=try_plans)
     return Cell(
         number=number,
         name=made.name,
@@ -95,12 +96,15 @@ def _cell(sweep: Sweep, number: int, point: Point) -> Cell:
     )
 
 
-def _checked(sweep: Sweep, scenario: Scenario, changes: dict[str, Any]) -> Scenario:
+def _checked(
+    sweep: Sweep, scenario: Scenario, changes: dict[str, Any], *, try_plans: bool
+) -> Scenario:
     """A cell's scenario, after it was read and planned and its design made."""
     try:
         made = override(scenario, changes) if changes else scenario
         bounds.check_run(made.name, made.estimate, sweep.table.budget.memory_mib)
-        check_design(plan(made, sweep.seeds[0]))
+        if try_plans:
+            check_design(plan(made, sweep.seeds[0]))
     except (ScenarioError, BadDesignError) as error:
         shown = ", ".join(f"{path} = {toml_value(value)}" for path, value in changes.items())
         raise ScenarioError(f"{sweep.name}: the cell {shown}: {error}") from None

@@ -8,6 +8,8 @@ own, so that leaving one out, or adding one, changes nothing for the others.
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from ddlsim.kernel.rng import Streams
 from ddlsim.model.records import Record
 from ddlsim.plan import nodes as plan_nodes
@@ -80,6 +82,14 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False, models: bool
         schedule=plan_nodes.schedule(scenario, network, load_us),
         store=plan_nodes.store(scenario),
     )
+
+
+def plan_without_load(scenario: Scenario) -> Plan:
+    """The plan of seed 0 without the programs of workloads, which take longest to draw.
+
+    For whoever asks for nodes, settings or the design.
+    """
+    return plan(structs.replace(scenario, workloads=()))
 
 
 R = TypeVar("R", bound=Record)

@@ -1,7 +1,9 @@
 """Keys of the rows that a workload uses, for tables of any key type; some may be hot."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
@@ -42,13 +44,18 @@ def value_of(column: ColumnSpec, number: int) -> Value:
     return texts.get(name, f"{day} 00:00:00")
 
 
+@lru_cache(maxsize=8)
+def _weights(keys: int, zipf: float) -> tuple[int, ...]:
+    """The cumulative weights of keys by a power law."""
+    return tuple(accumulate(max(1, round(SCALE / (rank + 1) ** zipf)) for rank in range(keys)))
+
+
 class KeyChooser:
     """Chooses among `keys` keys: uniformly, by a power law, or with a share of a few hot ones."""
 
     def __init__(self, keys: int, *, zipf: float, hot_keys: int, hot_share: float) -> None:
         self._hot_keys, self._hot_share = hot_keys, hot_share
-        weights = [max(1, round(SCALE / (rank + 1) ** zipf)) for rank in range(keys)]
-        self._cumulated = list(accumulate(weights))
+        self._cumulated = _weights(keys, zipf)
 
     def choose(self, die: Die) -> int:
         """The number of a key; small numbers are the hot ones."""
@@ -57,6 +64,6 @@ class KeyChooser:
         return weighted(self._cumulated, die)
 
 
-def weighted(cumulated: list[int], die: Die) -> int:
+def weighted(cumulated: Sequence[int], die: Die) -> int:
     """An index drawn by cumulative weights."""
     return bisect_right(cumulated, die.below(cumulated[-1]))

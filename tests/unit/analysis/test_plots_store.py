@@ -116,7 +116,9 @@ def test_rates_have_the_settings_of_each_cell() -> None:
     cells = [Cell([{**ROW, "cell": number, "outcome": "ok"}]) for number in windows]
     for _ in range(2):
         assert [rates.setting(cell, "window_ms") for cell in cells] == [200, 300]
-    assert rates.plan(cells[0]) is rates.plan(cells[0]), "a figure asks for hundreds of settings"
+    assert rates.world(cells[0]).plan is rates.world(cells[0]).plan, (
+        "a figure asks for hundreds of settings"
+    )
 
 
 def test_the_table_of_compare_is_drawn_with_every_design_and_the_front(tmp_path: Path) -> None:
