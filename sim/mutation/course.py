@@ -13,7 +13,7 @@ from typing import Final
 
 from ddlsim.model.records import Record
 from ddlsim.mutation.infection import watched_by
-from ddlsim.mutation.mutants import Mutant, files, mutants
+from ddlsim.mutation.mutants import Mutant, modules, mutants
 from ddlsim.mutation.records import World
 from ddlsim.mutation.source import Module, inside, number_at, number_of_statements
 
@@ -114,8 +114,7 @@ def _order() -> dict[str, int]:
 @cache
 def _modules() -> dict[str, tuple[Module, int, int]]:
     """Every module with mutants, the number of its first statement, and of all statements."""
-    modules = [Module.read(file) for file in files()]
-    sizes = [number_of_statements(module.tree) for module in modules]
+    sizes = [number_of_statements(module.tree) for module in modules()]
     firsts = [sum(sizes[:at]) for at in range(len(sizes))]
-    pairs = zip(modules, firsts, strict=True)
+    pairs = zip(modules(), firsts, strict=True)
     return {module.file: (module, first, sum(sizes)) for module, first in pairs}

@@ -51,7 +51,13 @@ class Mutant(Record, frozen=True):
 @cache
 def mutants() -> dict[str, Mutant]:
     """Every mutant of the protocol by its id, in the order of the files."""
-    return {one.id: one for file in files() for one in mutants_of(Module.read(file))}
+    return {one.id: one for module in modules() for one in mutants_of(module)}
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """The modules in which mutants are made; nobody may change their trees."""
+    return tuple(map(Module.read, files()))
 
 
 def files() -> list[str]:

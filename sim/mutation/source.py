@@ -6,10 +6,13 @@ are never changed.
 
 import ast
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+HOLDERS: Final = (ast.stmt, ast.excepthandler, ast.match_case)
+"""What a list of statements may be in."""
 ROOT: Final = Path(__file__).resolve().parents[1]
 """The folder of the package `ddlsim`."""
 PACKAGE: Final = "ddlsim"
@@ -217,7 +220,10 @@ def _insert(text: str, body: list[ast.stmt], at: int) -> None:
 
 def _lists(tree: ast.AST, *, outside: bool = False) -> Iterator[list[ast.stmt]]:
     """Every list of statements, those of modules and classes themselves only with `outside`."""
-    for node in ast.walk(tree):
+    left = deque([tree])  # as `ast.walk`, but no expression holds a statement
+    while left:
+        node = left.popleft()
+        left.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, HOLDERS))
         if isinstance(node, ast.Module | ast.ClassDef) and not outside:
             continue
         for name in ("body", "orelse", "finalbody"):
