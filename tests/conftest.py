@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 from xdist.scheduler import LoadFileScheduling
 
 from ddlsim.garbage import collect_seldom
@@ -59,6 +60,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(found, len(LONG_FIRST)), file
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodeready() -> None:
+    """Write, while workers collect, the table of characters that each would make for itself."""
+    st.text().validate()
 
 
 gc.disable()  # until all is collected
