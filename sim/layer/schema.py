@@ -45,8 +45,8 @@ class Schema:
 
     def __init__(self, updates: tuple[Update, ...], upon: "Schema | None" = None) -> None:
         """These updates, behind those of another schema if there is one."""
-        self.updates = updates if upon is None else upon.updates + updates
-        self.catalog = Catalog() if upon is None else upon.catalog.copied()
+        self.updates: tuple[Update, ...] = updates if upon is None else upon.updates + updates
+        self.catalog: Catalog = Catalog() if upon is None else upon.catalog.copied()
         self._formats: dict[tuple[int, int], int] = {}
         for one in updates:
             self.catalog.apply(

@@ -52,7 +52,7 @@ class Die:
         """A number from 0 to bound - 1."""
         assert bound > 0, bound
         if not self._left:
-            self._block = memoryview(self._generator.random_raw(self.BLOCK))
+            self._block = self._generator.random_raw(self.BLOCK).data
             self._left = self.BLOCK
         self._left -= 1
         number: int = self._block[self._left] >> self.UNUSED_BITS
