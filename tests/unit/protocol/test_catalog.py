@@ -36,6 +36,30 @@ def test_an_interval_is_closed_on_the_left_and_open_on_the_right() -> None:
         assert version_at(catalog, timestamp(start, 1)) == version
 
 
+def seen(catalog: Catalog) -> list[object]:
+    """What is there at each instant, by which steps, and every definition."""
+    each: list[object] = [
+        (found.version, found.objects())
+        for found in map(catalog.at, map(timestamp, range(50, 500)))
+    ]
+    steps = [catalog.steps(1, after, timestamp(500)) for after in range(4)]
+    return [*each, *steps, *(catalog.definition(1, version) for version in range(5))]
+
+
+def test_a_copy_goes_on_apart() -> None:
+    catalog = three_versions()
+    before = seen(catalog)
+    copies = [catalog.copied() for _ in range(2)]
+    for copy, name in zip(copies, "xy", strict=True):
+        assert seen(copy) == before
+        install(copy, f"ALTER TABLE t ADD COLUMN {name} INT", 400)
+    assert seen(catalog) == before
+    for copy, name in zip(copies, "xy", strict=True):
+        whole = three_versions()
+        install(whole, f"ALTER TABLE t ADD COLUMN {name} INT", 400)
+        assert seen(copy) == seen(whole) != before
+
+
 def test_the_interval_that_was_hit_last_never_outlives_an_update() -> None:
     catalog = Catalog()
     install(catalog, CREATE, 100)

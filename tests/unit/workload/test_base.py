@@ -26,6 +26,14 @@ def die(seed: int = 1) -> Die:
     return Die(Streams(seed).stream("a", "b"))
 
 
+def test_a_die_reads_blocks_of_62_bits_from_their_ends() -> None:
+    """Each world that was ever told by its seed depends on it."""
+    own, generator = die(), Streams(1).stream("a", "b")
+    blocks = [generator.integers(0, 1 << 62, 256).tolist() for _ in range(3)]
+    due = [number for block in blocks for number in reversed(block)]
+    assert [own.below(1 << 62) for _ in due] == due
+
+
 def test_die_below_gives_every_value_below_its_bound() -> None:
     dice = die()
     counts = Counter(dice.below(5) for _ in range(5_000))
