@@ -91,15 +91,21 @@ def mutant_of(plant: Plant) -> Mutant:
 
 def tried(request: Request, **variables: str) -> list[Result]:
     """The results of plants, in their order, from a process of its own."""
+    (found,) = tried_in_turn(request, **variables)
+    return found
+
+
+def tried_in_turn(*requests: Request, **variables: str) -> list[list[Result]]:
+    """The same of several requests: one process answers all of them, and tries nothing itself."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.trials"],
         cwd=PROJECT,
         env={**os.environ, **variables},
-        input=msgspec.json.encode(request),
+        input=msgspec.json.encode(requests),
         capture_output=True,
         check=True,
     )
-    return msgspec.json.decode(done.stdout, type=list[Result])
+    return msgspec.json.decode(done.stdout, type=list[list[Result]])
 
 
 def _in_order(plants: Sequence[Mutant], results: Sequence[Result]) -> list[Result]:
@@ -108,13 +114,16 @@ def _in_order(plants: Sequence[Mutant], results: Sequence[Result]) -> list[Resul
 
 
 def _serve() -> None:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
+    requests = msgspec.json.decode(sys.stdin.buffer.read(), type=list[Request])
     warm()
-    campaign = _Under(request)
+    sys.stdout.buffer.write(msgspec.json.encode([_answer(request) for request in requests]))
+
+
+def _answer(request: Request) -> list[Result]:
     found: list[Result] = []
     mutants = [mutant_of(plant) for plant in request.plants]
-    campaign.run(mutants, found.append)
-    sys.stdout.buffer.write(msgspec.json.encode(_in_order(mutants, found)))
+    _Under(request).run(mutants, found.append)
+    return _in_order(mutants, found)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from ddlsim.mutation.search import Search, conviction_of
 from ddlsim.mutation.source import ROOT
 from ddlsim.mutation.trial import Budget
 from ddlsim.units import Micros
-from tests.support.trials import PROJECT, SMALL, Plant, Request, tried
+from tests.support.trials import PROJECT, SMALL, Plant, Request, tried, tried_in_turn
 
 HLC = "model/hlc.py"
 TICK = """\
@@ -43,17 +43,20 @@ DIES = at_each_tick("__import__('os')._exit(3)")
 CLOSED = ("iep_closed",)
 
 
-def results(*plants: Plant, seeds: int = 2, run_cpu_s: float = 60.0) -> list[Result]:
-    return tried(Request(plants, CLOSED, Budget(seeds=seeds, run_cpu_s=run_cpu_s)))
-
-
 @pytest.fixture(scope="module")
 def all_results() -> dict[str, Result]:
+    """By the name of the plant; a spinning run has little CPU time, another one few events."""
     plants = {
         "stands still": STANDS_STILL, "same": SAME, "raises": RAISES, "fails": FAILS,
         "dies": DIES, "never loads": NEVER_LOADS,
     }  # fmt: skip
-    return dict(zip(plants, results(*plants.values()), strict=True))
+    whole, spins, tired = tried_in_turn(
+        Request(tuple(plants.values()), CLOSED, Budget(seeds=2, run_cpu_s=60.0)),
+        Request((SPINS,), CLOSED, Budget(seeds=1, run_cpu_s=1.5)),
+        Request((STANDS_STILL,), CLOSED, Budget(seeds=2, run_events=100)),
+    )
+    names = (*plants, "spins", "few events")
+    return dict(zip(names, (*whole, *spins, *tired), strict=True))
 
 
 def test_a_mutant_that_breaks_an_invariant_is_killed_by_its_judge(
@@ -114,15 +117,17 @@ def test_a_mutant_that_cannot_be_imported_is_no_kill(all_results: dict[str, Resu
     assert found.error == "ZeroDivisionError: division by zero"
 
 
-def test_a_run_that_takes_too_much_cpu_time_is_endless() -> None:
-    (found,) = results(SPINS, seeds=1, run_cpu_s=1.5)
+def test_a_run_that_takes_too_much_cpu_time_is_endless(all_results: dict[str, Result]) -> None:
+    found = all_results["spins"]
     assert found.conviction is not None
     assert (found.conviction.by, found.conviction.what) == ("endless", "too much CPU time")
 
 
-def test_a_run_that_is_convicted_without_the_mutant_does_not_count() -> None:
+def test_a_run_that_is_convicted_without_the_mutant_does_not_count(
+    all_results: dict[str, Result],
+) -> None:
     """With so few events allowed every run is convicted, the design's own ones as well."""
-    (found,) = tried(Request((STANDS_STILL,), CLOSED, Budget(seeds=2, run_events=100)))
+    found = all_results["few events"]
     assert (found.verdict, found.runs, found.excused) == ("survived", 2, 2)
 
 
