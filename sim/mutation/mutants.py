@@ -56,7 +56,7 @@ def mutants() -> dict[str, Mutant]:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """The modules in which mutants are made; nobody may change their trees."""
+    """The modules in which mutants are made; their trees stay as they are."""
     return tuple(map(Module.read, files()))
 
 

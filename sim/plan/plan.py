@@ -87,7 +87,7 @@ def plan(scenario: Scenario, seed: int = 0, *, trace: bool = False, models: bool
 def plan_without_load(scenario: Scenario) -> Plan:
     """The plan of seed 0 without the programs of workloads, which take longest to draw.
 
-    For whoever asks for nodes, settings or the design.
+    For questions about nodes, settings or the design.
     """
     return plan(structs.replace(scenario, workloads=()))
 

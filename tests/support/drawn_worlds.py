@@ -25,5 +25,5 @@ def drawn_of(seed: int, design: str | None = None) -> swarm.Drawn:
 
 @cache
 def data_of(seed: int, design: str | None = None) -> dict[str, Any]:
-    """The tables of its scenario; nobody may change them."""
+    """The tables of its scenario, which stay as they are."""
     return tomllib.loads(drawn_of(seed, design).text)
