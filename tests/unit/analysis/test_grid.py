@@ -57,6 +57,14 @@ def test_cells_names_a_cell_that_cannot_be_run() -> None:
         cells(GOOD.replace("protocol.safe_time_interval_ms", "protocol.safe_time_ms"))
 
 
+def test_a_mutant_of_another_plane_is_refused_before_any_run() -> None:
+    """Only the plan knows of it; of a sweep that has run cells are read alone."""
+    text = GOOD.replace("scenarios =", 'mutants = ["log_answers_early"]\nscenarios =', 1)
+    with pytest.raises(ScenarioError, match=r"the cell .*breaks a rule of plane 'fdb'"):
+        cells(text)
+    assert grid.cells(read_sweep(text, "s.toml"), try_plans=False)
+
+
 def test_designs_of_both_planes_are_cells_of_one_scenario() -> None:
     found = cells(GOOD.replace("a5_safetime", "c16_safe"))
     made = [plan(read(each.text, each.name, overrides=each.overrides), 0) for each in found]

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ddlsim.kernel.rng import Constant, Lognormal
 from ddlsim.model.programs import DdlItem
-from ddlsim.plan.plan import plan
+from ddlsim.plan.plan import plan, plan_without_load
 from ddlsim.plan.records import FaultPlan, LinkPlan, Plan
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 from tests.support.small_scenario import SCHEMA, scenario, step
 
@@ -24,6 +27,15 @@ SCRIPT = SCHEMA + "".join(
 
 def planned(text: str, seed: int = 1, **overrides: Any) -> Plan:
     return plan(scenario(text, overrides), seed)
+
+
+def test_a_plan_without_load_is_the_plan_but_for_what_workloads_make() -> None:
+    for name in ("realistic", "strategies/C7-T3-control"):
+        whole, rest = plan(load(name)), plan_without_load(load(name))
+        clients = {entry.client for entry in load(name).migrations}
+        assert {program.client for program in rest.programs} == clients
+        made = ("programs", "steps", "load_until_us", "drain_us")
+        assert replace(rest, **{field: getattr(whole, field) for field in made}) == whole
 
 
 def test_a_timeline_is_planned_in_microseconds() -> None:
