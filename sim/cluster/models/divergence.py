@@ -56,7 +56,8 @@ class Models:
     members, by log; `wrote` are the transactions that have left an intent at some replica;
     `values` have the name under which an entry of a unique index is locked, by the version of its
     table; `hosts` are the machines of the nodes; `ended_states` are the states of indexes that a
-    leader has found ready to end, by the index's id and the version of its table that began them.
+    leader has found ready to end, by the index's id and the version of its table that began them;
+    `submitted` are the commands for partitions, by their senders and the numbers of submissions.
     """
 
     def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
@@ -69,6 +70,7 @@ class Models:
         self.wrote: dict[TxId, None] = {}
         self.values: dict[tuple[object, ...], object] = {}
         self.ended_states: dict[tuple[int, int], None] = {}
+        self.submitted: dict[tuple[str, int], object] = {}
 
     def divergence(self, part: str, node: str | None = None) -> Divergence:
         """The differences of a part of a node, or of the one that is being started."""

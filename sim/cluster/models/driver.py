@@ -15,6 +15,8 @@ of the catalog and behind the answer of a candidate.
 from collections.abc import Coroutine
 from typing import Any, ClassVar, Final, cast
 
+from msgspec.structs import replace
+
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.ports import Ports
 from ddlsim.model.ports import Node
@@ -207,6 +209,20 @@ class ModelledDriver(PlacementDriver):
         self._divergence.compare("what it writes of leases", written, expected)
         for update, index in self._log.written:
             model.written(update, index)
+
+    def _still_needed(self, granted: Lease) -> bool:
+        """A lease begins once the one before was over on every clock: asked at its border, too."""
+        needed: bool = super()._still_needed(granted)
+        last = self._leases.of(granted.place)
+        if last is None:
+            return needed
+        skew_ms = self.node.settings.max_clock_skew_ms
+        over_ts = self._strategy.lease_outdated_ts(last.expiration_ts, skew_ms)
+        for by in (0, 1):
+            beside = replace(granted, start_ts=Timestamp(over_ts + by))
+            if super()._still_needed(beside) is not bool(by):
+                self._divergence.found(f"whether {beside!r} may follow {last!r} is {not by}")
+        return needed
 
     def _on_fenced(self, sender: str, report: LeaseFenced) -> None:
         super()._on_fenced(sender, report)

@@ -2,12 +2,13 @@
 
 From protocol.md, sections 3 and 4: an operation runs under the lease that it names, which is the
 present one; with its locks; under the version that holds at its op_ts [110.valid.2], which the
-primary takes once it knows the message and that lease; once for each lease, however often its
-message comes. It sees its transaction's own writes, and else the newest
-committed version of each row, or that of its read_ts; a row of a newer schema aborts it [110.back].
+primary takes once it knows the message and that lease, and again behind its locks and whatever else
+it waits for [110.x.1]; once for each lease, however often its message comes. It sees its
+transaction's own writes, and else the newest committed version of each row, or that of its read_ts;
+a row of a newer schema aborts it [110.back].
 """
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Divergence, Models
@@ -24,8 +25,13 @@ from ddlsim.protocol.partition.replica_manager import LocalReplica, Submission
 from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction.execution import Executor, Found
 from ddlsim.protocol.transaction.locks import IX, Resource, S, X
-from ddlsim.protocol.transaction.replica import Replica
-from ddlsim.units import Timestamp
+from ddlsim.protocol.transaction.replica import Checked, Replica
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
+
+MADE_UP: Final = Intent(
+    TxId(MIN_TIMESTAMP, 0, "made up"), "made up", MIN_TIMESTAMP, 1, None, (0, 0)
+)
+"""A write that no operation has made."""
 
 
 class Last(NamedTuple):
@@ -227,17 +233,27 @@ class ModelledReplica(Replica):
         self._same_schema = (
             self.strategy.check_operation.__name__ == "must_be_same_schema" and when.after_locks
         )
+        self._last_check: tuple[Operate, Timestamp, int] | None = None
 
     def _lease_changed(self, before: Lease | None, lease: Lease) -> None:
-        """A lease that is over took its locks, and its writes that are not replicated, with it."""
-        super()._lease_changed(before, lease)
+        """A lease that is over took its locks, and its writes that are not replicated, with it.
+
+        Few are on their way then in a run: a made-up write is put there before, and is gone.
+        """
         is_over = before is not None and before.start_ts != lease.start_ts
         if before is None or not is_over or before.holder != self.node.name:
+            super()._lease_changed(before, lease)
             return
         local = self.replicas.members.get(lease.place)
+        under_way = [] if local is None else [local.pending, local.at_once]
+        for writes in under_way:
+            writes[MADE_UP.op] = MADE_UP
+        super()._lease_changed(before, lease)
         held = [tx.label for tx in self.locks.involved() if self.locks.holds_at(tx, lease.place)]
-        if held or (local is not None and local.pending):
+        if held or any(under_way):
             self._divergence.found(f"{lease.place} has a new lease, and locks or writes of {held}")
+        for writes in under_way:
+            writes.pop(MADE_UP.op, None)
 
     async def operate(self, sender: str, request: Operate) -> Operated | None:
         """Compare an answer; what refuses one message of a one-phase write refuses all of them."""
@@ -279,6 +295,27 @@ class ModelledReplica(Replica):
             self._divergence.found(f"{request.op} has op_ts {op_ts}, sent at {request.sent_ts}")
         elif self._is_hybrid and op_ts < came_ts:
             self._divergence.found(f"{request.op} has op_ts {op_ts}; its lease came at {came_ts}")
+
+    async def _checked(self, request: Operate, op_ts: Timestamp, purpose: str) -> Checked:
+        checked: Checked = await super()._checked(request, op_ts, purpose)
+        if purpose == "after-locks":
+            self._last_check = (request, op_ts, self.node.watch.now_us)
+        return checked
+
+    async def _execute(
+        self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
+    ) -> Operated | None:
+        """It runs in the instant of its last check, behind all that it waited for [110.x.1].
+
+        Apache Ignite 3 checks what finds or writes a row.
+        """
+        when, check = self.strategy.check_operation_when, self._last_check
+        if when.after_locks and (not when.only_with_rows or request.action in ("put", "insert")):
+            now = self.node.watch.now_us
+            if check is None or check[0] is not request or check[1:] != (op_ts, now):
+                self._divergence.found(f"{request.op} runs at {op_ts}, and was checked {check}")
+        answer: Operated | None = await super()._execute(sender, request, local, table, op_ts)
+        return answer
 
     def _written(
         self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp

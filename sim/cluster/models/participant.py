@@ -84,6 +84,7 @@ class ModelledParticipant(Participant):
         self._cleanings: dict[TxId, list[Cleaning]] = {}
         self._noted: dict[TxId, object] = {}
         self._looks: dict[TxId, list[Look]] = {}
+        self._left: dict[TxId, list[PartitionId]] = {}
         self.begun_cleaning: dict[TxId, dict[PartitionId, None]] = {}
         self._known: dict[TxId, Outcome | None] = {}
         for listeners, kind, heard in (
@@ -297,6 +298,11 @@ class ModelledParticipant(Participant):
         looks.remove(look)
         if not looks:
             del self._looks[tx]
+        if outcome is not None:
+            members = self.replicas.members.items()
+            self._left[tx] = [
+                one for one, local in members if tx in local.machine.open_transactions
+            ]
         if not look.is_alone:
             return outcome
         if look.decided_us is None:
@@ -305,6 +311,15 @@ class ModelledParticipant(Participant):
         elif outcome != look.outcome:
             self._wrong(f"{tx.label} is taken for {outcome}, and was answered as {look.outcome}")
         return outcome
+
+    async def _resolve(self, tx: TxId, commit_place: PartitionId) -> None:
+        """What has ended leaves no intent in any replica here, also of an earlier primary."""
+        self._left.pop(tx, None)
+        await super()._resolve(tx, commit_place)
+        members = self.replicas.members
+        for place in self._left.pop(tx, ()):
+            if tx not in members[place].machine.ended:
+                self._wrong(f"{tx.label} has ended, and its intents in {place} stay")
 
     def _state_requested(self, _asked: Asked, sent: Sent) -> None:
         request: TxStateRequest = sent.message

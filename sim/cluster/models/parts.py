@@ -1,7 +1,10 @@
 """The parts of a node together with their models."""
 
+from typing import Final
+
 from ddlsim.cluster.models.answers import AnswersModel
 from ddlsim.cluster.models.catalog import ModelledCatalog
+from ddlsim.cluster.models.commit_questions import compare_commits
 from ddlsim.cluster.models.constraints import Lookups, ModelledConstraints
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.driver import ModelledDriver
@@ -13,6 +16,7 @@ from ddlsim.cluster.models.index_forms import compare_forms
 from ddlsim.cluster.models.index_statements import compare_statements
 from ddlsim.cluster.models.leases import ModelledLeases, ModelledPlacement
 from ddlsim.cluster.models.lock_waits import ModelledLockWaits
+from ddlsim.cluster.models.lock_walks import walk_locks
 from ddlsim.cluster.models.locks import ModelledLocks
 from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.cluster.models.meta import ModelledApplication
@@ -22,10 +26,15 @@ from ddlsim.cluster.models.partition import ModelledPartition
 from ddlsim.cluster.models.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.replicas import ModelledReplicas
 from ddlsim.cluster.models.safe_time import DatedSync, ModelledTicker
+from ddlsim.cluster.models.submission_walks import walk_submissions
 from ddlsim.cluster.models.submissions import ModelledMetaStorage, joins
+from ddlsim.cluster.models.submitter_walks import walk_submitter
 from ddlsim.cluster.models.walks import walk
 from ddlsim.protocol.server import Parts, Server
 from ddlsim.protocol.strategy import Strategy
+
+SELDOM: Final = 4
+"""Beside each so manieth run of a design without builds of indexes a partition is driven."""
 
 
 def modelled(models: Models) -> Parts:
@@ -57,10 +66,15 @@ def modelled(models: Models) -> Parts:
 
 
 def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
-    """Compare what a run seldom does beside it: a group, and builds of indexes if it has them."""
+    """Compare what a run seldom does beside it: groups, partitions, and builds of indexes."""
     walk(models, seed)
-    if strategy.fills_index is not None:
+    walk_submissions(models, strategy, seed)
+    walk_submitter(models, strategy, seed)
+    walk_locks(models, seed)
+    compare_commits(models.divergence("commit questions", node), strategy, seed)
+    if strategy.fills_index is not None or not seed % SELDOM:
         walk_entries(models, strategy, seed)
+    if strategy.fills_index is not None:
         compare_forms(models.divergence("index questions", node), strategy)
         compare_statements(models.divergence("index statements", node), strategy)
 

@@ -38,7 +38,8 @@ class ModelledReplicas(ReplicaManager):
         self._on_their_way: dict[int, tuple[object, Pending]] = {}
         self._is_hybrid = type(node.clock) is HybridClock
         super().__init__(node, *given, **named)
-        ports = ToPartitions(node, lambda place: self.members[place].group, self._divergence)
+        found, submitted = self._divergence, self.models.submitted
+        ports = ToPartitions(node, lambda place: self.members[place].group, found, submitted)
         self.node = cast("Node", ports)
 
     def at(self, place: PartitionId) -> LocalReplica | None:

@@ -10,7 +10,7 @@ rules that are not here; they are not compared.
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from ddlsim.cluster.models import clock_rules
+from ddlsim.cluster.models import clock_rules, late_rules
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.rule_forms import (
     EDGED,
@@ -25,7 +25,7 @@ from ddlsim.cluster.models.rule_forms import (
     widens_as_shipped,
 )
 from ddlsim.cluster.models.safe_time import DatedSync
-from ddlsim.cluster.models.samples import beside, catalog
+from ddlsim.cluster.models.samples import beside, catalog, misread
 from ddlsim.cluster.models.statements import difference
 from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange, Statement
 from ddlsim.model.reasons import Reason
@@ -36,15 +36,15 @@ from ddlsim.protocol.messages import Finish
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, build
+from ddlsim.protocol.schema.rows import upgrade
 from ddlsim.protocol.strategy import (
     CoordinatorPart,
-    OnePhasePart,
     SchemaChangePart,
     SchemaSyncPart,
     Strategy,
 )
 from ddlsim.protocol.transaction_record import ACTIVE, Enlistment, Transaction
-from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 Tables = tuple[tuple[int, int, int], ...]
 
@@ -57,6 +57,7 @@ class ModelledRules:
     def __init__(self, divergence: Divergence) -> None:
         self._divergence = divergence
         self._judged_steps: dict[str, None] = {}
+        self._known = late_rules.Known(divergence)
 
     def of(self, strategy: Strategy) -> Strategy:
         """The design with every rule that has a form here compared."""
@@ -68,6 +69,8 @@ class ModelledRules:
                 rules[field] = self._compared(rule, FORMS[name])
             elif name in FLOWS:
                 rules[field] = FLOWS[name](self, rule)
+        known: Any = rules.get("acknowledge_known_ts", strategy.acknowledge_known_ts)
+        rules["acknowledge_known_ts"] = self._known.acknowledged(known)
         self._strategy = strategy.with_rules(rules)
         return self._strategy
 
@@ -118,6 +121,7 @@ class ModelledRules:
             assert isinstance(sync, DatedSync), sync
             began = sync.wait_for(asked_ts)
             await rule(change, asked_ts)
+            self._known.complete(change)
             if began is not None:
                 self._compare_wait(rule, sync, *began)
 
@@ -391,21 +395,7 @@ class ModelledRules:
                     self._wrong(strategy.refuses_change, f"refuses {step}, which is installed")
 
     def leader_is_late(self, rule: Rule) -> Rule:
-        """A busy leader is tried again for half of an operation's time, and refused no sooner."""
-
-        async def compared(write: OnePhasePart) -> Any:
-            settings = write.node.settings
-            began_us = write.node.watch.now_us
-            result = await rule(write)
-            took_us = write.node.watch.now_us - began_us
-            left_us = write.began_us + settings.busy_leader_us - began_us
-            late = result.reason is Reason.METADATA_LATE
-            if late and took_us < left_us - 2 * settings.resend_us - US_PER_MS:
-                self._wrong(rule, f"gave up after {took_us} us, with {left_us} us left")
-            return result
-
-        compared.__name__ = rule.__name__
-        return compared
+        return late_rules.busy_leader(rule, self._divergence)
 
     def refuses(self, rule: Rule) -> Rule:
         """F-15: no column becomes NOT NULL, and any other change is allowed but for what narrows.
@@ -443,6 +433,8 @@ class ModelledRules:
                 built = compare(sample, catalog(), rule(sample, catalog(), alias_ms))
                 for step in built.objects if isinstance(built, Built) else ():
                     self._judge(step, catalog().by_id(step.object_id))
+                    for why in misread(step):
+                        self._wrong(upgrade, f"behind {sample}: {why}")
             return compare(statement, snapshot, rule(statement, snapshot, alias_ms))
 
         def compare(statement: Statement, snapshot: Snapshot, result: Any) -> Any:

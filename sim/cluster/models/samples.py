@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
+from ddlsim.checkers.case.rows import differences
 from ddlsim.checkers.spec.types import domain, size
 from ddlsim.cluster.models.constants import is_held
 from ddlsim.kernel.rng import mix, name_id
@@ -59,6 +62,7 @@ from ddlsim.model.schema import (
     Zone,
 )
 from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.rows import upgrade
 from ddlsim.units import Timestamp
 
 One = TypeVar("One")
@@ -67,6 +71,8 @@ FIRST: Final = 12
 """How many statements of a run are followed by others here."""
 COUNT: Final = 10
 """How many follow each of them."""
+RETYPED: Final = 24
+"""How many changes of types follow the first one."""
 INTEGER: Final = ColumnType("INTEGER")
 
 
@@ -165,7 +171,7 @@ def _catalog() -> _Catalog:
             given = family.constants[0] if number % 3 else None
             default = given if is_held(given, type_, constant=True) else None
             nullable = default is None or number % 2 == 0
-            columns.append(Column(number, f"c{number}", type_, nullable, default))
+            columns.append(Column(number, f"c{number}", type_, nullable, default, default))
         names.append(tuple(f"c{number}" for number in range(first, len(columns) + 1)))
     key = (Column(1, "id", INTEGER, nullable=False), Column(2, "v", INTEGER))
     bound = Constraint(12, "k", "check", "c3 > 0", (3,), Comparison(0, ">", 0))
@@ -200,6 +206,24 @@ def beside(statement: Statement, activation_ts: int, number: int) -> Iterator[St
         first = name_id(repr(statement)) ^ activation_ts ^ number
         for one in range(COUNT):
             yield Sample(mix(first, one)).statement()
+        for one in range(RETYPED if number == 1 else 0):
+            yield Sample(mix(first, COUNT + one)).retyped()
+
+
+def misread(step: ObjectChange) -> list[str]:
+    """What rows show wrongly behind a step, by the judges' upgrade.
+
+    One has the defaults of all columns, and one was written when the table had only its first two.
+    """
+    before, after = catalog().by_id(step.object_id), step.definition
+    if not isinstance(before, Table) or not isinstance(after, Table):
+        return []
+    found: list[str] = []
+    first = replace(before, columns=before.columns[:2], version=before.version - 1)
+    for source in (before, first):
+        row = tuple((one.id, one.default) for one in source.columns)
+        found += differences(row, source, upgrade(row, source, after), after)
+    return found
 
 
 class Sample:
@@ -244,6 +268,12 @@ class Sample:
             case _:
                 name = "t" if self._below(8) else name
                 return AlterTable(name, self._actions(), excused)
+
+    def retyped(self) -> Statement:
+        """A change of a column's type to one that is like it, or any."""
+        at = self._below(len(FAMILIES))
+        to = self._type(FAMILIES[at])
+        return AlterTable("t", (AlterColumn(self._one(_catalog().names[at]), to),))
 
     def _zone(self, *, excused: bool) -> Statement:
         name, few = self._one(ZONES), (None, 1, 2, 3)

@@ -113,17 +113,30 @@ class ToMetaStorage(Submissions):
 
 
 class ToPartitions(Submissions):
-    """Commands of a node for the logs of partitions that another node leads."""
+    """Commands of a node for the logs of partitions that another node leads.
 
-    def __init__(self, node: Node, group_of: GroupOf, divergence: Divergence) -> None:
+    A number is a submission's alone, also across the starts of its node; `submitted` keeps them.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        group_of: GroupOf,
+        divergence: Divergence,
+        submitted: dict[tuple[str, int], object],
+    ) -> None:
         super().__init__(node, divergence)
         self._group_of = group_of
+        self._submitted = submitted
 
     def request(self, to: str, payload: Any, timeout_us: Micros, label: int | None = None) -> Any:
         reply = self.node.request(to, payload, timeout_us, label)
         group, key = self._group_of(payload.place), payload.number
         if to == self.node.name or group.is_leader:
             self._divergence.found(f"it submits {payload!r} to {to} and leads the group")
+        before = self._submitted.setdefault((self.node.name, key), payload.command)
+        if before is not payload.command:
+            self._divergence.found(f"it submits {payload!r} under the number of {before!r}")
         self.compare_patience(timeout_us, self.known(key).tries + 1, MOST_DOUBLED)
         self.compare(key, to, group.leader or to, timeout_us).reply = reply
         return reply

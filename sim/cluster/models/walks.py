@@ -13,7 +13,7 @@ from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.kernel.rng import mix
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.log import RaftLog
-from ddlsim.protocol.raft.messages import RaftMessage
+from ddlsim.protocol.raft.messages import RaftMessage, RequestVote
 
 STEPS: Final = 200
 """How many steps a group takes beside a run."""
@@ -66,6 +66,8 @@ class Walk:
             driven = self.members[names[self._below(len(names))]]
             if self._messages and self._below(100) < 60:
                 self._deliver()
+            elif self._below(4) == 0:
+                self._ask_for_a_vote(driven)
             else:
                 self._do(driven)
 
@@ -80,6 +82,17 @@ class Walk:
             driven = self.members[to]
             driven.member.step(sender, message)
             self._carry_out(driven)
+
+    def _ask_for_a_vote(self, driven: Driven) -> None:
+        """A request as of an old candidate, whose log ends beside that of the member asked."""
+        log, sender = driven.log, self._voters[self._below(len(self._voters))]
+        if sender == driven.member.name:
+            return
+        term, index, last = log.term + self._below(3) - 1, self._below(3) - 1, self._below(3) - 1
+        ends = (max(log.last_index + index, 0), max(log.last_term + last, 0))
+        pre, forced = self._below(2) == 0, self._below(4) == 0
+        driven.member.step(sender, RequestVote(term, *ends, pre=pre, forced=forced and not pre))
+        self._carry_out(driven)
 
     def _do(self, driven: Driven) -> None:
         """What a member's driver, or its machine, does by itself."""

@@ -1,0 +1,120 @@
+"""Locks, submissions and commits beside a run: no order makes a part differ; faults do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ddlsim.cluster.models.commit_questions import compare_commits
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.lock_walks import walk_locks
+from ddlsim.cluster.models.submission_walks import SubmissionWalk, walk_submissions
+from ddlsim.cluster.models.submitter_walks import walk_submitter
+from ddlsim.history.world_events import PartDiverged
+from ddlsim.kernel.engine import Loop
+from ddlsim.model.ports import NO_REPLY
+from ddlsim.protocol.partition.replica_manager import ReplicaManager
+from ddlsim.protocol.transaction import commit_check
+from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.strategies.iep import IEP
+from ddlsim.strategies.ignite3 import IGNITE3
+
+
+def submissions(models: Models, seed: int) -> None:
+    walk_submissions(models, IEP, seed)
+
+
+def submitter(models: Models, seed: int) -> None:
+    walk_submitter(models, IEP, seed)
+
+
+def commits(models: Models, seed: int) -> None:
+    for strategy in (IEP, IGNITE3):
+        compare_commits(models.divergence("commit questions", "n"), strategy, seed)
+
+
+WALKS = {"locks": walk_locks, "taken": submissions, "sent": submitter, "commits": commits}
+
+
+def differences(walk: Callable[[Models, int], None], seed: int) -> list[PartDiverged]:
+    found: list[PartDiverged] = []
+    walk(Models(found.append, Loop()), seed)
+    return found
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_part_does_what_its_model_does_in_any_order(name: str) -> None:
+    assert not any(differences(WALKS[name], seed) for seed in range(40))
+
+
+def leaves_the_next_one_waiting(_method: Any) -> Callable[..., None]:
+    def planted(self: Any, tx: Any) -> None:
+        for resource in dict.fromkeys(self._waiting.pop(tx)):
+            queue = self._queues[resource]
+            for entry in [entry for entry in queue if entry[0] == tx]:
+                queue.remove(entry)
+                entry[2].set(False)
+
+    return planted
+
+
+def without_the_sender(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, _sender: str, request: Any) -> Any:
+        return method(self, "", request)
+
+    return planted
+
+
+def is_sure(method: Any) -> Callable[..., Any]:
+    """Silence says that a command is not in the log."""
+
+    async def planted(self: Any, submission: Any) -> Any:
+        self.answers = [one for one in self.answers if one is not NO_REPLY]
+        return await method(self, submission)
+
+    return planted
+
+
+def by_the_first(_method: Any) -> Callable[..., Any]:
+    def planted(sync: Any, tables: Any, ts: Any) -> Any:
+        for object_id, initial, current in tables:
+            if current != initial:
+                return sync.strategy.check_commit(sync.catalog.steps(object_id, initial, ts))
+        return None
+
+    return planted
+
+
+def for_nothing(_method: Any) -> Callable[..., None]:
+    return lambda *_: None
+
+
+def always(_method: Any) -> Callable[..., bool]:
+    return lambda *_: True
+
+
+PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int], None]]] = {
+    "wakes nobody behind": (LockTable, "_refuse_all", leaves_the_next_one_waiting, walk_locks),
+    "a number is anyone's": (ReplicaManager, "_on_submit", without_the_sender, submissions),
+    "forgets refusals": (ReplicaManager, "_keep_refusal", for_nothing, submissions),
+    "knows every version": (ReplicaManager, "_knows_version", always, submissions),
+    "is sure of what is lost": (ReplicaManager, "result_of", is_sure, submitter),
+    "judges one table": (commit_check, "validate", by_the_first, commits),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, method, fault, walk = PLANTED[name]
+    monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
+    assert any(differences(walk, seed) for seed in range(40))
+
+
+def test_a_walk_of_submissions_has_copies_refusals_and_ends() -> None:
+    walks = [SubmissionWalk(Models(lambda _: None, Loop()), IEP, seed) for seed in range(20)]
+    for walk in walks:
+        walk.take(60)
+    known = [one for walk in walks for one in walk._known.values()]
+    assert any(one.is_appended and one.end.is_known for one in known)
+    assert any(one.is_taken and not one.is_appended for one in known)
+    assert any(not one.is_taken for one in known)
