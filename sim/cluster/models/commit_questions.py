@@ -89,14 +89,18 @@ def compare_commits(divergence: Divergence, strategy: Strategy, seed: int) -> No
 
 
 def _crossed(number: int, more: int) -> tuple[Tables, Timestamp]:
-    """(object, version I, version C) of the tables of a transaction, and its commit_ts."""
+    """(object, version I, version C) of the tables of a transaction, and its commit_ts.
+
+    No timestamp is that of an activation: what is in force there, the catalog's model says.
+    """
     ids = [one.id for one in catalog().latest().tables()]
     first = number % 3
     order = (ids[first:] + ids[:first])[:: 1 if number // 3 % 2 else -1]
-    commit_ts = Timestamp(STEP * (3 + number // 6 % 6))
+    last = 3 + number // 6 % 6
+    commit_ts = Timestamp(STEP * last + STEP // 2)
     found = []
     for place, object_id in enumerate(order):
-        since = Timestamp(3 * STEP + (more >> 8 * place) % (commit_ts - 3 * STEP + 1))
+        since = Timestamp(STEP * (3 + (more >> 8 * place) % (last - 2)) + STEP // 2)
         versions = [catalog().at(ts).by_id(object_id) for ts in (since, commit_ts)]
         initial, current = (one.version if one else 0 for one in versions)
         found.append((object_id, initial, current))

@@ -201,7 +201,7 @@ class SubmissionWalk:
         if one.end.is_known != one.is_taken or (reply.done, reply.result) != due:
             self._divergence.found(f"the command of {key} came to {value}; the answer: {reply}")
         elif reply.done and not one.stamp <= reply.stamp <= last_stamp:
-            self._divergence.found(f"the command of {key} has stamp {one.stamp}: {reply}")
+            self._divergence.found(f"{reply!r} has a stamp that no command has")
 
 
 def walk_submissions(models: Models, strategy: Strategy, seed: int) -> None:

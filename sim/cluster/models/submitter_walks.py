@@ -26,7 +26,7 @@ from ddlsim.protocol.raft import Member
 from ddlsim.protocol.replica_messages import PartitionSubmit, PartitionSubmitted
 from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 SUBMISSIONS: Final = 12
 """How many commands a replica submits beside a run."""
@@ -72,6 +72,9 @@ class Submitter(ReplicaManager):
     async def _sleep(self, for_us: int) -> None:
         self._watch.now_us += for_us
 
+    async def safe_time_reaches(self, _local: object, _ts: Timestamp) -> None:
+        """Nothing: the replica has applied everything."""
+
     async def _ended(self, _local: object, _command: FullWrite, reason: Reason) -> Reason:
         self.ended.append(reason)
         return reason
@@ -97,9 +100,8 @@ class SubmitterWalk:
             last = (Timestamp(self._drawn), Reason.SCHEMA_INCOMPATIBLE)[self._below(2)]
             answers.append(PartitionSubmitted(MIN_TIMESTAMP, done=True, result=last))
             submitter.answers, submitter.numbers, submitter.ended = list(answers), [], []
-            machine = SimpleNamespace(safe_ts=MAX_TIMESTAMP)
             group = SimpleNamespace(is_leader=False, leader="l", voters=("l",))
-            local = cast("Any", SimpleNamespace(place=PLACE, group=group, machine=machine))
+            local = cast("Any", SimpleNamespace(place=PLACE, group=group))
             work: Any = submitter.result_of(Submission(local, command, Applied(NOT_LEADER)))
             try:
                 work.send(None)
