@@ -31,7 +31,7 @@ from ddlsim.protocol.messages import Finish
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import Timestamp
+from ddlsim.units import MAX_TIMESTAMP, Timestamp
 
 ASKED: Final = 12
 """How many transactions are judged beside a run."""
@@ -116,7 +116,8 @@ def _judged(strategy: Strategy, sync: Any, tables: Tables, commit_ts: Timestamp)
     if strategy.commit_schema.__name__ not in JUDGES:
         return None
     by_id = {one: SimpleNamespace(object_id=one, version=version) for one, version, _ in tables}
-    known = {"wrote": True, "queried": False, "last_op_ts": commit_ts, "shown": {}}
+    # one that only read, with no operation behind a change: closing rules add no reason of theirs
+    known = {"wrote": False, "queried": False, "last_op_ts": MAX_TIMESTAMP, "shown": {}}
     record = SimpleNamespace(id=tx, by_id=by_id, **known)
     coordinator = SimpleNamespace(sync=sync, strategy=strategy)
     return _ended(strategy.commit_schema(cast("Any", coordinator), cast("Any", record), commit_ts))

@@ -17,6 +17,7 @@ from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.transaction import commit_check
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.strategies.iep import IEP
+from ddlsim.strategies.iep_closed import IEP_CLOSED
 from ddlsim.strategies.ignite3 import IGNITE3
 
 
@@ -29,7 +30,7 @@ def submitter(models: Models, seed: int) -> None:
 
 
 def commits(models: Models, seed: int) -> None:
-    for strategy in (IEP, IGNITE3):
+    for strategy in (IEP, IEP_CLOSED, IGNITE3):
         compare_commits(models.divergence("commit questions", "n"), strategy, seed)
 
 
