@@ -60,12 +60,14 @@ class Controller:
         """Ping a process; recover when a member is lost or another process could serve again.
 
         A ping sent during a recovery may come before the process is recruited, and its answer after
-        the recovery: it says nothing of the new generation.
+        the recovery: it says nothing of the new generation. Nor do pings missed before it.
         """
-        missed = 0
+        missed, known = 0, self.generation
         while True:
             await self.node.sleep(self._ping_us)
             generation, is_early = self.generation, self.recovering
+            if generation is not known:
+                missed, known = 0, generation
             answer = await self.node.request(name, Ping(generation), self._patience_us)
             if is_early or self.recovering or self.generation is not generation:
                 missed = 0

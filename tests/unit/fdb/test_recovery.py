@@ -50,6 +50,21 @@ def blocked(one: FdbWorld, *pairs: tuple[str, str]) -> list[Block]:
     return rules
 
 
+def test_a_ping_missed_before_a_recovery_does_not_count_behind_it() -> None:
+    one = world(ping_timeout_ms=50, confirm_ms=5)
+    for at_ms in (240, 530):  # of 250 and 550: a ping that is missed makes the next one late
+        one.run(at_ms - one.loop.now_us // 1000)
+        rules = blocked(one, ("controller", "proxy1"))
+        one.run(70)
+        for rule in rules:
+            one.network.remove(rule)
+        if at_ms == 240:
+            one.crash("grv1")
+            one.restart("grv1")
+    one.run(400)
+    assert one.probes["store-recovery"] == 1
+
+
 @pytest.mark.parametrize("name", ["sequencer", "grv1", "proxy1", "resolver2", "log1"])
 def test_a_lost_process_leads_to_a_recovery_and_its_return_to_another_one(name: str) -> None:
     one = world()
