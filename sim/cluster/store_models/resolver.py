@@ -93,14 +93,25 @@ class Decisions:
         return since < self.writes.began or self.writes.between(read, since, tx.version)
 
     def _told(self, tx: ToResolve) -> tuple[Range, ...]:
-        """What has conflicted, of that whose writes this resolver has seen."""
+        """What has conflicted in the window, of that whose writes this resolver has seen."""
         asked = [*((read, tx.read_version) for read in tx.reads), *tx.pasts]
-        writes = self.writes
+        writes, oldest = self.writes, tx.version - self._settings.window
         return tuple(
             read
             for read, since in asked
-            if since >= writes.began and writes.between(read, since, tx.version)
+            if since >= writes.began and writes.between(read, max(since, oldest), tx.version)
         )
+
+    def in_window(self, tx: ToResolve, failed: Failed) -> Failed:
+        """What is told of a transaction, but for writes before the window: these may be forgotten,
+        or not yet."""
+        oldest = tx.version - self._settings.window
+        early = {key for key, since in tx.pasts if since < oldest}
+        if not early:
+            return failed
+        told = self._told(tx)
+        kept = tuple(one for one in failed.conflicts if one in told or one not in early)
+        return Failed(failed.code, kept)
 
 
 class ModelledResolver(Member, Resolver):
@@ -167,7 +178,12 @@ class ModelledResolver(Member, Resolver):
         if request.previous != self._top:
             self.divergence.found(f"{request} is decided behind {self._top}")
             return
-        given = dict(answer.refused)
+        by_version = {tx.version: tx for tx in request.transactions}
+        told = tuple(
+            (version, self._decisions.in_window(by_version[version], failed))
+            for version, failed in answer.refused
+        )
+        given = dict(told)
         refused: list[tuple[int, Failed]] = []
         for tx in request.transactions:
             if self._decisions.is_open(tx):
@@ -180,8 +196,8 @@ class ModelledResolver(Member, Resolver):
             if failed is not None:
                 refused.append((tx.version, failed))
         unseen = [one for one in self._all_changes if one.version > request.seen]
-        expected = Resolved(tuple(refused), tuple(unseen))
-        self.divergence.compare(f"the decision about {request}", answer, expected)
+        got, expected = (told, answer.changes), (tuple(refused), tuple(unseen))
+        self.divergence.compare(f"the decision about {request}", got, expected)
         out = dict(refused)
         for change in request.changes:
             taken = StateChange(

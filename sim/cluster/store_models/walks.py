@@ -215,7 +215,7 @@ class ConflictWalk:
     def _compare(self, tx: ToResolve) -> None:
         error = self.window.decide(tx)
         told = self.window.conflicting(tx) if error is ErrorCode.NOT_COMMITTED else ()
-        got = None if error is None else Failed(error, told)
+        got = None if error is None else self._decisions.in_window(tx, Failed(error, told))
         self._divergence.compare(f"what becomes of {tx}", got, self._decisions.decide(tx))
 
 
