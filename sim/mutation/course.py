@@ -58,20 +58,27 @@ class Survey:
         """The worlds of a mutant: those of its designs that execute its statement, in turn.
 
         The first of these designs has as many turns as all others, which may have other rules in
-        the place of one that makes up for the mutant.
+        the place of one that makes up for the mutant. Of a design that was not surveyed, nothing is
+        known: it has fresh worlds in its turns.
         """
         if not self._worlds:
             return Course((), designs, 0)
         number = number_of(mutant)
         found = {design: self._infected(design, number) for design in designs}
-        having = tuple(design for design in designs if found[design])
-        if not having:
+        known = {world.design for world, _, _ in self._worlds}
+        if not any(found.values()):
             return Course((), designs, self._fresh)
-        turns = in_turn(having)
+        turns = in_turn(tuple(one for one in designs if found[one] or one not in known))
         left = {design: iter(worlds) for design, worlds in found.items()}
         longest = len(turns) * max(map(len, found.values()))
-        listed = (next(left[turns[at % len(turns)]], None) for at in range(longest))
-        return Course(tuple(one for one in listed if one is not None), turns, self._fresh)
+        listed: list[World] = []
+        for at in range(longest):
+            design = turns[at % len(turns)]
+            world = next(left[design], None)
+            if design not in known:
+                world = World(design, self._fresh + at)
+            listed += () if world is None else (world,)
+        return Course(tuple(listed), turns, self._fresh + longest)
 
     def _infected(self, design: str, number: int) -> list[World]:
         """The worlds of a design with an infection, most infections per CPU time first."""

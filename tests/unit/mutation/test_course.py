@@ -64,7 +64,7 @@ def test_worlds_that_do_not_execute_the_statement_are_left_out() -> None:
         surveyed("iep_closed", 3, 0.1, number, 255),
     ]).course(mutant, ("iep_closed", "iep"))  # fmt: skip
     assert [world.seed for world in found.worlds] == [3, 0, 2, 1]
-    assert (found.designs, found.fresh) == (("iep_closed", "iep"), 4)
+    assert (found.designs, found.fresh) == (("iep_closed", "iep"), 4 + 2 * 3)
 
 
 def test_the_first_design_has_as_many_turns_as_all_others() -> None:
@@ -79,6 +79,17 @@ def test_a_statement_that_only_the_second_design_executes_is_tried_under_that() 
     found = Survey(worlds).course(mutant, ("iep_closed", "iep"))
     assert found.worlds == (World("iep", 1, "run 1"),)
     assert found.designs == ("iep",)
+
+
+def test_a_design_that_was_not_surveyed_has_fresh_worlds_in_its_turns() -> None:
+    mutant = next(iter(mutants().values()))
+    number = number_of(mutant)
+    worlds = [surveyed("iep_closed", seed, 0.1, number, 2) for seed in range(2)]
+    found = Survey(worlds).course(mutant, ("iep_closed", "iep"))
+    assert [world.design for world in found.worlds] == ["iep_closed", "iep"] * 2
+    assert [world.run for world in found.worlds] == ["run 0", "", "run 1", ""]
+    later = {(found.at(number).design, found.at(number).seed) for number in range(20)}
+    assert len(later) == 20
 
 
 def test_behind_the_worlds_of_a_survey_come_fresh_ones_without_an_end() -> None:
