@@ -27,7 +27,7 @@ from ddlsim.fdb.messages import (
     StateChange,
     Tail,
 )
-from ddlsim.model.ports import Node
+from ddlsim.model.ports import NO_REPLY, Node
 
 OF_GENERATIONS: Final = (
     Confirm,
@@ -38,6 +38,8 @@ OF_GENERATIONS: Final = (
     Resolve,
 )
 """What members of a generation ask each other."""
+ONCE: Final = (GetCommitVersions, Push, ReportCommitted, Resolve)
+"""Those of them that differ from each other: equal ones are one request, which is sent again."""
 _numbers = count()
 
 
@@ -45,7 +47,8 @@ class StoreModels:
     """The models of one store: messages by machine, and what is on disks.
 
     `disks` has what the model of a machine keeps over a restart, `known` the largest number of a
-    generation that a process was recruited for.
+    generation that a process was recruited for, `acknowledged` the last version of a commit that a
+    proxy has answered.
     """
 
     def __init__(self, models: Models) -> None:
@@ -53,6 +56,7 @@ class StoreModels:
         self.exchanges: dict[str, Exchange] = {}
         self.disks: dict[str, object] = {}
         self.known: dict[str, int] = {}
+        self.acknowledged = 0
 
 
 class Instants(Divergence):
@@ -145,7 +149,8 @@ class Member(Process):
     """A process that compares which generation it serves; models of the roles are beneath it.
 
     `serving` is the number of the generation that it must serve, None where it must serve none;
-    `since_us` the instant at which that began or ended, `ended_us` when each has ended.
+    `since_us` the instant at which that began or ended, `ended_us` when each has ended;
+    `_waits_us` until when each request is waited for.
     """
 
     beside: ClassVar[StoreModels]
@@ -156,6 +161,10 @@ class Member(Process):
         self.divergence = Instants(self.beside.models, node.name, self.part, self.exchange)
         for kind in OF_GENERATIONS:
             self.exchange.on_request[kind] = [self._asks]
+        for kind in ONCE:
+            self.exchange.on_request[kind].append(self._asks_again)
+            self.exchange.on_answer[kind] = [self._is_refused]
+        self._waits_us: dict[tuple[str, type, int], int] = {}
         self.serving: int | None = None
         self.ended_us: dict[int, int] = {}
         self.since_us = self.divergence.now_us
@@ -196,6 +205,7 @@ class Member(Process):
         if self.serving is not None:
             self.ended_us[self.serving] = self.since_us = self.divergence.now_us
             self.serving = None
+            self._waits_us = {}
         super().over()
 
     def _asks(self, _asked: object, sent: Sent) -> None:
@@ -210,6 +220,20 @@ class Member(Process):
             what = f"{sent.message} is sent behind the end of its generation,"
             self.divergence.in_time(what, ended_us + int(self._retry_us))
 
+    def _asks_again(self, _asked: object, sent: Sent) -> None:
+        """What is not answered is asked for again, after a rest."""
+        name = _name_of(sent)
+        if sent.message.generation == self.serving:
+            if name in self._waits_us:
+                due_us = self._waits_us[name] + int(self._retry_us)
+                self.divergence.not_before(f"{sent.message} is sent again", due_us)
+            self._waits_us[name] = sent.at_us + sent.wait_us
+
+    def _is_refused(self, _asked: object, sent: Sent, answer: object) -> None:
+        """A machine that is down answers for itself: the request is waited for no longer."""
+        if answer is NO_REPLY:
+            self._waits_us[_name_of(sent)] = self.divergence.now_us
+
     def ends(self, number: int, otherwise: Callable[[], int | None]) -> Callable[[], int | None]:
         """Until when a request of a generation must be answered: at once when that is over."""
         return lambda: otherwise() if self.serving == number else self.ended_us.get(number, 0)
@@ -223,3 +247,18 @@ class Member(Process):
             return False
         self.divergence.compare("an answer of another generation", answer, STALE)
         return True
+
+
+def _name_of(sent: Sent) -> tuple[str, type, int]:
+    """What tells a request from all others of its generation that are under way."""
+    message = sent.message
+    match message:
+        case GetCommitVersions():
+            place = message.number
+        case Push():
+            place = message.entry.last
+        case ReportCommitted():
+            place = message.version
+        case _:
+            place = message.last
+    return sent.to, type(message), place

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ddlsim.cluster.store_models.beside import StoreModels
+from ddlsim.cluster.store_models.controller import ModelledController
 from ddlsim.cluster.store_models.log import ModelledLog
 from ddlsim.cluster.store_models.proxies import ModelledGrv, ModelledProxy
 from ddlsim.cluster.store_models.resolver import ModelledResolver
@@ -22,4 +23,5 @@ def modelled_store(classes: LayerClasses, beside: StoreModels) -> LayerClasses:
         resolver=type("Resolver", (ModelledResolver, classes.resolver), own),
         log=type("Log", (ModelledLog, classes.log), own),
         storage=type("Storage", (ModelledStorage, classes.storage), own),
+        controller=type("Controller", (ModelledController, classes.controller), own),
     )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ddlsim.cluster.models.exchange import Sent
+from ddlsim.cluster.store_models.assembly import Assembly
 from ddlsim.cluster.store_models.beside import Member
 from ddlsim.fdb.config import FdbConfig
 from ddlsim.fdb.errors import ErrorCode
@@ -15,14 +16,16 @@ from ddlsim.fdb.messages import (
     Confirmed,
     Entry,
     Failed,
+    Generation,
     GetCommitted,
     GetReadVersion,
     ReadVersion,
     Resolved,
+    Tail,
     VersionsGranted,
 )
 from ddlsim.fdb.proxy import Outcome, Proxy
-from ddlsim.model.ports import Node
+from ddlsim.model.ports import NO_REPLY, Node
 
 UNKNOWN = Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
 
@@ -34,7 +37,7 @@ class ModelledProxy(Member, Proxy):
 
     def __init__(self, node: Node, config: FdbConfig) -> None:
         self._taken: dict[tuple[str, int], None] = {}
-        self._assembled: tuple[int | None, int] = (None, 0)
+        self._assembly = Assembly(config, (), 0)
         super().__init__(node, config)
 
     async def commit(self, sender: str, request: Commit) -> Outcome | None:
@@ -51,29 +54,63 @@ class ModelledProxy(Member, Proxy):
         self.divergence.closes(number)
         if self.serving != serving:
             self.divergence.compare("an answer of a generation that is over", answer, UNKNOWN)
-        elif not isinstance(answer, Committed | Failed) or answer == UNKNOWN:
+        elif isinstance(answer, Committed):
+            self.beside.acknowledged = max(self.beside.acknowledged, answer.version)
+        elif not isinstance(answer, Failed) or answer == UNKNOWN:
             self.divergence.found(f"{request} is answered with {answer}")
         return answer
+
+    def begin(self, generation: Generation, tail: Tail) -> None:
+        super().begin(generation, tail)
+        self._assembly = Assembly(self.config, tail.changes, generation.start_version)
 
     def _assemble(
         self, granted: VersionsGranted, requests: list[Commit], resolved: list[Resolved]
     ) -> tuple[dict[int, Failed], Entry]:
         """The batches of a generation come in order, and none is a window ahead of the commits."""
-        serving, last = self._assembled
-        if serving == self.serving and granted.first <= last:
-            self.divergence.found(f"the batch from {granted.first} comes behind that to {last}")
-        if granted.first - 1 - self._committed > self.settings.window:
+        assembled = super()._assemble(granted, requests, resolved)
+        divergence = self.divergence
+        if divergence.is_known:
+            return assembled
+        last, ahead = self._assembly.version, granted.first - 1 - self._committed
+        if granted.first <= last:
+            divergence.found(f"the batch from {granted.first} comes behind that to {last}")
+        if ahead > self.settings.window:
             what = f"the batch from {granted.first} is logged where {self._committed} has committed"
-            self.divergence.found(what)
-        self._assembled = self.serving, granted.last
-        return super()._assemble(granted, requests, resolved)
+            divergence.found(what)
+        expected = self._assembly.take(granted, requests, resolved)
+        divergence.compare("who is refused, and what is logged,", assembled, expected)
+        bumped = self._state.metadata_version
+        divergence.compare("the metadata version", bumped, self._assembly.bumped)
+        return assembled
+
+
+class Round:
+    """What a GRV proxy asks at an instant: which logs, and when each request was answered.
+
+    An end of -1: not yet.
+    """
+
+    def __init__(self) -> None:
+        self.logs: list[str] = []
+        self.ends_us: list[int] = []
+
+    def answered(self, now_us: int) -> None:
+        """One of the requests is answered: which one makes no difference."""
+        if -1 in self.ends_us:
+            self.ends_us[self.ends_us.index(-1)] = now_us
+
+    def is_over_before(self, now_us: int) -> bool:
+        """Whether all of it was answered before an instant."""
+        return -1 not in self.ends_us and max(self.ends_us) < now_us
 
 
 class ModelledGrv(Member, Grv):
     """A GRV proxy: versions that were asked for since, with a word of the logs that counts.
 
     `_versions` of the sequencer and `_words` of the logs have the last instants at which they
-    were asked for.
+    were asked for, `_rounds` has what was asked for, by its instant,
+    `_again_us` when a log that has not answered may be asked again.
     """
 
     part = "grv"
@@ -82,25 +119,49 @@ class ModelledGrv(Member, Grv):
         self._asked_us = -1
         self._versions: dict[ReadVersion, int] = {}
         self._words: dict[str, int] = {}
+        self._rounds: dict[int, Round] = {}
+        self._again_us: set[int] = set()
         super().__init__(node, config)
         self.exchange.on_request[GetCommitted].append(self._asks_for_version)
         self.exchange.on_answer[GetCommitted] = [self._has_version]
         self.exchange.on_answer[Confirm] = [self._has_word]
+        self.exchange.on_request[Confirm].append(self._asks_for_word)
 
     def _asks_for_version(self, _asked: object, sent: Sent) -> None:
         self._asked_us = sent.at_us
+        self._round(sent).ends_us.append(-1)
+
+    def _asks_for_word(self, _asked: object, sent: Sent) -> None:
+        """Logs are asked only where no word of all of them counts, unless they are asked again."""
+        generation, now_us = self.generation, sent.at_us
+        since_us = max(now_us - int(self._confirm_us), self.divergence.resumed_us())
+        for at_us, one in self._rounds.items():
+            is_whole = generation is not None and sorted(one.logs) == sorted(generation.logs)
+            counts = is_whole and since_us < at_us < now_us and one.is_over_before(now_us)
+            if counts and now_us not in self._again_us:
+                self.divergence.found(f"{sent.to} is asked, and the words of {at_us} us count")
+        self._round(sent).ends_us.append(-1)
+        self._round(sent).logs.append(sent.to)
+        self._again_us.add(now_us + sent.wait_us + int(self._retry_us))
+
+    def _round(self, sent: Sent) -> "Round":
+        return self._rounds.setdefault(sent.at_us, Round())
 
     def _has_version(self, _asked: object, sent: Sent, answer: Any) -> None:
         if isinstance(answer, ReadVersion) and sent.message.generation == self.serving:
             self._versions[answer] = max(self._versions.get(answer, -1), sent.at_us)
+            self._round(sent).answered(self.divergence.now_us)
 
     def _has_word(self, _asked: object, sent: Sent, answer: Any) -> None:
+        if answer is NO_REPLY:
+            self._again_us.add(self.divergence.now_us + int(self._retry_us))
         if isinstance(answer, Confirmed) and sent.message.generation == self.serving:
             self._words[sent.to] = max(self._words.get(sent.to, 0), sent.at_us)
+            self._round(sent).answered(self.divergence.now_us)
 
     def over(self) -> None:
         super().over()
-        self._words = {}
+        self._words, self._rounds = {}, {}
 
     async def read_version(self, sender: str, request: GetReadVersion) -> Answer:
         arrived_us, serving, generation = self.divergence.now_us, self.serving, self.generation
