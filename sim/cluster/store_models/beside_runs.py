@@ -11,6 +11,7 @@ from ddlsim.cluster.store_models.library_ends import walk_ends
 from ddlsim.cluster.store_models.library_walk import walk_library
 from ddlsim.cluster.store_models.lock_forms import compare_rules
 from ddlsim.cluster.store_models.log_walk import walk_log
+from ddlsim.cluster.store_models.proxy_walk import walk_proxy
 from ddlsim.cluster.store_models.walks import walk_store
 from ddlsim.fdb.config import CONTROLLER
 from ddlsim.layer.design import LayerDesign
@@ -30,6 +31,7 @@ def walk_beside(models: Models, design: LayerDesign, settings: Settings, seed: i
     walk_client(models)
     walk_connection(models, seed)
     walk_log(models, settings, seed)
+    walk_proxy(models, settings, seed)
     if design.name in LAYER_DESIGNS and _rules(design) == _rules(LAYER_DESIGNS.get(design.name)):
         LayerWalk(models.divergence("layer", CONTROLLER), design, settings, Draws(seed, 5)).take()
         Moments(models.divergence("layer", CONTROLLER), design, settings, Draws(seed, 6)).compare()

@@ -209,17 +209,22 @@ class Asks:
     def _cache(self) -> None:
         """A version is kept for so long, from the first transaction on that accepts one.
 
-        An older one does not replace it; the metadata versions of the last ones are remembered.
+        A newer one replaces it, an older one does not; the metadata versions of the last ones are
+        remembered.
         """
         node, one = self._connected(ReadVersion(5, 3))
         _done(_version(one))
         first = _done(one.read_version(_go_on, risky=False, cached=True))
         self._same("how often is asked", (len(node.asked), first.version), (2, 5))
         self._same("the risk", [one.risky for _, one, _ in node.asked], [True, False])
+        node.answers[GetReadVersion] = ReadVersion(6, 5)
+        _done(_version(one))
+        newer = _done(one.read_version(_go_on, risky=False, cached=True))
+        self._same("the version kept behind a newer one", (len(node.asked), newer.version), (3, 6))
         node.answers[GetReadVersion] = ReadVersion(4, 2)
         _done(_version(one))
         cache_us = CONFIG.settings.grv_cache_ms * US_PER_MS
-        for later_us, version in ((cache_us, 5), (cache_us + US_PER_MS, 4)):
+        for later_us, version in ((cache_us, 6), (cache_us + US_PER_MS, 4)):
             node.now_us = 1_000_000 + later_us
             got = _done(one.read_version(_go_on, risky=False, cached=True))
             self._same(f"the version kept for {later_us} us", got.version, version)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ddlsim.cluster.store_models.layer_walk import (
-    LOG,
     OUTCOME,
     PATIENCE_MS,
     LayerWalk,
@@ -18,7 +17,7 @@ from ddlsim.cluster.store_models.layer_walk import (
     named,
     statement,
 )
-from ddlsim.cluster.store_models.shelf import Shelf
+from ddlsim.cluster.store_models.shelf import LOG, Shelf
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.history.events import SchemaResolved
 from ddlsim.layer.design import LayerDesign

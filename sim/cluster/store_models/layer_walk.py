@@ -18,7 +18,7 @@ from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_record import compare_record
 from ddlsim.cluster.store_models.layer_store import Stored
 from ddlsim.cluster.store_models.sheets import Row, Sheet, Shown
-from ddlsim.cluster.store_models.shelf import Machine, Shelf, shelved
+from ddlsim.cluster.store_models.shelf import LOG, Machine, Shelf, shelved
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.settings import FdbSettings
@@ -26,7 +26,6 @@ from ddlsim.history.events import DdlDecided, TxAborted, TxBegan, TxCommitted
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import OUTCOMES
-from ddlsim.layer.keyspace import SCHEMA as SCHEMA_SPACE
 from ddlsim.layer.part import LayerBoot
 from ddlsim.layer.process import LayerProcess
 from ddlsim.model.ddl import ObjectChange, Statement
@@ -60,8 +59,7 @@ REST_MS: Final = 90
 """Behind a statement: longer than two leases, and than all that a design waits for."""
 PATIENCE_MS: Final = 4_000
 OUTCOME: Final[Key] = (OUTCOMES,)
-LOG: Final[Key] = (SCHEMA_SPACE, "log")
-"""Keys that transactions, and updates of the schema, write."""
+"""What keys of outcomes begin with."""
 STATEMENTS: Final = 12
 OPERATIONS: Final = 4
 SCHEMA: Final = (

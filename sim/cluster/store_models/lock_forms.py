@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, Final
 
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.store_models.plan_forms import PLAN_FORMS
 from ddlsim.cluster.store_models.rule_bench import PATIENCE_MS, UNANSWERED, Bench, conflicts, on
 from ddlsim.cluster.store_models.rule_forms import ADD, FIELDS, FORMS, LATE, STEP, Form
 from ddlsim.cluster.store_models.shelf import ShelfTransaction
@@ -365,8 +366,8 @@ LOCK_FORMS: Final[dict[str, Form]] = {
 
 def compare_rules(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:
     """Compare each rule of a design that has a form, on a bench of its own."""
-    forms = {**FORMS, **LOCK_FORMS}
-    for field in (*FIELDS, "exclude"):
+    forms = {**FORMS, **LOCK_FORMS, **PLAN_FORMS}
+    for field in (*FIELDS, "exclude", "plan"):
         bench = Bench(divergence, design, settings)
         form = forms.get(bench.name(field))
         if form is None or divergence.is_known:

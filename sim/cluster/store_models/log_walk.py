@@ -79,9 +79,7 @@ class LogWalk:
         """The next generation begins with what the last one has left."""
         self._number += 1
         start = self._tail.end + 10
-        names = ("q",), ("p",), ("r",), ("log1",)
-        generation = Generation(self._number, start, "seq", *names)
-        recruit = Recruit(generation, self._tail)
+        recruit = self._recruit(self._number, self._tail)
         self._same("a recruitment", self._ask("controller", recruit), [RECRUITED])
         self._end = self._last = start
         self._entries = list(self._tail.entries)
@@ -91,6 +89,11 @@ class LogWalk:
         self._held: dict[int, Entry] = {}
         self._pushes: list[tuple[Entry, list[Any]]] = []
         self._peeks: list[tuple[str, int, list[Any]]] = []
+
+    @staticmethod
+    def _recruit(number: int, tail: Tail) -> Recruit:
+        names = ("q",), ("p",), ("r",), ("log1",)
+        return Recruit(Generation(number, tail.end + 10, "seq", *names), tail)
 
     def take(self, steps: int) -> None:
         """Take some steps; the log rests behind each."""
@@ -169,11 +172,14 @@ class LogWalk:
         under_way = [answers for _, answers in self._pushes] + [one[2] for one in self._peeks]
         self._same("what was under way", [one for one in under_way if one != [STALE]], [])
         self._same("a late lock", self._ask("controller", Lock(number)), [STALE])
+        if number < self._number:
+            late = self._recruit(self._number, tail)
+            self._same("a recruitment before a lock", self._ask("controller", late), [STALE])
         entry = self._entry(self._end, self._end + 1)
-        for late in (Confirm(number), Push(number, entry, 0), Peek(number, 0)):
-            answers = self._ask("s1", late)
+        for message in (Confirm(number), Push(number, entry, 0), Peek(number, 0)):
+            answers = self._ask("s1", message)
             self._loop.run(until_us=self._loop.now_us + SYNC_US + 1)
-            self._same(f"{type(late).__name__} behind a lock", answers, [STALE])
+            self._same(f"{type(message).__name__} behind a lock", answers, [STALE])
         self._tail = tail
         self._begin()
 

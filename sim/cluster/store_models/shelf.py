@@ -13,13 +13,15 @@ from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import METADATA_VERSION, Key, pack
 from ddlsim.fdb.transaction import TxOptions
 from ddlsim.kernel.engine import Loop
-from ddlsim.layer.keyspace import JOBS
+from ddlsim.layer.keyspace import JOBS, SCHEMA
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.settings import Settings
 from ddlsim.units import US_PER_MS, Micros
 
 PLAIN = TxOptions()
 FOREVER = 1 << 62
+LOG: Key = (SCHEMA, "log")
+"""What keys of updates begin with."""
 POLL_US = 2_000
 Span = tuple[bytes, bytes]
 Change = tuple[Span, object, Key | None]
@@ -31,7 +33,7 @@ class Shelf:
 
     The next commits that write a key with the prefix `struck` fail with `fails`; of the first
     `lost` behind these no answer comes, and they have committed. Each wait takes `delay_us`.
-    `copies` are what it had when a statement had written how far it was.
+    `copies` are what it had when a statement had made an update, or had written how far it was.
     """
 
     def __init__(self, loop: Loop, window: int) -> None:
@@ -250,7 +252,8 @@ class ShelfTransaction:
 
     def _done(self) -> None:
         shelf = self.shelf
-        if shelf.keeps_copies and any(one[2] and one[2][0] == JOBS for one in self.changes):
+        keys = [one[2] for one in self.changes if one[2]] + [key for key, _ in self.stamped]
+        if shelf.keeps_copies and any(key[0] == JOBS or key[:2] == LOG for key in keys):
             shelf.copies.append(shelf.copied())
         if shelf.lost and self._is_struck():
             shelf.lost -= 1
