@@ -8,10 +8,11 @@ import pytest
 from ddlsim.cluster.run import run
 from ddlsim.fdb import proxy, storage
 from ddlsim.fdb.conflicts import ConflictWindow
+from ddlsim.fdb.controller import Controller, members
 from ddlsim.fdb.grv import Grv
 from ddlsim.fdb.log import Log
 from ddlsim.fdb.membership import Chain, Process
-from ddlsim.fdb.messages import Pop
+from ddlsim.fdb.messages import Lock, Ping, Pong, Pop
 from ddlsim.fdb.sequencer import Sequencer
 from ddlsim.fdb.store import Store
 from ddlsim.history.world_events import PartDiverged
@@ -72,6 +73,35 @@ def never_ends(future: object) -> None:
     """The wait for a version goes on."""
 
 
+async def all_of_them(self: Controller) -> list[tuple[str, str]]:
+    return list(self.config.transactional)
+
+
+async def none_in_a_row(self: Controller, names: Any, request: Any) -> bool:
+    await self._ask(names, [request] * len(names))
+    return True
+
+
+async def locks_the_first(self: Controller) -> Any:
+    (answer,) = await self._ask(self.config.logs[:1], [Lock(self._number)])
+    return [(self.config.logs[0], answer)]
+
+
+async def tells_nobody(self: Controller, name: str) -> None:
+    """Storage servers hear of a generation with their next ping."""
+
+
+def asks_each_time(self: Grv, asked: int) -> None:
+    self._expired = self._asked
+
+
+async def asks_at_once(self: Process, number: int, to: str, request: Any) -> Any:
+    answer: Any = NO_REPLY
+    while answer is NO_REPLY and self.serves(number):
+        answer = await self.node.request(to, request, self._request_us)
+    return answer if self.serves(number) else None
+
+
 PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "a log leaves peeks waiting": (Log, "_wake_up", no_wake_up, "log", 2),
     "a log forgets all at a pop": (Log, "pop", forgets_all, "log", 6),
@@ -83,8 +113,17 @@ PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "a member asks behind its generation": (Process, "ask_again", asks_on, "", 11),
     "a proxy forgets what it has taken": (proxy, "KEPT_NUMBERS", 0, "proxy", 6),
     "a wait for a version does not end": (storage, "_end", never_ends, "storage", 17),
+    "what does not answer is recruited": (Controller, "_living", all_of_them, "controller", 1),
+    "a recruitment is not awaited": (Controller, "_all", none_in_a_row, "controller", 20),
+    "one log is locked": (Controller, "_lock", locks_the_first, "controller", 26),
+    "storage servers are not told": (Controller, "_announce", tells_nobody, "controller", 1),
+    "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 1),
+    "a member asks again at once": (Process, "ask_again", asks_at_once, "", 3),
+    "a metadata version is logged nowhere": (proxy, "METADATA_VERSION", b"\xff/x", "proxy", 1),
 }
 
+LATE_PONG = 70_020
+"""A world in which a process that is pinged during a recovery answers behind it."""
 LONG_CONFIRMS = {5071, 5105}
 """Worlds in which a version is answered long after it was asked for, or was given twice."""
 
@@ -96,6 +135,32 @@ def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPa
     parts = {found.part for found in differences(seed)}
     assert parts
     assert part in ("", *parts)
+
+
+async def hears_late_pongs(self: Controller, role: str, name: str) -> None:
+    missed = 0
+    while True:
+        await self.node.sleep(self._ping_us)
+        generation = self.generation
+        answer = await self.node.request(name, Ping(generation), self._patience_us)
+        if self.recovering or self.generation is not generation:
+            missed = 0
+            continue
+        is_member, answers = name in members(generation, role), isinstance(answer, Pong)
+        missed = 0 if answers else missed + 1
+        is_other = isinstance(answer, Pong) and answer.generation != generation.number
+        lost = is_member and (is_other or missed >= self.settings.pings_missed)
+        if lost or (answers and not is_member and role != "sequencer"):
+            self.recovering = True
+            self.node.spawn(self._recover())
+
+
+def test_a_pong_from_before_a_recruitment_begins_no_recovery(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert list(differences(LATE_PONG)) == []
+    monkeypatch.setattr(Controller, "_watch", hears_late_pongs)
+    assert [one.what for one in differences(LATE_PONG)] == ["a recovery begins without a cause"]
 
 
 def test_without_a_fault_there_is_no_difference() -> None:
