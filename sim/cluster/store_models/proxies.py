@@ -25,7 +25,7 @@ from ddlsim.fdb.messages import (
     VersionsGranted,
 )
 from ddlsim.fdb.proxy import Outcome, Proxy
-from ddlsim.model.ports import NO_REPLY, Node
+from ddlsim.model.ports import Node
 
 UNKNOWN = Failed(ErrorCode.COMMIT_UNKNOWN_RESULT)
 
@@ -132,7 +132,11 @@ class ModelledGrv(Member, Grv):
         self._round(sent).ends_us.append(-1)
 
     def _asks_for_word(self, _asked: object, sent: Sent) -> None:
-        """Logs are asked only where no word of all of them counts, unless they are asked again."""
+        """Logs are asked only where no word of all of them counts, unless they are asked again.
+
+        That is done one after the other: a rest behind the time for an answer, or behind another
+        one's answer.
+        """
         generation, now_us = self.generation, sent.at_us
         since_us = max(now_us - int(self._confirm_us), self.divergence.resumed_us())
         for at_us, one in self._rounds.items():
@@ -148,13 +152,13 @@ class ModelledGrv(Member, Grv):
         return self._rounds.setdefault(sent.at_us, Round())
 
     def _has_version(self, _asked: object, sent: Sent, answer: Any) -> None:
+        self._again_us.add(self.divergence.now_us + int(self._retry_us))
         if isinstance(answer, ReadVersion) and sent.message.generation == self.serving:
             self._versions[answer] = max(self._versions.get(answer, -1), sent.at_us)
             self._round(sent).answered(self.divergence.now_us)
 
     def _has_word(self, _asked: object, sent: Sent, answer: Any) -> None:
-        if answer is NO_REPLY:
-            self._again_us.add(self.divergence.now_us + int(self._retry_us))
+        self._again_us.add(self.divergence.now_us + int(self._retry_us))
         if isinstance(answer, Confirmed) and sent.message.generation == self.serving:
             self._words[sent.to] = max(self._words.get(sent.to, 0), sent.at_us)
             self._round(sent).answered(self.divergence.now_us)
