@@ -146,12 +146,15 @@ class ModelledController(Controller):
         number = divergence.opens("a step of a recovery", self._step_due_us)
         await super()._recover()
         divergence.closes(number)
-        if self._next is None or self._next.asks:
+        if not self._is_at_end():
             divergence.found("a recovery ends before it has recruited all")
         self._part += 1
         told = self._told = []
         storages = sorted(self.config.storages)
         self._exchange.owe(lambda: divergence.compare("who is told", sorted(told), storages))
+
+    def _is_at_end(self) -> bool:
+        return self._next is not None and not self._next.asks
 
     def _step_due_us(self) -> int:
         return self._step.over_us if self._next is None else self._next.at_us

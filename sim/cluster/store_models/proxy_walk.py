@@ -117,15 +117,18 @@ class ProxyWalk:
         self._sent = self._number = 0
         self._ended_us: dict[int, int] = {}
         self._is_over = False
-        walk, port = self, node
+        port: Any = node
+        self.proxy = proxy = Proxy(port, CONFIG)
+        assemble = proxy._assemble
 
-        class Walked(Proxy):
-            def _assemble(self, *given: Any) -> Any:
-                found = super()._assemble(*given)
-                walk.assembled(*given, found)
-                return found
+        def watched(
+            granted: VersionsGranted, requests: list[Commit], resolved: list[Resolved]
+        ) -> Assembled:
+            found = assemble(granted, requests, resolved)
+            self._assembles(granted, requests, resolved, found)
+            return found
 
-        self.proxy = Walked(port, CONFIG)  # type: ignore[arg-type]  # a machine without a network
+        proxy._assemble = watched  # type: ignore[method-assign]  # looks at each batch
 
     def _begin(self) -> None:
         """The next generation begins; what was under way has an unknown result."""
@@ -296,7 +299,7 @@ class ProxyWalk:
 
     # --- what the proxy does ----------------------------------------------------------------------
 
-    def assembled(
+    def _assembles(
         self,
         granted: VersionsGranted,
         requests: list[Commit],
@@ -402,7 +405,8 @@ class ProxyWalk:
     def _range(self) -> Range:
         draws = self._draws
         place = draws.below(len(KEYS) - 1)
-        return draws.pick((KEYS[place], (KEYS[place], draws.pick(KEYS[place + 1 :]))))
+        end = draws.pick(KEYS[place + 1 :])
+        return (KEYS[place], end) if draws.below(2) else KEYS[place]
 
     def _mutation(self) -> Mutation:
         draws = self._draws
@@ -434,8 +438,9 @@ def _stamped(commit: Commit, version: int) -> Commit:
     for kind, key, value in commit.mutations:
         made: Any = value
         if kind == STAMPED_KEY:
-            writes.append(pack(made[0](version)))
-            mutations.append((SET, writes[-1], made[1]))
+            own = pack(made[0](version))
+            writes.append(own)
+            mutations.append((SET, own, made[1]))
         else:
             is_made = kind == STAMPED_VALUE
             mutations.append((SET, key, made(version)) if is_made else (kind, key, value))

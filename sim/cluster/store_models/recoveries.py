@@ -79,8 +79,8 @@ class Recoveries:
             return self.begin(over_us + settings.retry_ms * US_PER_MS)
         if tuple(step.asks) == self.recruit.generation.logs:
             self.present = self.recruit.generation
-        names = self._left.pop(0) if self._left else ()
-        return Step(over_us, dict.fromkeys(names, self.recruit))
+        others = self._left.pop(0) if self._left else ()
+        return Step(over_us, dict.fromkeys(others, self.recruit))
 
     def _choose(self, pinged: Step) -> bool:
         """The next generation: all that answer, behind the longest of the logs that have the last.
