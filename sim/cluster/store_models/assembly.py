@@ -39,7 +39,7 @@ class Assembly:
     def take(
         self, granted: VersionsGranted, requests: list[Commit], resolved: list[Resolved]
     ) -> Assembled:
-        """Who is refused, and what is logged."""
+        """What is refused, by version, and what is logged."""
         self._of_others(granted.first, resolved)
         refused: dict[int, Failed] = {}
         for version in range(granted.first, granted.first + len(requests)):

@@ -151,7 +151,9 @@ class ModelledController(Controller):
         self._part += 1
         told = self._told = []
         storages = sorted(self.config.storages)
-        self._exchange.owe(lambda: divergence.compare("who is told", sorted(told), storages))
+        self._exchange.owe(
+            lambda: divergence.compare("the servers that hear of it", sorted(told), storages)
+        )
 
     def _is_at_end(self) -> bool:
         return self._next is not None and not self._next.asks
@@ -160,8 +162,7 @@ class ModelledController(Controller):
         return self._step.over_us if self._next is None else self._next.at_us
 
     async def _ask(self, names: Sequence[str], requests: Sequence[Request[Any]]) -> list[object]:
-        """A step of a recovery: it comes when it must, asks whom it must, and ends with the last
-        answer."""
+        """A step of a recovery: it comes when it must, asks all that it must, and then ends."""
         divergence, step = self.divergence, self._next
         if step is None:
             divergence.found(f"{requests} are sent while no recovery is at such a step")

@@ -79,7 +79,7 @@ class ModelledProxy(Member, Proxy):
             what = f"the batch from {granted.first} is logged where {self._committed} has committed"
             divergence.found(what)
         expected = self._assembly.take(granted, requests, resolved)
-        divergence.compare("who is refused, and what is logged,", assembled, expected)
+        divergence.compare("what is refused, and what is logged,", assembled, expected)
         bumped = self._state.metadata_version
         divergence.compare("the metadata version", bumped, self._assembly.bumped)
         return assembled

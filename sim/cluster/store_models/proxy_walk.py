@@ -312,7 +312,7 @@ class ProxyWalk:
         stamped = list(map(_stamped, batch, _versions(granted)))
         self._same("the transactions of a batch", requests, stamped)
         due = self._assembly.take(granted, requests, resolved)
-        self._same("who is refused, and what is logged,", found, due)
+        self._same("what is refused, and what is logged,", found, due)
         self._assembled = granted.last
         self._bumped[granted.last] = self._assembly.bumped
         for version, one in enumerate(batch, granted.first):

@@ -35,7 +35,7 @@ class Step:
         """What a process has answered."""
         return self.answers.get(name, (NO_REPLY, 0))[0]
 
-    def who(self, answer: type) -> list[str]:
+    def that_say(self, answer: type) -> list[str]:
         """Those that have answered so."""
         return [name for name in self.asks if isinstance(self.answer(name), answer)]
 
@@ -74,7 +74,7 @@ class Recoveries:
         if isinstance(first, Ping):
             goes_on = self._choose(step)
         else:
-            goes_on = len(step.who(Recruited)) == len(step.asks)
+            goes_on = len(step.that_say(Recruited)) == len(step.asks)
         if not goes_on or self.recruit is None:
             return self.begin(over_us + settings.retry_ms * US_PER_MS)
         if tuple(step.asks) == self.recruit.generation.logs:
@@ -87,20 +87,20 @@ class Recoveries:
 
         False where a role has no process, or no log has the last generation.
         """
-        locked = [self._locked.answer(name) for name in self._locked.who(Locked)]
+        locked = [self._locked.answer(name) for name in self._locked.that_say(Locked)]
         held = [
             one
             for one in locked
             if isinstance(one, Locked) and one.generation >= self.present.number
         ]
-        answered = pinged.who(Pong)
+        answered = pinged.that_say(Pong)
         by_role = {
             role: tuple(
                 name for one, name in self._config.transactional if one == role and name in answered
             )
             for role in ROLES
         }
-        by_role["log"] = tuple(self._locked.who(Locked))
+        by_role["log"] = tuple(self._locked.that_say(Locked))
         if not held or not all(by_role.values()):
             return False
         tail = min(held, key=lambda one: (-one.generation, -one.tail.end)).tail

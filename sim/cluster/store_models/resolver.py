@@ -103,7 +103,7 @@ class Decisions:
         )
 
     def in_window(self, tx: ToResolve, failed: Failed) -> Failed:
-        """What is told of a transaction, but for writes before the window: these may be forgotten,
+        """What a failure says, but for writes before the window: these may be forgotten,
         or not yet."""
         oldest = tx.version - self._settings.window
         early = {key for key, since in tx.pasts if since < oldest}
