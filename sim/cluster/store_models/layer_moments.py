@@ -9,6 +9,8 @@ statement while a transaction is open, a process that goes on with what it had b
 from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from ddlsim.cluster.store_models.layer_walk import (
     OUTCOME,
     PATIENCE_MS,
@@ -49,6 +51,7 @@ SOON_MS: Final = 30
 TOLD_WITH_THE_VERSION: Final = ("metadata_version", "metadata_version_at_snapshot")
 """Rules to which the read version says whether the schema that is kept is current."""
 INDEX: Final = "CREATE INDEX ti ON t (v)"
+MEANWHILE: Final = "CREATE INDEX mi ON t (v)"
 
 
 def reason(answer: object) -> Reason | None:
@@ -81,6 +84,7 @@ class Moments(LayerWalk):
                 return
         if is_exact(self.design):
             self._beside()
+            self._made_meanwhile()
         self._goes_on()
 
     # --- requests ---------------------------------------------------------------------------------
@@ -311,6 +315,30 @@ class Moments(LayerWalk):
             self._compare_store()
             if self.divergence.is_known:
                 return
+
+    def _made_meanwhile(self) -> None:
+        """An index that is made behind a transaction's read version has no entries for that."""
+        one, other = self._both
+        if self.divergence.is_known:
+            return
+        tx, table = "meanwhile", self.tables["t"]
+        if "ti" in table.indexes:
+            self.asked(one, self._ddl("DROP INDEX ti"))
+            table.indexes.pop("ti")
+            self._rest()
+        self.asked(other, replace(self._request("scan", tx, None, begins=True), table="u"))
+        self._same("an index", type(self.asked(one, self._ddl(MEANWHILE))), Answer)
+        table.indexes["mi"] = (("v",), False)
+        for value in {row["v"] for row in table.rows.values() if row["v"] is not None}:
+            wanted = {"v": value}
+            request = self._request("find", tx, None, values=wanted, index="")
+            answer = self.asked(other, request)
+            if reason(answer) is None:
+                self._compare(request, answer, table.find(wanted))
+        self.asked(other, ClientCommit(tx, tx))
+        self.asked(one, self._ddl("DROP INDEX mi"))
+        table.indexes.pop("mi")
+        self._rest()
 
     def _ended(self, ddl: list[Any], text: str) -> None:
         """What a statement has made of the table, if it is in force."""

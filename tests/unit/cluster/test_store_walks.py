@@ -253,6 +253,7 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a log answers what is ahead of it": (Log, "peek", wraps(answers_at_once), "c16_safe"),
     "batches do not wait": (Chain, "reached", wraps(waits_for_none), "c16_safe"),
     "each transaction reads alone": (LayerClient, "operate", wraps(only_reads), "c16_safe"),
+    "no index is too new": (locks, "_indexes", lambda _: lambda _: {}, "postgresql"),
     "an old schema goes on": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
     "a locked log begins an earlier generation": (Log, "recruit", wraps(takes_any), "c1_schema"),
     "a version is kept for good": (Connection, "_remember", wraps(keeps_the_first), "c1_schema"),
