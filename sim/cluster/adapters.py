@@ -57,9 +57,10 @@ class Recorder:
     def is_first(self, key: object) -> bool:
         """Whether this is the first call with `key`: of what any node may report, one does."""
         once = self._once
-        before = len(once)
+        if key in once:  # nearly always: all nodes report it
+            return False
         once[key] = None
-        return len(once) > before
+        return True
 
     def probe(self, name: str, node: str | None = None) -> None:
         """Count that a probe was reached, on a node unless it is the cluster's."""

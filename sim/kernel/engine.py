@@ -29,6 +29,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any, ClassVar, Final, Generic, NoReturn, Protocol, TypeVar, cast
 
@@ -50,6 +51,10 @@ AT_ONCE: Final = 1_000_000
 """So many events at one instant are taken for a loop that does not end."""
 UNSET: Final[Any] = None  # stands where the value will be
 DONE: Final[Any] = ()  # stands where the waiters were
+
+
+Due = tuple[int, int, int, Any]
+"""An entry of the queue: when, its priority at that instant, its number, and the event."""
 
 
 class SimulationCrashed(Exception):  # noqa: N818 - the outcome's name
@@ -245,10 +250,12 @@ class Timer(msgspec.Struct, eq=False):
     callbacks: tuple[None, ...] = SLIM
 
     def fire(self) -> None:
-        if self._incarnation.running:
-            self._fn(*self._args)
-        else:
+        if not self._incarnation.running:
             self._incarnation.defer(self)
+        elif self._args:
+            self._fn(*self._args)
+        else:  # nearly always
+            self._fn()
 
     def cancel(self) -> None:
         """Never fire; its moment is skipped and does not move the clock."""
@@ -367,18 +374,16 @@ class Loop:
         self.ended: list[Incarnation] = []  # kept, so that nothing collects their tasks
         self._end: Timer | None = None  # of the run under way
         self._stopped = False
-        self._queue: list[tuple[Any, int, int, Any]] = cast("Any", self.env._queue)
-        self._order = self.env._eid
+        self._queue: list[Due] = cast("Any", self.env._queue)
+        self.order = self.env._eid  # a number for each event that is put into the queue
+        self.post: Callable[[Due], None] = partial(heappush, self._queue)
+        """`push` without a call of ours, unchecked: for the network, whose times are not past."""
 
     def push(self, us: int, event: Fireable) -> None:
         """Put a slim event into SimPy's queue; equal times fire in the order of pushing."""
         assert type(us) is int, f"microseconds are whole: {us!r}"
         assert us >= self.now_us, f"{us} us is past, now is {self.now_us} us"
-        heappush(self._queue, (us, NORMAL, next(self._order), event))
-
-    def post(self, us: int, event: Fireable) -> None:
-        """`push` unchecked: for the network, whose times are whole and not past."""
-        heappush(self._queue, (us, NORMAL, next(self._order), event))
+        heappush(self._queue, (us, NORMAL, next(self.order), event))
 
     def call_at(self, us: int, fn: Callable[..., object], *args: Any) -> Timer:
         timer = Timer(self.incarnation, fn, args)
@@ -419,7 +424,7 @@ class Loop:
         """End the run once the present event and what it made ready are done."""
         if self._end is not None:
             self._stopped = True
-            heappush(self._queue, (self.now_us, FIRST, next(self._order), self._end))
+            heappush(self._queue, (self.now_us, FIRST, next(self.order), self._end))
 
     def run(self, until_us: int | None = None, events_max: int = FOREVER) -> None:
         """Execute everything due up to and including `until_us`, or everything there is.
@@ -432,7 +437,7 @@ class Loop:
         self._end = end = Timer(self.incarnation, nothing, ())
         end.callbacks = ENDING
         due_us = FOREVER if until_us is None else until_us
-        heappush(self._queue, (due_us, LAST, next(self._order), end))
+        heappush(self._queue, (due_us, LAST, next(self.order), end))
         try:
             self._turns(events_max)
         except SimulationCrashed:

@@ -268,7 +268,9 @@ class Host:
         return self.incarnation.scope.child()
 
     def call_later(self, delay_us: int, fn: Callable[..., object], *args: Any) -> Timer:
-        return self.incarnation.call_at(self.loop.now_us + delay_us, fn, *args)
+        timer = Timer(self.incarnation, fn, args)
+        self.loop.push(self.loop.now_us + delay_us, timer)
+        return timer
 
     def spread(self, purpose: str, bound_us: int) -> Micros:
         """A span below the bound, by seed, host, purpose and how often it was asked for."""

@@ -29,7 +29,7 @@ from ddlsim.kernel.channel import (
     Watch,
 )
 from ddlsim.kernel.deadlines import Asked
-from ddlsim.kernel.engine import Loop
+from ddlsim.kernel.engine import NORMAL, Loop
 from ddlsim.kernel.rng import (
     FIRST,
     GOLDEN,
@@ -244,7 +244,7 @@ class Network:
         self.schedule: Schedule | None = None
         self._calm = True  # no rule, and no trace is taken
         self._installed = self._serial = 0
-        self._post = loop.post
+        self._order, self._post = loop.order, loop.post
 
     def attach(self, name: str, endpoint: Endpoint) -> None:
         assert name not in self._endpoints, f"two hosts named {name}"
@@ -297,7 +297,7 @@ class Network:
             due_us = channel.last_due_us
         else:
             channel.last_due_us = due_us
-        self._post(due_us, envelope)
+        self._post((due_us, NORMAL, next(self._order), envelope))
 
     def _open(self, sender: str, to: str, kind: str) -> Channel:
         assert to in self._endpoints, f"{sender} sends {kind} to {to}, which does not exist"

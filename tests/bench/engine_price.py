@@ -4,7 +4,7 @@ from typing import Any
 
 from simpy import Environment
 
-from ddlsim.kernel.engine import CANCELLED, Fireable, Loop
+from ddlsim.kernel.engine import CANCELLED, Due, Fireable, Loop
 from ddlsim.units import Micros
 
 
@@ -14,6 +14,7 @@ class PublicLoop(Loop):
     def __init__(self) -> None:
         super().__init__()
         self._public = Environment()
+        self.post = self._post
 
     def push(self, us: int, event: Fireable) -> None:
         """A timeout whose callback fires the event."""
@@ -27,7 +28,9 @@ class PublicLoop(Loop):
 
         env.timeout(us - self.now_us).callbacks.append(fire)
 
-    post = push
+    def _post(self, due: Due) -> None:
+        us, _, _, event = due
+        self.push(us, event)
 
     def run(self, until_us: int | None = None, events_max: Any = None) -> None:
         """Until nothing is left, or up to and including `until_us`."""

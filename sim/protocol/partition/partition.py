@@ -185,11 +185,11 @@ class Partition:
 
     def may_store(self, command: object) -> bool:
         """Whether this node's catalog knows the version that a row was written under."""
-        assert isinstance(command, StampedCommand), command
+        assert type(command) is StampedCommand, command
         inner = command.command
-        if not isinstance(inner, WriteIntent | FullWrite | FillIndex):
-            return True
-        return self._knows(inner.catalog_version)
+        if type(inner) is WriteIntent or type(inner) is FullWrite or type(inner) is FillIndex:
+            return self._knows(inner.catalog_version)
+        return True
 
     def may_install(self, state: object) -> bool:
         """Whether this node's catalog knows every version that rows were written under."""

@@ -67,15 +67,19 @@ class RaftLog:
 
     def entry(self, index: int) -> Entry:
         """The entry at an index that the log still holds."""
-        assert self.base_index < index <= self.last_index, f"{index} is not in the log"
-        return self.entries[index - self.base_index - 1]
+        place = index - self.base_index
+        assert 0 < place <= len(self.entries), f"{index} is not in the log"
+        return self.entries[place - 1]
 
     def term_at(self, index: int) -> int | None:
         """The term of an entry; None where the log does not reach, or no longer does."""
-        place = index - self.base_index - 1
-        if 0 <= place < len(self.entries):
-            return self.entries[place].term
-        return self.base_term if place == -1 else None
+        place = index - self.base_index
+        if place > 0:
+            try:
+                return self.entries[place - 1].term
+            except IndexError:
+                return None
+        return None if place else self.base_term
 
     def between(self, index: int, last: int) -> list[Entry]:
         """Every entry behind `index`, up to that at `last`."""
@@ -119,7 +123,8 @@ class RaftLog:
 
     def sync_now(self) -> None:
         """A disk that takes no time; or one that had got everything before the machine died."""
-        self._marks.clear()
+        if self._marks:
+            self._marks = []
         self.synced_index = self.base_index + len(self.entries)
         self._synced_term, self._synced_vote = self.term, self.voted_for
 

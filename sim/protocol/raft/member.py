@@ -61,9 +61,10 @@ class Member(Replication):
         log = self.log
         log.entries.append(Entry(log.term, command))
         self.needs_sync = True
+        sent: AppendEntries | None = None
         for peer in self._progress:
             if peer in self._voters:
-                self._send_append(peer)
+                sent = self._send_append(peer, sent)
         return log.base_index + len(log.entries)
 
     def append_alone(self, command: object) -> int:
@@ -77,11 +78,12 @@ class Member(Replication):
 
     def step(self, sender: str, message: RaftMessage) -> None:
         """Take one message."""
-        if message.term > self.log.term and self._enters(message):
-            self._follow(message.term, None)
         if type(message) is AppendEntries:
             self._take_append(sender, message)
-        elif type(message) is AppendReply:
+            return
+        if message.term > self.log.term and self._enters(message):
+            self._follow(message.term, None)
+        if type(message) is AppendReply:
             self._take_reply(sender, message)
         elif isinstance(message, RequestVote):
             self._take_request(sender, message)
@@ -173,7 +175,7 @@ class Member(Replication):
 
     def is_settled(self) -> bool:
         """At the leader: whether everything is committed, and stored by everyone."""
-        last_index = self.log.last_index
+        last_index = self.log.base_index + len(self.log.entries)
         if self.commit_index < last_index:
             return False
         for progress in self._progress.values():  # noqa: SIM110 - at each reply; `all` costs twice

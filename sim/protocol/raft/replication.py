@@ -113,19 +113,25 @@ class Replication:
 
     # --- replication: the leader's side -----------------------------------------------------------
 
-    def _send_append(self, peer: str) -> None:
-        """Send the peer everything from its next index on, and expect it to arrive (pipelining)."""
+    def _send_append(self, peer: str, sent: AppendEntries | None = None) -> AppendEntries | None:
+        """Send the peer everything from its next index on, and expect it to arrive (pipelining).
+
+        Gives what was sent. `sent` is what another peer was sent just now: if this one lacks the
+        same, it is the same message.
+        """
         log, progress = self.log, self._progress[peer]
-        prev_index = progress.next_index - 1
-        if prev_index < log.base_index:
-            self._send_snapshot(peer)
-            return
-        assert progress.match_index < progress.next_index, f"{peer} has what comes next"
-        entries = log.since(prev_index)
-        progress.next_index = prev_index + len(entries) + 1
-        prev_term = log.term_at(prev_index) or 0
-        message = AppendEntries(log.term, prev_index, prev_term, entries, self.commit_index)
-        self.outbox.append((peer, message))
+        next_index = progress.next_index
+        assert progress.match_index < next_index, f"{peer} has what comes next"
+        if sent is None or sent.prev_index != next_index - 1:
+            prev_index = next_index - 1
+            if prev_index < log.base_index:
+                self._send_snapshot(peer)
+                return sent
+            entries, prev_term = log.since(prev_index), log.term_at(prev_index) or 0
+            sent = AppendEntries(log.term, prev_index, prev_term, entries, self.commit_index)
+        progress.next_index = next_index + len(sent.entries)
+        self.outbox.append((peer, sent))
+        return sent
 
     def _send_empty(self, peer: str, number: int) -> None:
         """Tell the peer how far the log is committed, as far as it surely has it."""
@@ -147,13 +153,13 @@ class Replication:
     def _take_reply(self, sender: str, reply: AppendReply) -> None:
         if self.role is not LEADER or reply.term != self.log.term:
             return
-        progress = self._progress[sender]
-        if not reply.success:
-            # The member lacks what lay before these entries: go back to where it says it ends.
-            progress.next_index = max(progress.match_index, reply.match_index) + 1
-            self._send_append(sender)
+        if reply.success:
+            self._matches(sender, reply.match_index)
             return
-        self._matches(sender, reply.match_index)
+        # The member lacks what lay before these entries: go back to where it says it ends.
+        progress = self._progress[sender]
+        progress.next_index = max(progress.match_index, reply.match_index) + 1
+        self._send_append(sender)
 
     def _take_snapshot_reply(self, sender: str, reply: SnapshotReply) -> None:
         if self.role is LEADER and reply.term == self.log.term:
@@ -167,7 +173,8 @@ class Replication:
         if index <= progress.match_index:
             return
         progress.match_index = index
-        progress.next_index = max(progress.next_index, index + 1)
+        if progress.next_index <= index:
+            progress.next_index = index + 1
         if index > self.commit_index:
             self._advance_commit()
         if self._transfer is not None and self._transfer[0] == sender:
@@ -195,35 +202,48 @@ class Replication:
         if len(self._voters) == 1:
             index = log.synced_index
         else:
-            stored = sorted(
+            stored = [
                 log.synced_index if voter == mine else progress[voter].match_index
                 for voter in self._voters
-            )
-            index = stored[len(stored) - self._quorum]
+            ]
+            stored.sort()
+            index = stored[-self._quorum]
         if index <= self.commit_index or log.term_at(index) != log.term:
             return
         self._commit_to(index)
+        told: AppendEntries | None = None
+        sent: AppendEntries | None = None
         for peer, known in progress.items():
             if peer in self._voters:
-                self._send_commit(peer, known)
+                told = self._send_commit(peer, known, told)
             else:
-                self._send_append(peer)
+                sent = self._send_append(peer, sent)
 
-    def _send_commit(self, peer: str, known: Progress) -> None:
-        """Tell a member of a commit, behind whatever was sent to it."""
+    def _send_commit(
+        self, peer: str, known: Progress, told: AppendEntries | None
+    ) -> AppendEntries | None:
+        """Tell a member of a commit, behind whatever was sent to it; gives what it is told.
+
+        `told` is what another one was told just now: the same, where as much was sent to both.
+        """
         log, prev_index = self.log, known.next_index - 1
-        prev_term = log.term_at(prev_index)
-        if prev_term is not None:
-            message = AppendEntries(log.term, prev_index, prev_term, (), self.commit_index)
-            self.outbox.append((peer, message))
+        if told is None or told.prev_index != prev_index:
+            prev_term = log.term_at(prev_index)
+            if prev_term is None:
+                return told
+            told = AppendEntries(log.term, prev_index, prev_term, (), self.commit_index)
+        self.outbox.append((peer, told))
+        return told
 
     # --- replication: every member's side ---------------------------------------------------------
 
     def _take_append(self, sender: str, append: AppendEntries) -> None:
         log = self.log
-        if append.term < log.term:
-            self.outbox.append((sender, AppendReply(log.term, success=False, match_index=0)))
-            return
+        if append.term != log.term:
+            if append.term < log.term:
+                self.outbox.append((sender, AppendReply(log.term, success=False, match_index=0)))
+                return
+            self._follow(append.term, None)
         if self.role is not FOLLOWER or self.leader != sender:
             # a leader too gives way here: there are two of one term only where votes are broken
             self._follow(append.term, sender)
@@ -241,7 +261,7 @@ class Replication:
             box = self._promised if entries else self.outbox
             reply = AppendReply(log.term, success=True, match_index=matched, round=append.round)
             box.append((sender, reply))
-        known = min(append.commit_index, matched)
+        known = append.commit_index if append.commit_index < matched else matched
         if known > self._known_commit:
             self._known_commit = known
             if not self.needs_sync:
@@ -253,8 +273,9 @@ class Replication:
         Whether that holds is for a judge to say: what was, is in `lost`.
         """
         log = self.log
-        if first > log.last_index:  # nearly always
-            log.entries += entries
+        held = log.entries
+        if first > log.base_index + len(held):  # nearly always
+            held += entries
             return
         for offset, entry in enumerate(entries, first):
             if offset <= log.base_index:  # it is in the snapshot
@@ -298,12 +319,20 @@ class Replication:
 
     def _commit_known(self) -> None:
         """Apply what is known to be committed, as far as it is safe on this disk."""
-        known = min(self._known_commit, self.log.synced_index)
+        known, synced = self._known_commit, self.log.synced_index
+        if synced < known:
+            known = synced
         if known > self.commit_index:
             self._commit_to(known)
 
     def _commit_to(self, index: int) -> None:
-        assert index > self.commit_index, f"{index} is committed already"
-        entries = self.log.between(self.commit_index, index)
-        self.committed.extend(enumerate(entries, self.commit_index + 1))
+        commit_index = self.commit_index
+        assert index > commit_index, f"{index} is committed already"
+        if index == commit_index + 1:  # nearly always
+            log = self.log
+            assert commit_index >= log.base_index, f"{index} is in the snapshot"
+            self.committed.append((index, log.entries[commit_index - log.base_index]))
+        else:
+            entries = self.log.between(commit_index, index)
+            self.committed.extend(enumerate(entries, commit_index + 1))
         self.commit_index = index

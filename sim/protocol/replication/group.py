@@ -39,6 +39,7 @@ from ddlsim.history.world_events import (
 from ddlsim.model.ports import Future, Node, Timer
 from ddlsim.protocol.raft import (
     AppendEntries,
+    AppendReply,
     Entry,
     InstallSnapshot,
     Mark,
@@ -154,12 +155,13 @@ class Group:
     def propose(self, command: object) -> int:
         """Append a command at the leader and send it to the voters; its index in the log."""
         stamp = self.machine.stamp_of(command)
-        self.last_stamp = max(self.last_stamp, stamp)
+        if stamp > self.last_stamp:
+            self.last_stamp = stamp
         if not self.is_alone:
             self._says_something()
         index = self.member.propose(command)
         self._after()
-        if not self.is_alone:
+        if self._resend is None and not self.is_alone:
             self._arm_resend()
         return index
 
@@ -203,37 +205,50 @@ class Group:
     def receive(self, sender: str, message: RaftMessage) -> None:
         """Take a message of the group."""
         assert sender != self.node.name, f"{sender} writes to itself"
+        member = self.member
         if type(message) is AppendEntries:
             if message.entries and not self._may_store(message.entries):
                 return
-            self.member.step(sender, message)
+            member.step(sender, message)
             self._after()
-            if self.member.leader == sender:
+            if member.leader == sender:
                 self._leader_heard_us = self.node.watch.now_us
             return
-        if isinstance(message, InstallSnapshot) and not self.machine.may_install(message.state):
-            self.node.probe("catalog-version-awaited")
+        if type(message) is not AppendReply and not self._is_ready_for(message):
             return
-        if isinstance(message, TimeoutNow) and message.payload is not None:
-            self.node.clock.update(message.payload)
         self._heard_us[sender] = self.node.watch.now_us
-        self.member.step(sender, message)
+        member.step(sender, message)
         self._after()
-        if self._resend is not None and self.member.led_term and self.member.is_settled():
+        if self._resend is not None and member.led_term and member.is_settled():
             self._resend.cancel()  # the last one that was behind has answered
             self._resend = None
-        if isinstance(message, InstallSnapshot) and self.member.leader == sender:
+        if type(message) is InstallSnapshot and member.leader == sender:
             self._leader_heard_us = self.node.watch.now_us
 
     def _may_store(self, entries: Iterable[Entry]) -> bool:
         """Whether this node knows the catalog version that each entry needs; notes their stamps."""
         machine, last_stamp = self.machine, self.last_stamp
         for entry in entries:
-            if not machine.may_store(entry.command):
+            command = entry.command
+            if not machine.may_store(command):
                 self.node.probe("catalog-version-awaited")
                 return False
-            last_stamp = max(last_stamp, machine.stamp_of(entry.command))
+            stamp = machine.stamp_of(command)
+            if stamp > last_stamp:
+                last_stamp = stamp
         self.last_stamp = last_stamp
+        return True
+
+    def _is_ready_for(self, message: RaftMessage) -> bool:
+        """Whether this node knows the versions of a snapshot; merges a clock that is handed over.
+
+        Every other message can be taken at once.
+        """
+        if type(message) is InstallSnapshot and not self.machine.may_install(message.state):
+            self.node.probe("catalog-version-awaited")
+            return False
+        if type(message) is TimeoutNow and message.payload is not None:
+            self.node.clock.update(message.payload)
         return True
 
     # --- what the step machine decided ------------------------------------------------------------
@@ -246,7 +261,10 @@ class Group:
         member = self.member
         while True:
             if member.needs_sync:
-                self._sync()
+                if self.node.disk_delay_us:
+                    self._begin_sync()
+                else:
+                    member.sync_now()
             if member.outbox:
                 self._send_all()
             if member.installed is not None:
@@ -265,9 +283,17 @@ class Group:
 
     def _send_all(self) -> None:
         member, node, wrap = self.member, self.node, self._wrap
-        outbox, member.outbox = member.outbox, []
+        send, outbox, member.outbox = node.send, member.outbox, []
+        if wrap is None:
+            for to, message in outbox:
+                send(to, message)
+            return
+        last: RaftMessage | None = None
+        wrapped: object = None
         for to, message in outbox:
-            node.send(to, message if wrap is None else wrap(message))
+            if message is not last:  # followers are often sent the same one
+                last, wrapped = message, wrap(message)
+            send(to, wrapped)
 
     def _apply_next(self) -> None:
         index, entry = self.member.committed.popleft()
@@ -323,13 +349,9 @@ class Group:
 
     # --- the disk ---------------------------------------------------------------------------------
 
-    def _sync(self) -> None:
-        """Write to the disk: at once, or for as long as the disk takes."""
-        assert self.member.needs_sync, f"{self.name} has nothing to write"
+    def _begin_sync(self) -> None:
+        """Write to a disk that takes its time."""
         delay_us = self.node.disk_delay_us
-        if not delay_us:
-            self.member.sync_now()
-            return
         self.node.probe("slow-disk")
         self.node.call_later(Micros(delay_us), self._synced, self.member.begin_sync())
 
@@ -413,7 +435,8 @@ class Group:
     def _majority_heard_us(self) -> int:
         """The latest instant since which a majority has answered; the leader counts as now."""
         now, mine = self.node.watch.now_us, self.node.name
-        heard = sorted(now if voter == mine else self._heard_us[voter] for voter in self.voters)
+        heard = [now if voter == mine else self._heard_us[voter] for voter in self.voters]
+        heard.sort()
         return heard[(len(heard) - 1) // 2]
 
     def _looked(self) -> None:
