@@ -12,7 +12,16 @@ import msgspec
 
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.kernel.engine import MAIL, SLIM
-from ddlsim.kernel.rng import Quantiles, mix, name_id, threshold
+from ddlsim.kernel.rng import (
+    FIRST,
+    GOLDEN,
+    MASK,
+    SECOND,
+    Quantiles,
+    mix,
+    name_id,
+    threshold,
+)
 
 LOSS, DUPLICATION, REORDERING, SECOND_DELAY = (name_id(word) for word in (
     "loss", "duplication", "reordering", "delay of the copy"
@@ -109,8 +118,17 @@ class Channel:
         self.deliver = receive if arrived is None else deliver
 
     def happens(self, what: int, limit: int, label: int, occurrence: int) -> bool:
-        """Whether this fate, of the probability `limit`, meets the n-th message of this label."""
-        return bool(limit) and mix(mix(self.key ^ what, label), occurrence) < limit
+        """Whether this fate, of the probability `limit`, meets the n-th message of this label.
+
+        `mix(mix(key ^ what, label), occurrence) < limit`, written out: it is asked of each message.
+        """
+        draw = ((self.key ^ what) + label * GOLDEN) & MASK
+        draw = ((draw ^ (draw >> 30)) * FIRST) & MASK
+        draw = ((draw ^ (draw >> 27)) * SECOND) & MASK
+        draw = ((draw ^ (draw >> 31)) + occurrence * GOLDEN) & MASK
+        draw = ((draw ^ (draw >> 30)) * FIRST) & MASK
+        draw = ((draw ^ (draw >> 27)) * SECOND) & MASK
+        return draw ^ (draw >> 31) < limit
 
     def occurrence(self, label: int) -> int:
         """How often this label has been sent: a repeated message must not share its fate."""

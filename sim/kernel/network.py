@@ -338,7 +338,9 @@ class Network:
         if reordering and channel.happens(REORDERING, reordering, label, occurrence):
             in_order = False
             self._struck(channel, "reordering")
-        delay_us = self._delay_us(channel, label)
+        delay_us = channel.constant_us
+        if delay_us is None:
+            delay_us = self._delay_us(channel, label)
         self.route(envelope, self.loop.now_us + delay_us, in_order=in_order)
         duplication = channel.duplication
         if duplication and channel.happens(DUPLICATION, duplication, label, occurrence):
@@ -349,15 +351,13 @@ class Network:
             self.route(copy, self.loop.now_us + pick(channel.table, draw), in_order=False)
 
     def _delay_us(self, channel: Channel, label: int) -> int:
-        if channel.constant_us is not None:
-            return channel.constant_us
         if self.schedule is not None:
             return self.schedule.delay_us(channel, label)
         return pick(channel.table, mix(channel.key, label))
 
     def route(self, envelope: Envelope, due_us: int, *, in_order: bool, after: int = 0) -> None:
         """Ask the rules installed later than `after`, then put the envelope on its way."""
-        for rule in list(self.rules):
+        for rule in tuple(self.rules):
             if rule.order <= after or not rule.matches(envelope):
                 continue
             rule.hits += 1
@@ -375,10 +375,14 @@ class Network:
                     self.note("hold", envelope)
                     rule.keep(envelope, due_us, in_order=in_order)
                     return
-        channel = envelope.channel
-        due_us = max(due_us, self.loop.now_us)
+        channel, now_us = envelope.channel, self.loop.now_us
+        if due_us < now_us:
+            due_us = now_us
         if in_order:
-            channel.last_due_us = due_us = max(due_us, channel.last_due_us)
+            if due_us < channel.last_due_us:
+                due_us = channel.last_due_us
+            else:
+                channel.last_due_us = due_us
         self.loop.push(due_us, envelope)
 
     @staticmethod

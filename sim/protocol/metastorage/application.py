@@ -71,7 +71,11 @@ class Application:
     def apply(self, index: int, term: int, command: object) -> None:
         """Apply a committed command; commands come in the order of the log."""
         assert type(command) is Stamped, command
-        self._log.take((index, term, command))
+        item = (index, term, command)
+        if self.delays.log or self._log.waiting:
+            self._log.take(item)
+        else:  # nearly always
+            self._apply(item)
 
     def restore(self, index: int, term: int, command: object) -> None:
         """Apply, without its delays, a command that was applied before the node died."""
@@ -202,7 +206,10 @@ class Application:
             self._message_ts = message_ts
             if not self._strategy.publish_safe_time.after_catalog_listeners:
                 self.sync.advance_safe_time(message_ts)
-            self._listening.take((message_ts, applied))
+            if applied is not None or self._listening.waiting:
+                self._listening.take((message_ts, applied))
+            else:  # nearly always: no update, so that the listeners have nothing to do
+                self._notify_catalog((message_ts, None))
         else:
             self.node.probe("tick-ignored")
         if index in self._waiting:

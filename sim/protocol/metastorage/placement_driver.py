@@ -95,9 +95,10 @@ class PlacementDriver:
             place: lease for place, lease in self._granted.items() if self._still_needed(lease)
         }
         changed = list(self._granted.values())
+        leases, written = self._leases.all(), self._written
         for place, replicas in self._replicas().items():
-            lease = self._leases.of(place)
-            if place in self._written:  # what is decided of it is on its way
+            lease = leases.get(place)
+            if place in written:  # what is decided of it is on its way
                 continue
             if lease is None or self.is_outdated(lease, now):
                 self._find_holder(place, replicas)

@@ -29,29 +29,29 @@ class Stage(Generic[T]):
         self._node = node
         self._duration_us = duration_us
         self._pass_on = pass_on
-        self._waiting: deque[T] = deque()
+        self.waiting: deque[T] = deque()
         self._busy = False
 
     def take(self, item: T) -> None:
-        """Pass the item on when those before it are through and its time is over."""
-        if not self._waiting and not self._duration_us(item):
-            self._pass_on(item)  # as `_run` would
-            return
-        self._waiting.append(item)
+        """Pass the item on when those before it are through and its time is over.
+
+        Where nothing is `waiting` and it takes no time, the caller may pass it on itself.
+        """
+        self.waiting.append(item)
         self._run()
 
     def _run(self) -> None:
-        while self._waiting and not self._busy:
-            duration_us = self._duration_us(self._waiting[0])
+        while self.waiting and not self._busy:
+            duration_us = self._duration_us(self.waiting[0])
             if duration_us:
                 self._busy = True
                 self._node.call_later(Micros(duration_us), self._finish)
                 return
-            self._pass_on(self._waiting.popleft())
+            self._pass_on(self.waiting.popleft())
 
     def _finish(self) -> None:
         assert self._busy, "a stage finished what it had not begun"
-        assert self._waiting, "a stage lost what it was at"
+        assert self.waiting, "a stage lost what it was at"
         self._busy = False
-        self._pass_on(self._waiting.popleft())
+        self._pass_on(self.waiting.popleft())
         self._run()

@@ -244,26 +244,26 @@ class Replication:
                 self.outbox.append((sender, AppendReply(log.term, success=False, match_index=0)))
                 return
             self._follow(append.term, None)
-        if self.role is not FOLLOWER or self.leader != sender:
+        if self.leader != sender:  # then it follows none, or another one, or leads itself
             # a leader too gives way here: there are two of one term only where votes are broken
             self._follow(append.term, sender)
-        prev, entries = append.prev_index, append.entries
-        if prev >= log.base_index:
-            term = log.term_at(prev)
+        matched, entries = append.prev_index, append.entries
+        if matched >= log.base_index:
+            term = log.term_at(matched)
             if term != append.prev_term:
-                self._refuse(sender, prev, term, append.round)
+                self._refuse(sender, matched, term, append.round)
                 return
-        matched = prev + len(entries)
         if entries:
-            self._store(entries, prev + 1)
+            self._store(entries, matched + 1)
             self.needs_sync = True
-        if entries or append.round:
-            box = self._promised if entries else self.outbox
+            matched += len(entries)
             reply = AppendReply(log.term, success=True, match_index=matched, round=append.round)
-            box.append((sender, reply))
-        known = append.commit_index if append.commit_index < matched else matched
-        if known > self._known_commit:
-            self._known_commit = known
+            self._promised.append((sender, reply))
+        elif append.round:
+            reply = AppendReply(log.term, success=True, match_index=matched, round=append.round)
+            self.outbox.append((sender, reply))
+        if append.commit_index > self._known_commit < matched:
+            self._known_commit = min(append.commit_index, matched)
             if not self.needs_sync:
                 self._commit_known()
 
@@ -319,9 +319,8 @@ class Replication:
 
     def _commit_known(self) -> None:
         """Apply what is known to be committed, as far as it is safe on this disk."""
-        known, synced = self._known_commit, self.log.synced_index
-        if synced < known:
-            known = synced
+        synced_index = self.log.synced_index
+        known = self._known_commit if self._known_commit < synced_index else synced_index
         if known > self.commit_index:
             self._commit_to(known)
 

@@ -426,10 +426,13 @@ class Group:
     def _arm_look(self) -> None:
         if self._look is not None:
             self._look.cancel()
-        now = self.node.watch.now_us
+        now, due_us = self.node.watch.now_us, self._spoke_us + self._beat_us()
         too_long_us = self._majority_heard_us() + self._timeout_us()
-        self._look_armed_us = now
-        self._look_due_us = due_us = max(now, min(too_long_us, self._spoke_us + self._beat_us()))
+        if due_us > too_long_us:
+            due_us = too_long_us
+        if due_us < now:
+            due_us = now
+        self._look_armed_us, self._look_due_us = now, due_us
         self._look = self.node.call_later(Micros(due_us - now), self._looked)
 
     def _majority_heard_us(self) -> int:
