@@ -4,7 +4,7 @@
 `Envelope` is a message on its way.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol
 
@@ -79,29 +79,25 @@ class Channel:
         self.replies: dict[type, Channel] = {}  # the way back, by the type of the reply
         self.loopback = sender == to
         self.overrides: tuple[Any, ...] = ()  # the overrides that say what may happen to a message
-        self.reset()
+        self.adopt(())
 
-    def reset(self) -> None:
-        """No profile at all."""
-        self.table = NO_TABLE
-        self.constant_us: int | None = None  # where the table has but one value
-        self.loss = self.duplication = self.reordering = 0
-        self._look_around()
-
-    def adopt(self, profile: LinkProfile) -> None:
-        """Take over what this entry says."""
-        if profile.latency is not None:
-            self.table = profile.latency
-            least, most = self.table[0], self.table[-1]
-            self.constant_us = least if least == most else None
-        for name in ("loss", "duplication", "reordering"):
-            probability = getattr(profile, name)
-            if probability is not None:
-                setattr(self, name, threshold(probability))
-        self._look_around()
-
-    def _look_around(self) -> None:
-        odd = self.loss or self.duplication or self.reordering or self.loopback
+    def adopt(self, profiles: Iterable[LinkProfile]) -> None:
+        """Take over what these entries say and nothing else; of two the later one counts."""
+        table, loss, duplication, reordering = NO_TABLE, 0, 0, 0
+        for profile in profiles:
+            if profile.latency is not None:
+                table = profile.latency
+            if profile.loss is not None:
+                loss = threshold(profile.loss)
+            if profile.duplication is not None:
+                duplication = threshold(profile.duplication)
+            if profile.reordering is not None:
+                reordering = threshold(profile.reordering)
+        self.table = table
+        one_value = table and table[0] == table[-1]
+        self.constant_us: int | None = table[0] if one_value else None
+        self.loss, self.duplication, self.reordering = loss, duplication, reordering
+        odd = loss or duplication or reordering or self.loopback
         self.plain = not odd and self.on_send is None
 
     def watch(self, sent: "Watch | None", arrived: "Watch | None") -> None:

@@ -53,7 +53,7 @@ UNSET: Final[Any] = None  # stands where the value will be
 DONE: Final[Any] = ()  # stands where the waiters were
 
 
-Due = tuple[int, int, int, Any]
+Due = tuple[Any, int, int, Any]
 """An entry of the queue: when, its priority at that instant, its number, and the event."""
 
 
@@ -250,12 +250,10 @@ class Timer(msgspec.Struct, eq=False):
     callbacks: tuple[None, ...] = SLIM
 
     def fire(self) -> None:
-        if not self._incarnation.running:
-            self._incarnation.defer(self)
-        elif self._args:
+        if self._incarnation.running:
             self._fn(*self._args)
-        else:  # nearly always
-            self._fn()
+        else:
+            self._incarnation.defer(self)
 
     def cancel(self) -> None:
         """Never fire; its moment is skipped and does not move the clock."""
@@ -376,8 +374,7 @@ class Loop:
         self._stopped = False
         self._queue: list[Due] = cast("Any", self.env._queue)
         self.order = self.env._eid  # a number for each event that is put into the queue
-        self.post: Callable[[Due], None] = partial(heappush, self._queue)
-        """`push` without a call of ours, unchecked: for the network, whose times are not past."""
+        self.post = partial(heappush, self._queue)  # `push` unchecked: for the network
 
     def push(self, us: int, event: Fireable) -> None:
         """Put a slim event into SimPy's queue; equal times fire in the order of pushing."""

@@ -207,8 +207,9 @@ class Override:
         """Whether it says something about messages of some kind on this link."""
         return self._to in (None, to) and self._from in (None, sender)
 
-    def applies_to(self, channel: Channel) -> bool:
-        return self._kind in (None, channel.kind) and self.is_of_link(channel.sender, channel.to)
+    def is_of_kind(self, kind: str) -> bool:
+        """Whether it says something about messages of this kind on some link."""
+        return self._kind is None or self._kind == kind
 
     def remove(self) -> None:
         self._network.forget(self)
@@ -237,6 +238,7 @@ class Network:
         self.rules: list[Rule] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
+        self._links: dict[tuple[str, str], list[Channel]] = {}  # the channels of each
         self._profiles: list[Override] = []
         self._of_senders: dict[str, list[Override]] = {}
         self._of_links: dict[tuple[str, str], list[Override]] = {}
@@ -303,6 +305,7 @@ class Network:
         assert to in self._endpoints, f"{sender} sends {kind} to {to}, which does not exist"
         channel = Channel(self.seed, sender, to, kind, self._endpoints[to])
         self._channels[sender, to, kind] = channel
+        self._links.setdefault((sender, to), []).append(channel)
         if kind in self._watches:
             channel.watch(*self._watches[kind])
         self._settle(channel)
@@ -327,7 +330,7 @@ class Network:
         if channel.loopback:
             self.loop.ready.append(envelope)
             return
-        occurrence = channel.occurrence(label) if not channel.plain else 1
+        occurrence = 1 if channel.plain else channel.occurrence(label)
         for override in channel.overrides:
             override.hits += 1
         if channel.loss and channel.happens(LOSS, channel.loss, label, occurrence):
@@ -375,15 +378,16 @@ class Network:
                     self.note("hold", envelope)
                     rule.keep(envelope, due_us, in_order=in_order)
                     return
+        assert type(due_us) is int, f"microseconds are whole: {due_us!r}"
         channel, now_us = envelope.channel, self.loop.now_us
-        if due_us < now_us:
+        if due_us < now_us:  # noqa: PLR1730 - for each message; `max` costs five times as much
             due_us = now_us
         if in_order:
             if due_us < channel.last_due_us:
                 due_us = channel.last_due_us
             else:
                 channel.last_due_us = due_us
-        self.loop.push(due_us, envelope)
+        self._post((due_us, NORMAL, next(self._order), envelope))
 
     @staticmethod
     def _struck(channel: Channel, what: str) -> None:
@@ -428,18 +432,19 @@ class Network:
 
     def _settle_all(self, override: Override) -> None:
         self._of_senders.clear()
-        self._of_links.clear()
-        for channel in self._channels.values():
-            if override.applies_to(channel):
-                self._settle(channel)
+        for (sender, to), channels in self._links.items():
+            if override.is_of_link(sender, to):
+                self._of_links.pop((sender, to), None)
+                for channel in channels:
+                    if override.is_of_kind(channel.kind):
+                        self._settle(channel)
 
     def _settle(self, channel: Channel) -> None:
         """Let a channel adopt all entries that concern it, in order."""
-        channel.reset()
-        over = [one for one in self._on(channel.sender, channel.to) if one.applies_to(channel)]
-        for override in over:
-            channel.adopt(override.profile)
-        channel.overrides = tuple(one for one in over if one.profile.misbehaves)
+        kind = channel.kind
+        over = [one for one in self._on(channel.sender, channel.to) if one.is_of_kind(kind)]
+        channel.adopt([one.profile for one in over])
+        channel.overrides = tuple([one for one in over if one.profile.misbehaves])
         where = f"{channel.sender} > {channel.to}, {channel.kind}"
         assert channel.table or channel.loopback, f"no latency is configured for {where}"
         if self.schedule is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
 from itertools import pairwise
-from math import exp, floor, isfinite, log
+from math import exp, isfinite, log
 from statistics import NormalDist
 from typing import Final
 from zlib import crc32
@@ -211,13 +211,15 @@ def _inverse(distribution: Distribution, ln: Real = _exact_ln, exp: Real = _exac
             return lambda u: values[int(u * len(values))]
 
 
+PLACES: Final = tuple((2 * index + 1) / (2 * TABLE_SIZE) for index in range(TABLE_SIZE))
 LAST_BITS: Final = 1e-9
 """Relative: far more than by how much two computations of one quantile differ."""
 
 
-def _is_near_half(us: float) -> bool:
-    """Whether an error in its last bits could change how a number is rounded."""
-    return abs(us - floor(us) - 0.5) <= LAST_BITS * max(abs(us), 1)
+def _near_halves(us: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> list[int]:
+    """The places where an error in the last bits could change how a number is rounded."""
+    from_half = np.abs(us - np.floor(us) - 0.5)
+    return np.nonzero(from_half <= LAST_BITS * np.maximum(np.abs(us), 1))[0].tolist()
 
 
 @lru_cache(maxsize=256)
@@ -228,11 +230,10 @@ def quantiles(distribution: Distribution) -> Quantiles:
     value is rounded, the exact ones do, which take twenty times as long.
     """
     quick, exact = _inverse(distribution, log, exp), _inverse(distribution)
-    places = [(2 * index + 1) / (2 * TABLE_SIZE) for index in range(TABLE_SIZE)]
-    near = [quick(place) * 1000 for place in places]
-    table = tuple(
-        round(exact(place) * 1000) if _is_near_half(us) else round(us)
-        for place, us in zip(places, near, strict=True)
-    )
+    us = np.array([quick(place) for place in PLACES]) * 1000
+    rounded: list[int] = np.rint(us).astype(np.int64).tolist()
+    for index in _near_halves(us):
+        rounded[index] = round(exact(PLACES[index]) * 1000)
+    table = tuple(rounded)
     assert all(a <= b for a, b in pairwise(table)), distribution
     return table

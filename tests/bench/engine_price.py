@@ -14,7 +14,7 @@ class PublicLoop(Loop):
     def __init__(self) -> None:
         super().__init__()
         self._public = Environment()
-        self.post = self._post
+        self.post = self._post  # type: ignore[assignment]  # theirs is no method
 
     def push(self, us: int, event: Fireable) -> None:
         """A timeout whose callback fires the event."""

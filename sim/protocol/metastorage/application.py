@@ -185,23 +185,17 @@ class Application:
     # --- the state machine ------------------------------------------------------------------------
 
     def _apply(self, item: tuple[int, int, Stamped]) -> None:
-        """Decide what the command does, hand the result to the catalog."""
+        """Do what the command asks for, hand the result to the catalog."""
         index, term, stamped = item
         if index <= self.applied_index:  # a snapshot has overtaken it
             return
         command, message_ts = stamped.command, stamped.message_ts
         applied: AppliedUpdate | None = None
         counts = True
-        match command:
-            case SafeTimeCommand():  # nearly always
-                counts = self._strategy.tick_counts(command.term, term)
-            case CatalogUpdate():
-                if command.command_id not in self.results:
-                    applied = self._compare_and_set(index, message_ts, command)
-            case LeaseUpdate():
-                self._take_leases(command)
-            case NodeJoined():
-                self._take_joined(message_ts, command)
+        if type(command) is SafeTimeCommand:  # nearly always
+            counts = self._strategy.tick_counts(command.term, term)
+        else:
+            applied = self._decide(index, stamped)
         if counts:
             self._message_ts = message_ts
             if not self._strategy.publish_safe_time.after_catalog_listeners:
@@ -216,6 +210,19 @@ class Application:
             self._advance(index, term)
         else:
             self.applied_index, self.applied_term = index, term
+
+    def _decide(self, index: int, stamped: Stamped) -> AppliedUpdate | None:
+        """Do what a command asks for; gives the update if it is one that takes effect."""
+        command, message_ts = stamped.command, stamped.message_ts
+        match command:
+            case CatalogUpdate():
+                if command.command_id not in self.results:
+                    return self._compare_and_set(index, message_ts, command)
+            case LeaseUpdate():
+                self._take_leases(command)
+            case NodeJoined():
+                self._take_joined(message_ts, command)
+        return None
 
     def _take_leases(self, update: LeaseUpdate) -> None:
         """Leases are a compare-and-set too: two placement drivers must not both grant."""

@@ -319,8 +319,9 @@ class Replication:
 
     def _commit_known(self) -> None:
         """Apply what is known to be committed, as far as it is safe on this disk."""
-        synced_index = self.log.synced_index
-        known = self._known_commit if self._known_commit < synced_index else synced_index
+        known, synced_index = self._known_commit, self.log.synced_index
+        if known > synced_index:  # noqa: PLR1730 - for each entry; `min` costs five times as much
+            known = synced_index
         if known > self.commit_index:
             self._commit_to(known)
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import NormalDist, fmean
 from zlib import crc32
 
+import numpy as np
 import pytest
 
 from ddlsim.kernel import rng
@@ -158,11 +159,8 @@ def test_a_table_is_the_exact_one_whatever_the_last_bits_of_libm_are(
 
 def test_near_halves_are_computed_exactly() -> None:
     """Planted: one is rounded by what libm says of it."""
-    assert rng._is_near_half(2.5)
-    assert rng._is_near_half(2.5 + 1e-10)
-    assert rng._is_near_half(1e6 + 0.5 - 1e-4)
-    assert not rng._is_near_half(2.501)
-    assert not rng._is_near_half(3.0)
+    assert rng._near_halves(np.array([2.5, 2.5 + 1e-10, 1e6 + 0.5 - 1e-4])) == [0, 1, 2]
+    assert rng._near_halves(np.array([2.501, 3.0])) == []
 
 
 REFUSED = [
