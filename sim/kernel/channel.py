@@ -75,7 +75,7 @@ class Channel:
         self.key = mix(mix(seed, name_id(f"{sender} > {to}")), name_id(kind))
         self.count = 0
         self.last_due_us = 0
-        self.seen: dict[int, int] = {}
+        self.seen: dict[int, int] = {}  # how often each label has been sent
         self.replies: dict[type, Channel] = {}  # the way back, by the type of the reply
         self.loopback = sender == to
         self.overrides: tuple[Any, ...] = ()  # the overrides that say what may happen to a message
@@ -125,11 +125,6 @@ class Channel:
         draw = ((draw ^ (draw >> 30)) * FIRST) & MASK
         draw = ((draw ^ (draw >> 27)) * SECOND) & MASK
         return draw ^ (draw >> 31) < limit
-
-    def occurrence(self, label: int) -> int:
-        """How often this label has been sent: a repeated message must not share its fate."""
-        self.seen[label] = seen = self.seen.get(label, 0) + 1
-        return seen
 
 
 class Envelope(msgspec.Struct, eq=False):

@@ -330,7 +330,9 @@ class Network:
         if channel.loopback:
             self.loop.ready.append(envelope)
             return
-        occurrence = 1 if channel.plain else channel.occurrence(label)
+        occurrence = 1  # how often this label was sent: a repeated one must not share its fate
+        if not channel.plain:
+            channel.seen[label] = occurrence = channel.seen.get(label, 0) + 1
         for override in channel.overrides:
             override.hits += 1
         if channel.loss and channel.happens(LOSS, channel.loss, label, occurrence):

@@ -211,29 +211,29 @@ class Replication:
         if index <= self.commit_index or log.term_at(index) != log.term:
             return
         self._commit_to(index)
-        told: AppendEntries | None = None
+        news: AppendEntries | None = None
         sent: AppendEntries | None = None
         for peer, known in progress.items():
             if peer in self._voters:
-                told = self._send_commit(peer, known, told)
+                news = self._send_commit(peer, known, news)
             else:
                 sent = self._send_append(peer, sent)
 
     def _send_commit(
-        self, peer: str, known: Progress, told: AppendEntries | None
+        self, peer: str, known: Progress, sent: AppendEntries | None
     ) -> AppendEntries | None:
-        """Tell a member of a commit, behind whatever was sent to it; gives what it is told.
+        """Send the news of a commit, behind whatever was sent to this peer; gives what was sent.
 
-        `told` is what another one was told just now: the same, where as much was sent to both.
+        `sent` is what another peer was sent just now: the same, where as much was sent to both.
         """
         log, prev_index = self.log, known.next_index - 1
-        if told is None or told.prev_index != prev_index:
+        if sent is None or sent.prev_index != prev_index:
             prev_term = log.term_at(prev_index)
             if prev_term is None:
-                return told
-            told = AppendEntries(log.term, prev_index, prev_term, (), self.commit_index)
-        self.outbox.append((peer, told))
-        return told
+                return sent
+            sent = AppendEntries(log.term, prev_index, prev_term, (), self.commit_index)
+        self.outbox.append((peer, sent))
+        return sent
 
     # --- replication: every member's side ---------------------------------------------------------
 
