@@ -1,6 +1,6 @@
 """Commit proxies and GRV proxies beside their models: what they take, and what they answer."""
 
-from typing import Any
+from typing import Any, Final
 
 from ddlsim.cluster.models.exchange import Sent
 from ddlsim.cluster.store_models.assembly import Assembly
@@ -85,6 +85,10 @@ class ModelledProxy(Member, Proxy):
         return assembled
 
 
+KEPT: Final = 200
+"""More questions of a GRV proxy than are under way at once, or count yet."""
+
+
 class Round:
     """What a GRV proxy asks at an instant: which logs, and when each request was answered.
 
@@ -149,7 +153,17 @@ class ModelledGrv(Member, Grv):
         self._again_us.add(now_us + sent.wait_us + int(self._retry_us))
 
     def _round(self, sent: Sent) -> "Round":
+        if len(self._rounds) > KEPT:
+            del self._rounds[next(iter(self._rounds))]
         return self._rounds.setdefault(sent.at_us, Round())
+
+    def _answered_us(self, since_us: int, until_us: int) -> int | None:
+        """When all that was asked for in a span was answered; None: it was not, or may not be."""
+        if until_us >= self.divergence.now_us or self.divergence.resumed_us() >= since_us:
+            return None
+        rounds = [one for at_us, one in self._rounds.items() if since_us <= at_us <= until_us]
+        ends_us = [end_us for one in rounds for end_us in one.ends_us]
+        return max(ends_us) if ends_us and -1 not in ends_us else None
 
     def _has_version(self, _asked: object, sent: Sent, answer: Any) -> None:
         self._again_us.add(self.divergence.now_us + int(self._retry_us))
@@ -176,9 +190,11 @@ class ModelledGrv(Member, Grv):
         batch_us = int(self._batch_us)
 
         def due_us() -> int | None:
-            return None if self._asked_us >= arrived_us else arrived_us + batch_us
+            until_us = arrived_us + batch_us
+            is_asked = self._asked_us >= arrived_us
+            return self._answered_us(arrived_us, until_us) if is_asked else until_us
 
-        number = self.divergence.opens("a question for a version", self.ends(serving, due_us))
+        number = self.divergence.opens("the answer with a version", self.ends(serving, due_us))
         answer = await super().read_version(sender, request)
         self.divergence.closes(number)
         if self.serving != serving:

@@ -12,7 +12,7 @@ from ddlsim.fdb.controller import Controller, members
 from ddlsim.fdb.grv import Grv
 from ddlsim.fdb.log import Log
 from ddlsim.fdb.membership import Chain, Process
-from ddlsim.fdb.messages import Lock, Ping, Pong, Pop
+from ddlsim.fdb.messages import GetCommitted, Lock, Ping, Pong, Pop
 from ddlsim.fdb.sequencer import Sequencer
 from ddlsim.fdb.store import Store
 from ddlsim.history.world_events import PartDiverged
@@ -95,6 +95,13 @@ def asks_each_time(self: Grv, asked: int) -> None:
     self._expired = self._asked
 
 
+async def serves_the_first(self: Grv, generation: Any, batch: Any, *, risky: bool) -> None:
+    version = await self.ask(generation.number, generation.sequencer, GetCommitted(1))
+    if version is not None and risky in (True, False):
+        del self._pending[batch[0]]
+        batch[0].set(version)
+
+
 async def asks_at_once(self: Process, number: int, to: str, request: Any) -> Any:
     answer: Any = NO_REPLY
     while answer is NO_REPLY and self.serves(number):
@@ -118,6 +125,7 @@ PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "one log is locked": (Controller, "_lock", locks_the_first, "controller", 26),
     "storage servers are not told": (Controller, "_announce", tells_nobody, "controller", 1),
     "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 1),
+    "of some requests one is answered": (Grv, "_serve", serves_the_first, "grv", 1),
     "a member asks again at once": (Process, "ask_again", asks_at_once, "", 3),
     "a metadata version is logged nowhere": (proxy, "METADATA_VERSION", b"\xff/x", "proxy", 1),
 }
