@@ -164,6 +164,8 @@ class LogWalk:
         if not isinstance(locked, Locked):
             self._divergence.found(f"a log that is locked says {locked}")
             return
+        again = self._ask("controller", Lock(self._number + 1))
+        self._same("a lock that comes again", again, [locked])
         tail = locked.tail
         due = (self._end, tuple(self._entries), tuple(self._changes), self._popped)
         got = (tail.end, tail.entries, tail.changes, dict(tail.popped))

@@ -9,11 +9,11 @@ from typing import Final
 from ddlsim.cluster.store_models.layer_walk import statement
 from ddlsim.cluster.store_models.rule_bench import Bench
 from ddlsim.layer.design import OwnIndex
-from ddlsim.layer.schema import Update
+from ddlsim.layer.schema import Schema, Update
 from ddlsim.layer.update import own_index
 from ddlsim.model.schema import Table
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import Built, Refused
+from ddlsim.protocol.schema.ddl import Built, Refused, build
 
 Done = tuple[str, bool, bool, bool]
 """What a step comes to; whether it works on rows inside, after, and before it counts for all."""
@@ -54,12 +54,36 @@ def steps_of(bench: Bench, text: str) -> list[Done]:
         built = step.building(schema.latest(), own)
         if not isinstance(built, Built):
             return [*found, ("refused", False, False, False)]
-        number, version = schema.number + 1, 1_000 + place
-        update = Update(number, "p1", text, f"{text}/{place}", version, version, built.objects)
-        schema = schema.extended((update,))
+        schema = _after(schema, text, place, built)
         what = _state(schema.latest(), own or own_index(schema, text))
         found.append((what, step.inside, step.after, step.early))
     return found
+
+
+def behind_a_drop(bench: Bench, text: str) -> list[str]:
+    """What each further step of a statement comes to, once its index is dropped."""
+    steps = bench.design.plan(statement(text))
+    assert not isinstance(steps, Refused), f"{text} is refused"
+    schema, found = bench.part.log, list[str]()
+    for place, step in enumerate(steps[:-1]):
+        built = step.building(schema.latest(), own_index(schema, text))
+        assert isinstance(built, Built), f"{built} is no step of {text}"
+        schema = _after(schema, text, place, built)
+        own = own_index(schema, text)
+        table = None if own is None else schema.latest().by_id(own[0])
+        names = [one.name for one in table.indexes] if isinstance(table, Table) else []
+        drop = build(statement(f"DROP INDEX {names[-1]}"), schema.latest(), 0)
+        assert isinstance(drop, Built), f"{drop} drops no index"
+        dropped = _after(schema, "drop", place, drop)
+        found.append(type(steps[place + 1].building(dropped.latest(), own)).__name__)
+    return found
+
+
+def _after(schema: Schema, op: str, place: int, built: Built) -> Schema:
+    """A schema behind one more update."""
+    number, version = schema.number + 1, 1_000 + place
+    update = Update(number, "p1", op, f"{op}/{place}", version, version, built.objects)
+    return schema.extended((update,))
 
 
 def _state(snapshot: Snapshot, own: OwnIndex | None) -> str:
@@ -103,6 +127,10 @@ def plan(bench: Bench) -> None:
     rule = bench.name("plan")
     for text in (CREATE, DROP, CHECK, RETYPED, COLUMN, GONE, TABLE, *WRONG):
         bench.same(f"the steps of {text} by {rule}", steps_of(bench, text), due_of(rule, text))
+    for text, what in ((CREATE, "Refused"), (DROP, "NoOp")):
+        due = [what] * (len(due_of(rule, text)) - 1)
+        got = behind_a_drop(bench, text)
+        bench.same(f"the steps of {text} by {rule} without its index", got, due)
 
 
 PLAN_FORMS: Final = dict.fromkeys((*UP, *AT_ONCE), plan)

@@ -12,11 +12,13 @@ from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.resolver import Decisions, Writes
 from ddlsim.cluster.store_models.storage import Values
-from ddlsim.fdb.config import CONTROLLER
+from ddlsim.fdb.config import CONTROLLER, FdbConfig, Shard
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.errors import ErrorCode
+from ddlsim.fdb.keys import LOCAL, Key, pack
 from ddlsim.fdb.messages import ADD, CLEAR, SET, Failed, Mutation, Range, ToResolve
 from ddlsim.fdb.settings import FdbSettings
+from ddlsim.fdb.storage import _initial
 from ddlsim.fdb.store import Base, Store
 
 STEPS: Final = 80
@@ -219,7 +221,21 @@ class ConflictWalk:
         self._divergence.compare(f"what becomes of {tx}", got, self._decisions.decide(tx))
 
 
+def compare_initial(divergence: Divergence) -> None:
+    """What new storage servers hold: the initial values of their shards, and all local keys."""
+    keys: tuple[Key, ...] = (("a",), ("m",), ("z",), (LOCAL, "head"))
+    shards = Shard((), ("s1",)), Shard(("m",), ("s1", "s2")), Shard(("t",), ("s2",))
+    for local in (False, True):
+        initial = tuple((key, place) for place, key in enumerate(keys, 1))
+        settings = FdbSettings(local_keys=local)
+        config = FdbConfig(settings=settings, shards=shards, initial=initial)
+        for name, own in (("s1", (0, 1, 3)), ("s2", (1, 2, 3) if local else (1, 2))):
+            due = {pack(keys[place]): place + 1 for place in own}
+            divergence.compare(f"what {name} begins with", _initial(name, config).values, due)
+
+
 def walk_store(models: Models, seed: int) -> None:
     """Compare values and conflicts beside the run of this seed."""
+    compare_initial(models.divergence("values", CONTROLLER))
     StoreWalk(models.divergence("values", CONTROLLER), Draws(seed, 1)).take(STEPS)
     ConflictWalk(models.divergence("conflicts", CONTROLLER), Draws(seed, 2)).take(STEPS)
