@@ -88,11 +88,14 @@ class Values:
 
 
 class Watched:
-    """A watch of a key: from what value on, and since when that differs (None: it does not)."""
+    """A watch of a key: from what value on, and since when that differs (None: it does not).
 
-    def __init__(self, key: bytes, value: object) -> None:
-        self.key = key
-        self.value = value
+    It is begun once its version has been applied: a value before that is no difference.
+    """
+
+    def __init__(self, request: WatchKey) -> None:
+        self.key, self.value, self.version = request.key, request.value, request.version
+        self.is_begun = False
         self.due_us: int | None = None
 
 
@@ -276,10 +279,9 @@ class ModelledStorage(Storage):
 
     async def watch(self, sender: str, request: WatchKey) -> Fired | Failed:
         arrived_us = self.divergence.now_us
-        watched = Watched(request.key, request.value)
+        watched = Watched(request)
         self._waits.append(watched)
-        if self._held.version >= request.version:
-            self._look()
+        self._look()
         number = self.divergence.opens(
             f"the answer to {request}", lambda: self._watch_due_us(request, watched, arrived_us)
         )
@@ -310,7 +312,7 @@ class ModelledStorage(Storage):
 
     def _watch_due_us(self, request: WatchKey, watched: Watched, arrived_us: int) -> int:
         """Until when a watch fires or is given up."""
-        if self._held.version < request.version:
+        if not watched.is_begun:
             return arrived_us + int(self._future_us)
         begun_us = max(arrived_us, self._had_us(request.version))
         if watched.due_us is None:
@@ -320,7 +322,8 @@ class ModelledStorage(Storage):
     def _look(self) -> None:
         """Watches whose keys have another value are due, from now on."""
         for one in self._waits:
-            if one.due_us is None and self._held.latest(one.key) != one.value:
+            one.is_begun |= self._held.version >= one.version
+            if one.is_begun and one.due_us is None and self._held.latest(one.key) != one.value:
                 one.due_us = self.divergence.now_us
 
     # --- the end ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ddlsim.fdb.log import Log
 from ddlsim.fdb.membership import Chain, Process
 from ddlsim.fdb.messages import GetCommitted, Lock, Ping, Pong, Pop
 from ddlsim.fdb.sequencer import Sequencer
+from ddlsim.fdb.storage import Storage
 from ddlsim.fdb.store import Store
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import SimulationCrashed
@@ -143,6 +144,20 @@ def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPa
     parts = {found.part for found in differences(seed)}
     assert parts
     assert part in ("", *parts)
+
+
+def fires_nothing(self: Storage, keys: list[bytes]) -> None:
+    """Keys that were written fire no watch."""
+
+
+def test_a_watch_that_does_not_fire_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Storage, "_look_at_watches", fires_nothing)
+    assert {found.part for found in differences(1, "c2_watch")} == {"storage"}
+
+
+def test_a_value_from_before_the_version_of_a_watch_is_no_difference() -> None:
+    """Of this world a storage server was behind the version from which on a key is watched."""
+    assert list(differences(97_004, "c2_watch")) == []
 
 
 async def hears_late_pongs(self: Controller, role: str, name: str) -> None:
