@@ -239,12 +239,10 @@ class Replication:
 
     def _take_append(self, sender: str, append: AppendEntries) -> None:
         log = self.log
-        if append.term != log.term:
-            if append.term < log.term:
-                self.outbox.append((sender, AppendReply(log.term, success=False, match_index=0)))
-                return
-            self._follow(append.term, None)
-        if self.leader != sender:  # then it follows none, or another one, or leads itself
+        if append.term < log.term:
+            self.outbox.append((sender, AppendReply(log.term, success=False, match_index=0)))
+            return
+        if self.leader != sender or append.term > log.term:
             # a leader too gives way here: there are two of one term only where votes are broken
             self._follow(append.term, sender)
         matched, entries = append.prev_index, append.entries
@@ -262,8 +260,11 @@ class Replication:
         elif append.round:
             reply = AppendReply(log.term, success=True, match_index=matched, round=append.round)
             self.outbox.append((sender, reply))
-        if append.commit_index > self._known_commit < matched:
-            self._known_commit = min(append.commit_index, matched)
+        known = append.commit_index
+        if known > matched:  # noqa: PLR1730 - for each message; `min` costs five times as much
+            known = matched
+        if known > self._known_commit:
+            self._known_commit = known
             if not self.needs_sync:
                 self._commit_known()
 
