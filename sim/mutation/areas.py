@@ -199,6 +199,7 @@ ONLY: Final[dict[str, tuple[str, ...]]] = {
     "fdb/conflicts.py:*": (SAFE, LEASED, "c11_future_conflict"),
     "layer/backfill.py:*": (SAFE, LEASED, "c16_states"),
     "layer/execution.py:Executor._find": (SAFE, LEASED, LOCKING),
+    "layer/update.py:Attempt.run": (SAFE, LEASED, LOCKING),
     "layer/schema_change.py:SchemaChange._in_turn": (SAFE, LEASED, "c14_modes"),
     "layer/schema_change.py:*": (SAFE, LEASED, "c16_states"),
     "layer/schema.py:Schema.newest": ("c11_future_conflict", "c10_two_cutoffs"),
