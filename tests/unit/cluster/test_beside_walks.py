@@ -95,7 +95,7 @@ def always(_method: Any) -> Callable[..., bool]:
 
 
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int], None]]] = {
-    "leaves the waits behind one": (LockTable, "_refuse_all", leaves_the_next_one_waiting, walk_locks),
+    "others wait on": (LockTable, "_refuse_all", leaves_the_next_one_waiting, walk_locks),
     "a number is anyone's": (ReplicaManager, "_on_submit", without_the_sender, submissions),
     "forgets refusals": (ReplicaManager, "_keep_refusal", for_nothing, submissions),
     "knows every version": (ReplicaManager, "_knows_version", always, submissions),
