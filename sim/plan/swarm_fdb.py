@@ -74,6 +74,10 @@ BEYOND: Final = 0.03
 SLOW, SLOW_PPM = "n1", -800_000
 """The share of worlds in which the clock of one process is slower than that, and by how much; that
 process is cut off from the schema, too, so that it lives by its lease."""
+RESENT: Final = 4
+"""How often a message can be sent again within the window, in a world that loses messages."""
+LOSSY_IDLE_MS: Final = 20
+"""The least rest of an idle proxy there: each batch is a dozen messages that may be lost."""
 LEASED: Final = 4
 """How long a lease is in these worlds, as a multiple of the scale of time."""
 JUMPS: Final = (2, 20)
@@ -232,14 +236,21 @@ def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
     """Raise the durations of the table `[fdb]` to what the latencies of the world ask for.
 
     The window is longer than an idle proxy's rest, too, else every read version would be too old.
+    Where messages are lost, it is longer than it takes to ask again, several times over, and idle
+    proxies rest longer: all batches wait for one whose message is lost.
     """
     least, most = _latencies_ms(network)
     own_ms = _own_ms(store)
     commit_ms = _commit_ms(store, network)
     for key in ("window_ms", "commit_timeout_ms"):
         store[key] = max(store[key], commit_ms)
+    enough_ms = ceil(4 * least + 2 * most + own_ms)
     for key in ("request_ms", "ping_timeout_ms"):
-        store[key] = max(store[key], ceil(4 * least + 2 * most + own_ms))
+        store[key] = max(store[key], enough_ms)
+    if network.get("loss"):
+        store["request_ms"] = min(store["request_ms"], max(store["window_ms"] // RESENT, enough_ms))
+        store["window_ms"] = max(store["window_ms"], RESENT * store["request_ms"])
+        store["idle_commit_ms"] = max(store["idle_commit_ms"], LOSSY_IDLE_MS)
     store["idle_commit_ms"] = min(store["idle_commit_ms"], store["window_ms"] // 4)
     for key in ("window_ms", "commit_timeout_ms", "request_ms", "ping_timeout_ms"):
         knobs.tell(key, store[key])

@@ -83,6 +83,15 @@ def test_worlds_of_the_layer_give_commits_the_time_that_their_messages_take() ->
         assert world["strategy"]["distance_ms"] > store["window_ms"]
 
 
+def test_worlds_of_the_layer_that_lose_messages_have_time_to_send_them_again() -> None:
+    """One lost message holds up all batches: a window without time for that commits nothing."""
+    lossy = [world["fdb"] for world in map(layered, MANY) if "loss" in world["network"]]
+    assert len(lossy) > 20
+    for store in lossy:
+        assert store["window_ms"] >= 4 * store["request_ms"]
+        assert store["idle_commit_ms"] >= min(20, store["window_ms"] // 4)
+
+
 def test_a_clock_slower_than_leases_allow_is_that_of_a_process_without_the_schema() -> None:
     worlds = [layered(seed) for seed in MANY]
     slow = [world for world in worlds if "nodes" in world["clocks"]]
