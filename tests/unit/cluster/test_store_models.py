@@ -120,7 +120,7 @@ PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "the word of logs counts for ever": (Grv, "_expire", expires_never, "grv", 1),
     "a member asks behind its generation": (Process, "ask_again", asks_on, "", 11),
     "a proxy forgets what it has taken": (proxy, "KEPT_NUMBERS", 0, "proxy", 6),
-    "a wait for a version does not end": (storage, "_end", never_ends, "storage", 17),
+    "a wait for a version does not end": (storage, "_end", never_ends, "storage", 25),
     "what does not answer is recruited": (Controller, "_living", all_of_them, "controller", 1),
     "a recruitment is not awaited": (Controller, "_all", none_in_a_row, "controller", 20),
     "one log is locked": (Controller, "_lock", locks_the_first, "controller", 26),
