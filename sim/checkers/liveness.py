@@ -139,7 +139,10 @@ def _held_up(case: Case) -> Iterator[Anomaly]:
 
 
 def _left_open(case: Case) -> Iterator[Anomaly]:
-    """A transaction that its client may still end, on a node that lives, may hold what it has."""
+    """A transaction that its client may still end, on a node that lives, may hold what it has.
+
+    So may one whose outcome was only found in the store when the run had ended.
+    """
     recovered = {event.tx: event for _, event in case.of(TxRecovered)}
     deaths = {event.node: at for at, event in case.of(NodeCrashed)}
     began = case.began
@@ -147,6 +150,8 @@ def _left_open(case: Case) -> Iterator[Anomaly]:
         tx = case.transactions.get(left.tx)
         ended = None if tx is None else tx.committed or tx.aborted or recovered.get(left.tx)
         if ended is not None:
+            if ended.at_us >= left.at_us:
+                continue
             how = f"it had ended at {ended.at_us / 1000:g} ms"
             witness: tuple[AnyEvent, ...] = (ended, left)
         else:

@@ -20,6 +20,8 @@ ACTIVATION: Final = "after_commit_version"
 CUTOVERS: Final = 0.6
 """The share of their worlds with such clients."""
 LEAST_MS: Final = 20
+RESENT: Final = 4
+"""How often a message can be sent again within the window, in a world that loses messages."""
 DISTANCE: Final = 1.2
 """From an update to its activation, in windows."""
 LOAD: Final = 45
@@ -30,12 +32,19 @@ BESIDE: Final = ("mixed",)
 """The workloads that stay: other DDL would stand in the way of the indexes."""
 
 
-def add(knobs: Knobs, data: Table, commit_ms: float) -> None:
-    """Put such clients into a world in which a commit takes `commit_ms` at most."""
+def add(knobs: Knobs, data: Table, commit_ms: float, request_ms: int) -> None:
+    """Put such clients into a world in which a commit takes `commit_ms` at most.
+
+    Where messages are lost, one is sent again behind `request_ms`, several times within the window.
+    """
     if not knobs.on("cutovers", CUTOVERS):
         return
     store, protocol = data["fdb"], data["protocol"]
     window_ms = max(LEAST_MS, ceil(commit_ms))
+    if data["network"].get("loss"):
+        store["request_ms"] = request_ms
+        window_ms = max(window_ms, RESENT * request_ms)
+        knobs.tell("request_ms", request_ms)
     store["recovery_jump"] *= max(ceil(window_ms / store["window_ms"]), 1)
     store["window_ms"] = window_ms
     store["idle_commit_ms"] = max(min(store["idle_commit_ms"], window_ms // 4), 1)

@@ -74,8 +74,6 @@ BEYOND: Final = 0.03
 SLOW, SLOW_PPM = "n1", -800_000
 """The share of worlds in which the clock of one process is slower than that, and by how much; that
 process is cut off from the schema, too, so that it lives by its lease."""
-RESENT: Final = 4
-"""How often a message can be sent again within the window, in a world that loses messages."""
 LOSSY_IDLE_MS: Final = 20
 """The least rest of an idle proxy there: each batch is a dozen messages that may be lost."""
 LEASED: Final = 4
@@ -229,7 +227,8 @@ COMMIT_MESSAGES: Final = 16
 
 def cutovers(knobs: Knobs, data: Table) -> None:
     """Put transactions across the switches of indexes into a world."""
-    swarm_cutovers.add(knobs, data, _commit_ms(data["fdb"], data["network"]))
+    store, network = data["fdb"], data["network"]
+    swarm_cutovers.add(knobs, data, _commit_ms(store, network), _request_ms(store, network))
 
 
 def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
@@ -239,17 +238,15 @@ def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
     Where messages are lost, it is longer than it takes to ask again, several times over, and idle
     proxies rest longer: all batches wait for one whose message is lost.
     """
-    least, most = _latencies_ms(network)
-    own_ms = _own_ms(store)
-    commit_ms = _commit_ms(store, network)
+    commit_ms, enough_ms = _commit_ms(store, network), _request_ms(store, network)
     for key in ("window_ms", "commit_timeout_ms"):
         store[key] = max(store[key], commit_ms)
-    enough_ms = ceil(4 * least + 2 * most + own_ms)
     for key in ("request_ms", "ping_timeout_ms"):
         store[key] = max(store[key], enough_ms)
     if network.get("loss"):
-        store["request_ms"] = min(store["request_ms"], max(store["window_ms"] // RESENT, enough_ms))
-        store["window_ms"] = max(store["window_ms"], RESENT * store["request_ms"])
+        resent = swarm_cutovers.RESENT
+        store["request_ms"] = min(store["request_ms"], max(store["window_ms"] // resent, enough_ms))
+        store["window_ms"] = max(store["window_ms"], resent * store["request_ms"])
         store["idle_commit_ms"] = max(store["idle_commit_ms"], LOSSY_IDLE_MS)
     store["idle_commit_ms"] = min(store["idle_commit_ms"], store["window_ms"] // 4)
     for key in ("window_ms", "commit_timeout_ms", "request_ms", "ping_timeout_ms"):
@@ -269,6 +266,12 @@ def _commit_ms(store: Table, network: Table) -> int:
     """What a transaction takes at most, in whole ms."""
     least, most = _latencies_ms(network)
     return ceil(COMMIT_MESSAGES * least + 2 * most + 2 * _own_ms(store))
+
+
+def _request_ms(store: Table, network: Table) -> int:
+    """What the answer to a request takes at most, in whole ms."""
+    least, most = _latencies_ms(network)
+    return ceil(4 * least + 2 * most + _own_ms(store))
 
 
 def _latencies_ms(network: Table) -> tuple[float, float]:

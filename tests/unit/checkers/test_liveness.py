@@ -118,6 +118,8 @@ def left(*ends: tuple[Any, ...]) -> list[str]:
 def test_ended_transactions_leave_no_locks_or_intents() -> None:
     assert left() == []
     assert left((TxRecovered, "n2", "T", "aborted")) == ["left-open"]
+    assert left(*[(NodeCrashed, "n3")] * 96, (TxRecovered, "n2", "T", "aborted")) == ["left-open"]
+    assert left(*[(NodeCrashed, "n3")] * 97, (TxRecovered, "n2", "T", "aborted")) == []
     assert left((NodeCrashed, "n2")) == []
     assert left((NodeCrashed, "n1")) == ["left-open"]
     assert left((NodeCrashed, "n1"), (NodeRestarted, "n1", 2)) == ["left-open"]

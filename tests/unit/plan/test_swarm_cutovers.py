@@ -48,6 +48,13 @@ def test_a_load_lasts_for_the_states_of_an_index() -> None:
             assert "migration" not in world
 
 
+def test_their_windows_leave_time_to_send_lost_messages_again() -> None:
+    worlds = [data_of(seed, "c9_future_cv") for seed in range(150)]
+    lossy = [world["fdb"] for world in worlds if "loss" in world["network"]]
+    assert len(lossy) > 20
+    assert all(store["window_ms"] >= 4 * store["request_ms"] for store in lossy)
+
+
 def broken(seed: int, **strategy: Any) -> set[str]:
     """The invariants that a drawn world breaks, claimed or not."""
     settings = {f"strategy.{key}": value for key, value in strategy.items()}
