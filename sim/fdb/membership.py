@@ -174,12 +174,12 @@ class Chain:
         self._waiting: dict[int, Future[None]] = {}
 
     async def reached(self, version: int) -> None:
-        """Wait until the chain is at a version, or is broken."""
-        if self.version < version:
-            waiting = self._waiting.get(version)
-            if waiting is None:
-                waiting = self._waiting[version] = self._node.future()
-            await waiting
+        """Wait until the chain is at a version, which is ahead of it, or is broken."""
+        assert self.version < version, f"{self.version} is not before {version}"
+        waiting = self._waiting.get(version)
+        if waiting is None:
+            waiting = self._waiting[version] = self._node.future()
+        await waiting
 
     def advance(self, version: int) -> None:
         """The next batch is done."""
@@ -190,7 +190,6 @@ class Chain:
             waiting.set(None)
 
     def break_up(self) -> None:
-        """End all waits: the generation is over."""
+        """End all waits: the generation is over, and its chain with it."""
         for waiting in self._waiting.values():
             waiting.set(None)
-        self._waiting = {}

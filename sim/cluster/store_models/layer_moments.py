@@ -7,6 +7,7 @@ statement while a transaction is open, a process that goes on with what it had b
 """
 
 from collections.abc import Callable
+from dataclasses import replace as replace_rule
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -22,7 +23,7 @@ from ddlsim.cluster.store_models.layer_walk import (
 from ddlsim.cluster.store_models.shelf import LOG, Shelf
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.history.events import SchemaResolved
-from ddlsim.layer.design import LayerDesign
+from ddlsim.layer.design import LayerDesign, LayerPart
 from ddlsim.layer.keyspace import OUTCOMES, SCHEMA
 from ddlsim.layer.process import LayerProcess
 from ddlsim.model.reasons import Reason
@@ -35,7 +36,7 @@ from ddlsim.protocol.messages import (
     ClientRollback,
     Refusal,
 )
-from ddlsim.units import US_PER_MS
+from ddlsim.units import US_PER_MS, Micros
 
 DELAY_US: Final = 200
 """How long the store takes for an answer."""
@@ -48,6 +49,9 @@ FINAL: Final[dict[ErrorCode, Reason]] = {
 }
 """Errors behind which a transaction is not tried again."""
 SOON_MS: Final = 30
+LONG_US: Final = Micros(3 * US_PER_MS)
+"""What the rule `admit` takes, longer than the store."""
+NOT_ADMITTED: Final = Reason.NODE_UNREACHABLE
 TOLD_WITH_THE_VERSION: Final = ("metadata_version", "metadata_version_at_snapshot")
 """Rules to which the read version says whether the schema that is kept is current."""
 INDEX: Final = "CREATE INDEX ti ON t (v)"
@@ -72,9 +76,9 @@ class Moments(LayerWalk):
         self._work()
         self.shelf.delay_us = DELAY_US
         moments: list[Callable[[], None]] = [
-            self._waits, self._conflict, self._at_once, self._time_is_over, self._left_open,
-            self._attempts, self._unknown, self._unknown_statement, self._lost_statement,
-            self._in_a_row,
+            self._waits, self._admitted, self._conflict, self._at_once, self._time_is_over,
+            self._left_open, self._attempts, self._unknown, self._unknown_statement,
+            self._lost_statement, self._in_a_row,
         ]  # fmt: skip
         for moment in moments:
             moment()
@@ -123,9 +127,37 @@ class Moments(LayerWalk):
         for _ in range(2):
             node.events.clear()
             self.asked(one, self._request("get", None, 1))
+        self._same("the waits for a schema that is kept", self._waited_us(one), [0])
+
+    def _waited_us(self, process: LayerProcess) -> list[int]:
+        """How long its last operations waited for a schema."""
+        node: Any = process.node
         found = [each for each in node.events if isinstance(each, SchemaResolved)]
-        waits = [each.waited_us for each in found if each.purpose == "enlist"]
-        self._same("the waits for a schema that is kept", waits, [0])
+        return [each.waited_us for each in found if each.purpose == "enlist"]
+
+    def _admitted(self) -> None:
+        """What the rule `admit` refuses goes no further; its time is a wait for a schema."""
+        one, _ = self._both
+        node: Any = one.node
+        design = one.design
+
+        async def refuses(*_: object) -> Reason:
+            return NOT_ADMITTED
+
+        async def takes_long(part: LayerPart, *given: Any) -> Reason | None:
+            await part.node.sleep(LONG_US)
+            return await design.admit(part, *given)
+
+        one.design = replace_rule(design, admit=refuses)
+        got = reason(self.asked(one, self._request("get", "refused", 1, begins=True)))
+        self._same("the answer to what is not admitted", got, NOT_ADMITTED)
+        one.design = replace_rule(design, admit=takes_long)
+        node.events.clear()
+        self.asked(one, self._request("get", "late", 1, begins=True))
+        self.asked(one, ClientRollback("late", "late"))
+        waits = self._waited_us(one)
+        self._same("whether that is a wait", [wait >= LONG_US for wait in waits], [True])
+        one.design = design
 
     def _conflict(self) -> None:
         """What a transaction has read is written by another one: it fails, and writes nothing."""

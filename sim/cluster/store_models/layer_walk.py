@@ -293,7 +293,8 @@ class LayerWalk:
         if what == 1:
             return {"action": "scan", **columns}, absent or Shown(dict(table.rows))
         index = draws.pick((*table.indexes, ""))
-        names = table.indexes[index][0] if index else (draws.pick(tuple(table.defaults)),)
+        columns_of_rows = dict.fromkeys(draws.pick(tuple(table.defaults)) for _ in range(2))
+        names = table.indexes[index][0] if index else tuple(columns_of_rows)
         wanted = {name: self._value(table, name) for name in names}
         if not draws.below(10):
             return {"action": "find", "values": {"no": 1}}, Reason.COLUMN_NOT_FOUND
@@ -340,30 +341,47 @@ class LayerWalk:
         began = {one.tx for one in node.events if isinstance(one, TxBegan)}
         ended = {one.tx for one in node.events if isinstance(one, TxAborted | TxCommitted)}
         self._same(f"the transactions of {text} that have ended", ended & began, began)
+        wrote = {one.tx for one in node.events if isinstance(one, TxCommitted)}
+        marked = {tx for tx in wrote if self.shelf.under(OUTCOMES, tx)}
+        self._same(f"those of {text} whose outcome is in the store", marked, wrote)
         node.events.clear()
+        self._compare_settled(process, text)
         if refused is not None:
             got = answer.reason if isinstance(answer, Refusal) else answer
             self._same(f"the answer to {text}", got, refused)
         elif isinstance(answer, Refusal) and "this design cannot" in answer.message:
             return
         else:
-            self._compare_settled(process, text)
+            self._compare_read_again(process, text)
             self._same(f"the answer to {text}", type(answer), Answer)
             change(table)
 
-    def _compare_settled(self, process: LayerProcess, text: str) -> None:
-        """A statement is answered once its last update counts for all, as the design has it."""
-        newest, rule = process.part.log.newest, named(self.design.settle)
-        at_us = None if newest is None else self.shelf.at_us.get(newest.version)
-        if newest is None or at_us is None:
+    def _compare_read_again(self, process: LayerProcess, text: str) -> None:
+        """A process has read what it has changed by the time of the answer, in some designs."""
+        newest, cache = process.part.log.newest, process.part.cache
+        if newest is None or named(self.design.settle) != "read_again":
             return
-        if rule == "leases_end" and self.loop.now_us - at_us < self.design.lease_ms * US_PER_MS:
-            self.divergence.found(f"{text} is answered while leases last")
-        if rule.startswith("in_force") and self.shelf.version < newest.activation:
-            self.divergence.found(f"{text} is answered before it is in force")
-        cache = process.part.cache
-        if rule == "read_again" and (cache is None or cache.schema.number < newest.number):
+        if cache is None or cache.schema.number < newest.number:
             self.divergence.found(f"{text} is answered before it is read again")
+
+    def _compare_settled(self, process: LayerProcess, text: str) -> None:
+        """An update counts for all, as the design has it, before the next one and the answer."""
+        log, rule = process.part.log, named(self.design.settle)
+        at_us, newest = self.shelf.at_us, log.newest
+        if newest is None or newest.version not in at_us:
+            return
+        now = self.loop.now_us, self.shelf.version
+        own = [one for one in log.updates if one.op == newest.op and one.version in at_us]
+        behind = [*((at_us[one.version], one.version) for one in own[1:]), now]
+        for update, (then_us, version) in zip(own, behind, strict=True):
+            if rule == "leases_end":
+                lasts_us = self.design.lease_ms * US_PER_MS - (then_us - at_us[update.version])
+                self._same(
+                    f"leases that last behind a step of {text}", lasts_us > 0, expected=False
+                )
+            if rule.startswith("in_force"):
+                early = version < update.activation
+                self._same(f"a step of {text} that is not in force", early, expected=False)
 
     def _drawn(self) -> tuple[str, Any, Any, Reason | None]:
         """A statement: its text, its table, what it changes there, or why it is refused."""

@@ -1,5 +1,7 @@
 """Beside a run of the store: no step differs from the models; what is planted does."""
 
+import contextlib
+import dataclasses
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -13,9 +15,11 @@ from ddlsim.cluster.store_models.beside_runs import walk_beside
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_moments import Moments
 from ddlsim.cluster.store_models.layer_walk import LayerWalk
+from ddlsim.cluster.store_models.task_forms import compare_tasks
 from ddlsim.fdb import config, keys, watches
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.connection import Connection
+from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.local_state import LocalState
 from ddlsim.fdb.log import Log
 from ddlsim.fdb.membership import Chain, Process
@@ -28,9 +32,11 @@ from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.layer import backfill, process, schema_change, update
 from ddlsim.layer.client import LayerClient
+from ddlsim.layer.execution import Executor
 from ddlsim.layer.keyspace import entries_of
 from ddlsim.layer.rules import fences, leases, locks, plans
 from ddlsim.layer.rules.reading import newest_of
+from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ops import Begin
 from ddlsim.strategies.base import LAYER_DESIGNS
 from tests.support.protocol import settings
@@ -224,7 +230,56 @@ def writes_nothing(_method: Any, *_: Any) -> None:
     """How far a statement is, is not written."""
 
 
+async def undoes_without_a_wait(method: Any, self: schema_change.SchemaChange, *given: Any) -> None:
+    async def settles_at_once(*_: object) -> None:
+        """What is undone counts at once."""
+
+    design = self.part.design
+    self.part.design = dataclasses.replace(design, settle=settles_at_once)
+    await method(self, *given)
+    self.part.design = design
+
+
+async def goes_on_refused(method: Any, self: process.LayerProcess, tx: Any, request: Any) -> Any:
+    admit = self.design.admit
+
+    async def admits(*given: Any) -> None:
+        await admit(*given)
+
+    self.design = dataclasses.replace(self.design, admit=admits)
+    done = await method(self, tx, request)
+    self.design = dataclasses.replace(self.design, admit=admit)
+    return done
+
+
+def took_no_time(method: Any, self: process.LayerProcess, *given: Any) -> None:
+    method(self, *given[:-1], 0)
+
+
+def looks_at_the_first(method: Any, self: Executor, tx: Any, request: Any, table: Any) -> Any:
+    first = dict(list(request.values.items())[:1])
+    has_index = any(len(one.columns) > 1 for one in table.indexes)
+    return method(self, tx, request if has_index else replace(request, values=first), table)
+
+
+def marks_none(method: Any, self: LayerTx) -> None:
+    """No outcome is written for statements."""
+    if "/" not in self.label:
+        method(self)
+
+
 PLANTS: dict[str, tuple[Any, str, Any, str]] = {
+    "what is undone counts at once": (
+        schema_change.SchemaChange, "_undo", wraps(undoes_without_a_wait), "c6_f1"
+    ),
+    "a refused operation goes on": (
+        process.LayerProcess, "_executed", wraps(goes_on_refused), "c16_safe"
+    ),
+    "what admits takes no time": (
+        process.LayerProcess, "_enlist", wraps(took_no_time), "c16_safe"
+    ),
+    "a query looks at one value": (Executor, "_find", wraps(looks_at_the_first), "c16_safe"),
+    "no statement has an outcome": (LayerTx, "mark_outcome", wraps(marks_none), "c12_at_start"),
     "a roll-back takes all of a key": (Store, "roll_back", wraps(drops_the_value), "c16_safe"),
     "keys do not conflict": (ConflictWindow, "_conflicts", wraps(reads_ranges_alone), "c16_safe"),
     "bytes are packed as text": (keys, "_BYTES", lambda _: 0x02, "c16_safe"),
@@ -271,3 +326,21 @@ def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPa
     owner, attribute, planted, design = PLANTS[name]
     monkeypatch.setattr(owner, attribute, planted(getattr(owner, attribute)))
     assert any(differences(design, [seed]) for seed in range(SEEDS))
+
+
+def test_a_task_that_does_not_rest_behind_errors_is_a_difference() -> None:
+    async def asks_at_once(layer: Any) -> None:
+        for _ in range(6):
+            transaction = layer.store.transaction()
+            transaction.set(("a",), 1)
+            with contextlib.suppress(FdbError):
+                await transaction.commit()
+
+    asks_at_once.__name__ = "follow_the_mode"
+    own, found = LAYER_DESIGNS.get("c14_modes"), list[PartDiverged]()
+    planted = dataclasses.replace(own, background=(asks_at_once,))
+    rules = Models(found.append, Loop()).divergence("rules", "")
+    compare_tasks(rules, planted, settings())
+    assert [one.what for one in found] == [
+        "how often follow_the_mode rests behind 3 errors is 0 and should be 3"
+    ]
