@@ -22,9 +22,10 @@ from ddlsim.cluster.store_models.layer_walk import (
 )
 from ddlsim.cluster.store_models.shelf import LOG, Shelf
 from ddlsim.fdb.errors import ErrorCode, FdbError
-from ddlsim.history.events import SchemaResolved
+from ddlsim.fdb.keys import pack
+from ddlsim.history.events import SchemaResolved, TxBegan
 from ddlsim.layer.design import LayerDesign, LayerPart
-from ddlsim.layer.keyspace import OUTCOMES, SCHEMA
+from ddlsim.layer.keyspace import JOBS, OUTCOMES, ROWS, SCHEMA, rows_of
 from ddlsim.layer.process import LayerProcess
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import (
@@ -400,9 +401,34 @@ class Moments(LayerWalk):
         self.tables["t"].indexes["ti"] = (("v",), False)
         self.shelf.keeps_copies = False
         kept: list[Shelf] = self.shelf.copies[:-1]  # the last one has forgotten it
-        for shelf in kept[:1] + kept[-2:]:
+        amidst = [shelf for shelf in kept if self._rows_left(shelf) is not None]
+        for shelf in kept[:1] + amidst[-1:] + kept[-2:]:
             self.shelf = shelf
-            self.processes = [self._started(one.node.name, restarted=True)]
+            left = self._rows_left(shelf)
+            process = self._started(one.node.name, restarted=True)
+            self.processes = [process]
             for _ in range(4):
                 self._rest()
             self._compare_store()
+            if left is not None:
+                self._compare_chunks(process, *left)
+
+    def _rows_left(self, shelf: Shelf) -> tuple[str, int] | None:
+        """The step that has begun with some rows, and how many it has left; None: none has."""
+        for (*_, op), (_, step, begin) in shelf.under(JOBS).items():
+            if begin is not None:
+                first, end = pack(begin), pack(rows_of(begin[1])[1])
+                rows = [key for key in shelf.under(ROWS, begin[1]) if first <= pack(key) < end]
+                return f"{op}/{step}.", len(rows)
+        return None
+
+    def _compare_chunks(self, process: LayerProcess, step: str, left: int) -> None:
+        """A step goes on behind the rows that it has done, some rows at a time."""
+        node: Any = process.node
+        began = [each.tx for each in node.events if isinstance(each, TxBegan)]
+        due = left // self.design.chunk_rows + 1
+        self._same(
+            f"the transactions of the {left} rows that {step} has left",
+            sum(tx.startswith(step) for tx in began),
+            due,
+        )

@@ -240,6 +240,10 @@ async def undoes_without_a_wait(method: Any, self: schema_change.SchemaChange, *
     self.part.design = design
 
 
+def begins_anew(method: Any, self: schema_change.SchemaChange, job: Any, steps: Any) -> Any:
+    return method(self, job._replace(begin=None), steps)
+
+
 async def goes_on_refused(method: Any, self: process.LayerProcess, tx: Any, request: Any) -> Any:
     admit = self.design.admit
 
@@ -269,6 +273,9 @@ def marks_none(method: Any, self: LayerTx) -> None:
 
 
 PLANTS: dict[str, tuple[Any, str, Any, str]] = {
+    "a step begins with its first row again": (
+        schema_change.SchemaChange, "_steps", wraps(begins_anew), "c6_f1"
+    ),
     "what is undone counts at once": (
         schema_change.SchemaChange, "_undo", wraps(undoes_without_a_wait), "c6_f1"
     ),
