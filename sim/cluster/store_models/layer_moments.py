@@ -419,7 +419,7 @@ class Moments(LayerWalk):
             if begin is not None:
                 first, end = pack(begin), pack(rows_of(begin[1])[1])
                 rows = [key for key in shelf.under(ROWS, begin[1]) if first <= pack(key) < end]
-                return f"{op}/{step}.", len(rows)
+                return f"{op!s}/{step}.", len(rows)
         return None
 
     def _compare_chunks(self, process: LayerProcess, step: str, left: int) -> None:
