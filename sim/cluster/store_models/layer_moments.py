@@ -37,6 +37,7 @@ from ddlsim.protocol.messages import (
     ClientRollback,
     Refusal,
 )
+from ddlsim.protocol.schema.ddl import Refused
 from ddlsim.units import US_PER_MS, Micros
 
 DELAY_US: Final = 200
@@ -56,6 +57,7 @@ NOT_ADMITTED: Final = Reason.NODE_UNREACHABLE
 TOLD_WITH_THE_VERSION: Final = ("metadata_version", "metadata_version_at_snapshot")
 """Rules to which the read version says whether the schema that is kept is current."""
 INDEX: Final = "CREATE INDEX ti ON t (v)"
+OF_U: Final = "CREATE INDEX uv ON u (k, v)"
 MEANWHILE: Final = "CREATE INDEX mi ON t (v)"
 
 
@@ -90,6 +92,7 @@ class Moments(LayerWalk):
         if is_exact(self.design):
             self._beside()
             self._made_meanwhile()
+        self._given_up()
         self._goes_on()
 
     # --- requests ---------------------------------------------------------------------------------
@@ -373,6 +376,29 @@ class Moments(LayerWalk):
         self.asked(one, self._ddl("DROP INDEX mi"))
         table.indexes.pop("mi")
         self._rest()
+
+    def _given_up(self) -> None:
+        """A statement whose table goes before its last step is refused, and leaves nothing."""
+        one, other = self._both
+        steps = self.design.plan(statement(OF_U))
+        if self.divergence.is_known or one is other or isinstance(steps, Refused):
+            return
+        request = self._ddl(OF_U)
+        until_us = self.loop.now_us + PATIENCE_MS * US_PER_MS
+        begun = self.under_way(one, request)
+        self._rest(1 + self.draws.below(9))
+        dropped = self.asked(other, self._ddl("DROP TABLE u"))
+        self._same("the answer to a drop beside it", reason(dropped), None)
+        self.tables.pop("u")
+        while not begun and self.loop.now_us < until_us:
+            self._rest()
+        log = self.shelf.under(SCHEMA, "log").values()
+        done = sum(update.op == request.op for update in log)
+        is_refused = bool(begun) and isinstance(begun[0], Refusal)
+        what = f"whether {OF_U} is refused behind {done} of {len(steps)} steps"
+        self._same(what, is_refused, done < len(steps))
+        self._rest()
+        self._compare_store()
 
     def _ended(self, ddl: list[Any], text: str) -> None:
         """What a statement has made of the table, if it is in force."""

@@ -240,6 +240,14 @@ async def undoes_without_a_wait(method: Any, self: schema_change.SchemaChange, *
     self.part.design = design
 
 
+async def counts_as_done(
+    method: Any, self: schema_change.SchemaChange, job: Any, steps: Any
+) -> Any:
+    done = await method(self, job, steps)
+    made = [one for one in self.part.log.updates if one.op == job.op]
+    return made[-1] if made and not isinstance(done, update.Known) else done
+
+
 def begins_anew(method: Any, self: schema_change.SchemaChange, job: Any, steps: Any) -> Any:
     return method(self, job._replace(begin=None), steps)
 
@@ -273,6 +281,9 @@ def marks_none(method: Any, self: LayerTx) -> None:
 
 
 PLANTS: dict[str, tuple[Any, str, Any, str]] = {
+    "what is given up counts as done": (
+        schema_change.SchemaChange, "_steps", wraps(counts_as_done), "c6_f1"
+    ),
     "a step begins with its first row again": (
         schema_change.SchemaChange, "_steps", wraps(begins_anew), "c6_f1"
     ),
