@@ -428,6 +428,10 @@ class Moments(LayerWalk):
         self.shelf.keeps_copies = False
         kept: list[Shelf] = self.shelf.copies[:-1]  # the last one has forgotten it
         amidst = [shelf for shelf in kept if self._rows_left(shelf) is not None]
+        steps = self.design.plan(statement(INDEX))
+        fills = not isinstance(steps, Refused) and any(step.after for step in steps)
+        is_long = len(self.tables["t"].rows) >= self.design.chunk_rows
+        self._same("whether it says how far it is", bool(amidst), fills and is_long)
         for shelf in kept[:1] + amidst[-1:] + kept[-2:]:
             self.shelf = shelf
             left = self._rows_left(shelf)

@@ -344,6 +344,7 @@ class LayerWalk:
         wrote = {one.tx for one in node.events if isinstance(one, TxCommitted)}
         marked = {tx for tx in wrote if self.shelf.under(OUTCOMES, tx)}
         self._same(f"those of {text} whose outcome is in the store", marked, wrote)
+        self._compare_tables(process, table, text)
         node.events.clear()
         self._compare_settled(process, text)
         if refused is not None:
@@ -355,6 +356,16 @@ class LayerWalk:
             self._compare_read_again(process, text)
             self._same(f"the answer to {text}", type(answer), Answer)
             change(table)
+
+    def _compare_tables(self, process: LayerProcess, table: Sheet, text: str) -> None:
+        """An update that looks at rows says of which table; the chunks of a step do not."""
+        node: Any = process.node
+        snapshot = process.part.log.latest()
+        for one in node.events:
+            if isinstance(one, TxCommitted) and "." not in one.tx:
+                meant = snapshot.meant(table.name)
+                due = None if meant is None else [meant.id]
+                self._same(f"the tables of {text}", [each[0] for each in one.tables], due)
 
     def _compare_read_again(self, process: LayerProcess, text: str) -> None:
         """A process has read what it has changed by the time of the answer, in some designs."""

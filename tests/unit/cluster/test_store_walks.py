@@ -248,6 +248,17 @@ async def counts_as_done(
     return made[-1] if made and not isinstance(done, update.Known) else done
 
 
+def names_no_table(method: Any, self: LayerTx, version: int) -> None:
+    if "." not in self.label and "/" in self.label:
+        self.tables.clear()
+    method(self, version)
+
+
+def says_nothing(method: Any, self: update.Job, *given: Any) -> None:
+    if self.begin is None:
+        method(self, *given)
+
+
 def begins_anew(method: Any, self: schema_change.SchemaChange, job: Any, steps: Any) -> Any:
     return method(self, job._replace(begin=None), steps)
 
@@ -284,6 +295,10 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "what is given up counts as done": (
         schema_change.SchemaChange, "_steps", wraps(counts_as_done), "c6_f1"
     ),
+    "a statement looks at no table": (
+        LayerTx, "committed", wraps(names_no_table), "c12_at_start"
+    ),
+    "chunks leave no word": (update.Job, "write", wraps(says_nothing), "c6_f1"),
     "a step begins with its first row again": (
         schema_change.SchemaChange, "_steps", wraps(begins_anew), "c6_f1"
     ),
