@@ -11,6 +11,7 @@ value in every row. Both need all rows in the update's own transaction.
 from typing import Final, NamedTuple
 
 from ddlsim.fdb.keys import Key as StoreKey
+from ddlsim.fdb.keys import pack
 from ddlsim.history.event import Cells
 from ddlsim.layer.execution import Executor
 from ddlsim.layer.keyspace import entries_of, key_of_row, rows_of
@@ -143,7 +144,7 @@ async def _row(
         if index.id in work.rekeyed:
             old = _cells(executor, tx, before, key, stored)
             former = values if old is None else values_of(index, before, old)
-            if former == values:
+            if pack(former) == pack(values):  # 1 and 1.0 are equal, and have keys of their own
                 continue
             executor.put_entry(tx, op, table, Entry(index, former, added=False), key)
         elif index.id not in work.filled:

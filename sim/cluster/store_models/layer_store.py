@@ -100,7 +100,7 @@ class Stored:
             held = shelf.under(ROWS, table.id)
             rows = {key[2:] for key, row in held.items() if row[3] is not None}
             same(f"the rows of {table.name}", rows, {_parts(key) for key in sheet.rows})
-        same("the entries", set(shelf.under(INDEXES)), stored)
+        same("the entries", sorted(map(repr, shelf.listed(INDEXES))), sorted(map(repr, stored)))
         others = [key for key in shelf.under(ROWS) if key[1] not in {one.id for one in tables}]
         same("the rows of tables that are gone", others, [])
 

@@ -452,14 +452,16 @@ class LayerWalk:
         return text, table, lambda changed: changed.rename(old, name), None
 
     def _retyped(self, table: Sheet) -> tuple[str, Any, Any, Reason | None]:
-        """Whole numbers become text: entries of rows have other values."""
-        numbers = [name for name in self._columns(table) if name not in table.texts]
+        """Whole numbers become text, or floating-point: entries of rows have other values."""
+        whole = set(self._columns(table)) - table.texts - table.floats
+        numbers = [name for name in self._columns(table) if name in whole]
         if not numbers or not table.rows:
             return self._index(table)
         indexed = [one for columns, _ in table.indexes.values() for one in columns]
         name = next((one for one in numbers if one in indexed), numbers[0])
-        text = f"ALTER TABLE {table.name} ALTER COLUMN {name} SET DATA TYPE VARCHAR(12)"
-        return text, table, lambda changed: changed.convert(name), None
+        kind, made = self.draws.pick(((str, "VARCHAR(12)"), (float, "DOUBLE")))
+        text = f"ALTER TABLE {table.name} ALTER COLUMN {name} SET DATA TYPE {made}"
+        return text, table, lambda changed: changed.convert(name, kind), None
 
     def _required(self, table: Sheet) -> tuple[str, Any, Any, Reason | None]:
         """A column becomes NOT NULL, unless a row has no value there."""

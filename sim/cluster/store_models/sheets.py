@@ -20,7 +20,7 @@ class Sheet:
     """A table: its columns with their defaults, its rows by key, its indexes by name.
 
     An index is over some columns, and may be unique; `required` are columns without NULL, `texts`
-    those that hold text.
+    those that hold text, `floats` those whose numbers are floating-point.
     """
 
     def __init__(self, name: str, key: tuple[str, ...], **defaults: Any) -> None:
@@ -31,6 +31,7 @@ class Sheet:
         self.indexes: dict[str, tuple[tuple[str, ...], bool]] = {}
         self.required: set[str] = set(key)
         self.texts: set[str] = set()
+        self.floats: set[str] = set()
 
     def copy(self) -> "Sheet":
         """The same table, to be changed apart."""
@@ -38,6 +39,7 @@ class Sheet:
         found.defaults, found.indexes = dict(self.defaults), dict(self.indexes)
         found.rows = {key: dict(row) for key, row in self.rows.items()}
         found.texts, found.required = set(self.texts), set(self.required)
+        found.floats = set(self.floats)
         return found
 
     # --- operations -------------------------------------------------------------------------------
@@ -68,6 +70,8 @@ class Sheet:
         own = dict(zip(self.key, key if isinstance(key, tuple) else (key,), strict=True))
         before = self.defaults if action != "update" or old is None else old
         new = {**before, **own, **values}
+        for name in self.floats:
+            new[name] = None if new[name] is None else float(new[name])
         if any(new[name] is None for name in self.required):
             return Reason.BAD_ROW
         others = [row for one, row in self.rows.items() if one != key]
@@ -97,6 +101,7 @@ class Sheet:
         """A column goes."""
         del self.defaults[name]
         self.texts.discard(name)
+        self.floats.discard(name)
         self.required.discard(name)
         for row in self.rows.values():
             del row[name]
@@ -106,6 +111,7 @@ class Sheet:
         changed = {name: new}
         self.defaults = {changed.get(one, one): value for one, value in self.defaults.items()}
         self.texts = {changed.get(one, one) for one in self.texts}
+        self.floats = {changed.get(one, one) for one in self.floats}
         self.required = {changed.get(one, one) for one in self.required}
         for key, row in self.rows.items():
             self.rows[key] = {changed.get(one, one): value for one, value in row.items()}
@@ -114,11 +120,11 @@ class Sheet:
             for index, (columns, unique) in self.indexes.items()
         }
 
-    def convert(self, name: str) -> None:
-        """A column of whole numbers is text from now on."""
-        self.texts.add(name)
+    def convert(self, name: str, kind: type[str] | type[float] = str) -> None:
+        """A column of whole numbers is text, or floating-point, from now on."""
+        (self.texts if kind is str else self.floats).add(name)
         for row in (self.defaults, *self.rows.values()):
-            row[name] = None if row[name] is None else str(row[name])
+            row[name] = None if row[name] is None else kind(row[name])
 
     def entries(self, columns: tuple[str, ...]) -> set[tuple[tuple[Any, ...], Any]]:
         """The entries of an index: the values of each row, with its key."""

@@ -81,9 +81,13 @@ class Shelf:
 
     def under(self, *prefix: object) -> dict[Key, Any]:
         """The keys that begin so and have a value."""
+        return {key: self.now(key) for key in self.listed(*prefix)}
+
+    def listed(self, *prefix: object) -> list[Key]:
+        """These keys: 1 and 1.0 are equal, but keys of their own."""
         size = len(prefix)
-        found = {key: self.at(one) for one, key in self.keys.items() if key[:size] == prefix}
-        return {key: value for key, value in found.items() if value is not None}
+        found = [(one, key) for one, key in self.keys.items() if key[:size] == prefix]
+        return [key for one, key in found if self.at(one) is not None]
 
     def carry_out(self, changes: list[Change], version: int) -> None:
         """Write at a version."""

@@ -299,6 +299,7 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
         LayerTx, "committed", wraps(names_no_table), "c12_at_start"
     ),
     "chunks leave no word": (update.Job, "write", wraps(says_nothing), "c6_f1"),
+    "entries of equal numbers stay": (backfill, "pack", lambda _: lambda key: key, "c16_safe"),
     "a step begins with its first row again": (
         schema_change.SchemaChange, "_steps", wraps(begins_anew), "c6_f1"
     ),

@@ -296,12 +296,14 @@ def test_an_aborted_transaction_is_recorded_as_such() -> None:
     assert [one.reason for one in w.events(TxAborted)] == ["ROLLED_BACK"]
 
 
-def test_a_column_of_another_type_changes_the_entries_of_its_index() -> None:
+@pytest.mark.parametrize(("kind", "value"), [("VARCHAR", "5"), ("DOUBLE", 5.0), ("REAL", 5.0)])
+def test_a_column_of_another_type_changes_the_entries_of_its_index(kind: str, value: Any) -> None:
+    """5 and 5.0 are equal, and their entries have keys of their own."""
     w = world(INDEX)
     w.put("a", None, 1, v=5)
-    assert answer_or(w.ddl("a", "ALTER TABLE t ALTER COLUMN v SET DATA TYPE VARCHAR")) is None
-    assert w.entries() == [("5", 1)]
-    assert w.find("b", None, v="5") == [1]
+    assert answer_or(w.ddl("a", f"ALTER TABLE t ALTER COLUMN v SET DATA TYPE {kind}")) is None
+    assert [repr(one) for one in w.entries()] == [repr((value, 1))]
+    assert w.find("b", None, v=value) == [1]
 
 
 def test_a_column_set_not_null_needs_a_value_in_every_row() -> None:
