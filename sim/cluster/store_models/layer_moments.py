@@ -92,6 +92,7 @@ class Moments(LayerWalk):
         if is_exact(self.design):
             self._beside()
             self._made_meanwhile()
+        self._begun()
         self._given_up()
         self._goes_on()
 
@@ -377,6 +378,31 @@ class Moments(LayerWalk):
         table.indexes.pop("mi")
         self._rest()
 
+    def _begun(self) -> None:
+        """A statement that has made an update goes on for as long as its attempts are lost."""
+        one, _ = self._both
+        steps = self.design.plan(statement(OF_U))
+        if self.divergence.is_known or isinstance(steps, Refused) or len(steps) == 1:
+            return
+        request = self._ddl(OF_U)
+        under_way = self.under_way(one, request)
+        until_us = self.loop.now_us + PATIENCE_MS * US_PER_MS
+        while not self._made_by(request) and self.loop.now_us < until_us:
+            self._rest(1)
+        self.strike(LOG, CONFLICT, self._settings.ddl_attempts + 5)
+        until_us = self.loop.now_us + PATIENCE_MS * US_PER_MS
+        while not under_way and self.loop.now_us < until_us:
+            self._rest(SOON_MS)
+        found = reason(under_way[0]) if under_way else "none"
+        self._same("the answer to one whose later attempts are lost", found, None)
+        self._same("the updates that it makes", self._made_by(request), len(steps))
+        self.asked(one, self._ddl("DROP INDEX uv"))
+        self._rest()
+
+    def _made_by(self, request: ClientDdl) -> int:
+        """How many updates of a statement are in the log."""
+        return sum(one.op == request.op for one in self.shelf.under(SCHEMA, "log").values())
+
     def _given_up(self) -> None:
         """A statement whose table goes before its last step is refused, and leaves nothing."""
         one, other = self._both
@@ -392,8 +418,7 @@ class Moments(LayerWalk):
         self.tables.pop("u")
         while not begun and self.loop.now_us < until_us:
             self._rest()
-        log = self.shelf.under(SCHEMA, "log").values()
-        done = sum(update.op == request.op for update in log)
+        done = self._made_by(request)
         is_refused = bool(begun) and isinstance(begun[0], Refusal)
         what = f"whether {OF_U} is refused behind {done} of {len(steps)} steps"
         self._same(what, is_refused, done < len(steps))

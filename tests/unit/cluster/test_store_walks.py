@@ -240,6 +240,10 @@ async def undoes_without_a_wait(method: Any, self: schema_change.SchemaChange, *
     self.part.design = design
 
 
+def forgets_what_has_begun(method: Any, *given: Any, **named: Any) -> Any:
+    return method(*given, **{**named, "has_begun": False})
+
+
 async def counts_as_done(
     method: Any, self: schema_change.SchemaChange, job: Any, steps: Any
 ) -> Any:
@@ -292,6 +296,9 @@ def marks_none(method: Any, self: LayerTx) -> None:
 
 
 PLANTS: dict[str, tuple[Any, str, Any, str]] = {
+    "a statement amidst its steps is refused": (
+        schema_change.SchemaChange, "_update", wraps(forgets_what_has_begun), "c6_f1"
+    ),
     "what is given up counts as done": (
         schema_change.SchemaChange, "_steps", wraps(counts_as_done), "c6_f1"
     ),
