@@ -4,8 +4,8 @@
 pessimistic mode. ... Then you switch your application back to optimistic mode. This only works if
 you can be certain that all of your application instances switch over to the new mode and back."
 `c14_modes` is certain: it waits for every process that ever ran, for ever if need be, so it does
-not promise that a statement ends; a process that crashes within one leaves all in pessimistic mode,
-which is slower and right. `c14_hoped` gives them some time.
+not promise that a statement ends; a process that crashes within one leaves all in pessimistic mode
+until its next one has ended, which is slower and right. `c14_hoped` gives them some time.
 """
 
 from dataclasses import replace

@@ -141,8 +141,8 @@ class Stored:
             same(f"the lease of {name}", shelf.now(lease_key(name, newest)), ends)
             same(f"the leases of {name}", list(process.part.leases), [newest])
         if rules & {"follow_the_mode", "follow_the_mode_stale"} and shelf.now(MODE) is not None:
-            number, statements = shelf.now(MODE)
-            same("the statements that need another mode", statements, 0)
+            number, processes = shelf.now(MODE)
+            same("whose statements need another mode", processes, ())
             same(f"the mode of {name}", process.part.mode, "optimistic")
             same(f"the mode that {name} says", shelf.now(switched_key(name)), number)
 

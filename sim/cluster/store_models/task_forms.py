@@ -1,17 +1,20 @@
-"""What a process does all the time, called on a bench: it rests behind each error of the store.
+"""What a process does all the time, and around a statement, called on a bench.
 
-A rule without a rest would ask again in the same instant, for as long as the store fails. In a run
-that is a matter of load alone, and no answer differs.
+It rests behind each error of the store: a rule without a rest would ask again in the same instant,
+for as long as the store fails. In a run that is a matter of load alone, and no answer differs.
 
-[background]
+[background, before_statement, after_statement]
 """
 
 from typing import Any, Final
 
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_walk import named
 from ddlsim.cluster.store_models.rule_bench import Bench
+from ddlsim.cluster.store_models.shelf import Machine
 from ddlsim.layer.design import LayerDesign
+from ddlsim.layer.keyspace import MODE, MODES
 from ddlsim.model.settings import Settings
 
 FAILURES: Final = 3
@@ -41,3 +44,30 @@ def compare_tasks(divergence: Divergence, design: LayerDesign, settings: Setting
         bench.passes(SPAN_MS)
         bench.same(f"how often {named(task)} rests behind {FAILURES} errors", len(rests), FAILURES)
         bench.same(f"what still fails under {named(task)}", bench.shelf.fails, [])
+
+
+def compare_modes(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:
+    """A statement needs pessimistic mode until it ends, whatever becomes of another one's words.
+
+    Of each of the other process's commits the answer is lost: what it says counts once (C14).
+    """
+    if named(design.before_statement) != "all_pessimistic" or divergence.is_known:
+        return
+    bench = Bench(divergence, design, settings)
+    other: Any = bench.another()
+    other.node = Machine("p2", bench.loop, bench.node.settings, Draws(2, 8))
+
+    def needed(what: str, due: set[str]) -> None:
+        bench.same(
+            f"whose statements need pessimistic mode {what}", set(bench.shelf.now(MODE)[1]), due
+        )
+
+    bench.result(design.before_statement(bench.part))
+    for part, step, due in (
+        (other, design.before_statement, {"p1", "p2"}),
+        (other, design.after_statement, {"p1"}),
+        (bench.part, design.after_statement, set()),
+    ):
+        bench.shelf.struck, bench.shelf.lost = (MODES,), 1
+        bench.result(step(part))
+        needed(f"behind {named(step)}", due)

@@ -107,7 +107,7 @@ async def nothing(_layer: LayerPart) -> None:
 
 async def all_pessimistic(layer: LayerPart) -> None:
     """Switch every process to pessimistic mode, and let older transactions end (C14)."""
-    await _push(layer, 1)
+    await _push(layer, needs=True)
     while not await _have_switched(layer):
         await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
     await window_passes(layer)
@@ -115,14 +115,14 @@ async def all_pessimistic(layer: LayerPart) -> None:
 
 async def all_pessimistic_undrained(layer: LayerPart) -> None:
     """As all_pessimistic, but older transactions go on (C14-T3)."""
-    await _push(layer, 1)
+    await _push(layer, needs=True)
     while not await _have_switched(layer):
         await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
 
 
 async def pessimistic_in_time(layer: LayerPart) -> None:
     """Switch the processes that are reached in `push_ms` (C14-T1)."""
-    await _push(layer, 1)
+    await _push(layer, needs=True)
     await layer.node.sleep(Micros(layer.design.push_ms * US_PER_MS))
 
 
@@ -145,22 +145,28 @@ async def switch_registered_ahead(layer: LayerPart) -> None:
 
 async def all_optimistic(layer: LayerPart) -> None:
     """Switch every process back, unless another statement is under way (C14)."""
-    await _push(layer, -1)
+    await _push(layer, needs=False)
 
 
-async def _mode(transaction: StoreTransaction) -> tuple[int, int]:
-    """How often the mode was switched, and how many statements need it to be pessimistic."""
+async def _mode(transaction: StoreTransaction) -> tuple[int, tuple[str, ...]]:
+    """How often the mode was switched, and the processes whose statements need the pessimistic."""
     found = await transaction.get(MODE)
-    return (0, 0) if not isinstance(found, tuple) else (found[0], found[1])
+    return found if isinstance(found, tuple) else (0, ())
 
 
-async def _push(layer: LayerPart, more: int) -> None:
-    """So many more statements need pessimistic mode; the last one that ends switches back."""
+async def _push(layer: LayerPart, *, needs: bool) -> None:
+    """The process's statement needs pessimistic mode, or has ended; the last one switches back.
+
+    A process runs one statement at a time, so its name stands for that: an attempt behind one whose
+    result is unknown changes nothing more, where a count would be changed twice.
+    """
+    name = layer.node.name
     while True:
         transaction = layer.store.transaction()
         try:
-            number, statements = await _mode(transaction)
-            transaction.set(MODE, (number + 1, max(statements + more, 0)))
+            number, names = await _mode(transaction)
+            others = tuple(one for one in names if one != name)
+            transaction.set(MODE, (number + 1, (*others, name) if needs else others))
             await transaction.commit()
         except FdbError as error:
             await transaction.on_error(error)
@@ -244,8 +250,8 @@ async def _follow(layer: LayerPart, *, fresh: bool) -> None:
     while True:
         transaction = layer.store.transaction()
         try:
-            number, statements = await _mode(transaction)
-            mode = PESSIMISTIC if statements else OPTIMISTIC
+            number, names = await _mode(transaction)
+            mode = PESSIMISTIC if names else OPTIMISTIC
             if number != seen:
                 before = layer.cache
                 if mode == OPTIMISTIC and (fresh or before is None):

@@ -33,8 +33,8 @@ from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.layer import backfill, process, schema_change, update
 from ddlsim.layer.client import LayerClient
 from ddlsim.layer.execution import Executor
-from ddlsim.layer.keyspace import entries_of
-from ddlsim.layer.rules import fences, leases, locks, plans
+from ddlsim.layer.keyspace import MODE, entries_of
+from ddlsim.layer.rules import fences, leases, locks, plans, waiting
 from ddlsim.layer.rules.reading import newest_of
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ops import Begin
@@ -240,6 +240,20 @@ async def undoes_without_a_wait(method: Any, self: schema_change.SchemaChange, *
     self.part.design = design
 
 
+async def takes_one_away(_method: Any, layer: Any, *, needs: bool) -> None:
+    """Each attempt adds a name or takes one away, whosever."""
+    committed = False
+    while not committed:
+        transaction = layer.store.transaction()
+        number, names = await waiting._mode(transaction)
+        transaction.set(MODE, (number + 1, (*names, layer.node.name) if needs else names[1:]))
+        try:
+            await transaction.commit()
+            committed = True
+        except FdbError as error:
+            await transaction.on_error(error)
+
+
 def forgets_what_has_begun(method: Any, *given: Any, **named: Any) -> Any:
     return method(*given, **{**named, "has_begun": False})
 
@@ -299,6 +313,7 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a statement amidst its steps is refused": (
         schema_change.SchemaChange, "_update", wraps(forgets_what_has_begun), "c6_f1"
     ),
+    "a lost word counts twice": (waiting, "_push", wraps(takes_one_away), "c14_modes"),
     "what is given up counts as done": (
         schema_change.SchemaChange, "_steps", wraps(counts_as_done), "c6_f1"
     ),

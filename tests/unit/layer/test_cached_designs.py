@@ -421,6 +421,22 @@ def test_c14_the_end_of_one_statement_leaves_another_one_in_pessimistic_mode() -
     assert w.processes["a"].part.mode == reading.OPTIMISTIC
 
 
+def test_c14_a_commit_of_unknown_result_does_not_end_the_statement_of_another_process() -> None:
+    """The answer to B's last word on the mode is lost: a count of statements would be too low."""
+    w = World("c14_modes", ticking=True)
+    w.run_ms(600)
+    one, other = w.processes["a"].part, w.processes["b"].part
+    result_of(w.loop, one.design.before_statement(one), 60_000)
+    result_of(w.loop, other.design.before_statement(other), 60_000)
+    w.store.lost_answers = 1
+    result_of(w.loop, other.design.after_statement(other), 60_000)
+    w.run_ms(600)
+    assert other.mode == reading.PESSIMISTIC
+    result_of(w.loop, one.design.after_statement(one), 60_000)
+    w.run_ms(600)
+    assert other.mode == reading.OPTIMISTIC
+
+
 def test_c5_an_update_waits_for_all_leases_though_clocks_show_whole_milliseconds() -> None:
     """The holder's clock is slow by a tenth, that of the waiting process fast by a tenth."""
     leased = design("c5_lease", lease_ms=20)
