@@ -32,8 +32,9 @@ class Shelf:
     """The store; its versions are milliseconds, or more where commits follow each other.
 
     The next commits that write a key with the prefix `struck` fail with `fails`; of the first
-    `lost` behind these no answer comes, and they have committed. Each wait takes `delay_us`.
-    `copies` are what it had when a statement had made an update, or had written how far it was.
+    `lost` behind these no answer comes, and they have committed; `unread` reads of the log fail
+    behind that. Each wait takes `delay_us`. `copies` are what it had when a statement had made an
+    update, or had written how far it was.
     """
 
     def __init__(self, loop: Loop, window: int) -> None:
@@ -47,6 +48,7 @@ class Shelf:
         self.fails: list[FdbError] = []
         self.at_us: dict[int, int] = {}
         self.lost = 0
+        self.unread = 0
         self.struck: Key = ()
         self.delay_us = 0
         self.keeps_copies = False
@@ -171,7 +173,14 @@ class ShelfTransaction:
         if not snapshot:
             self.reads.append(((packed, packed + b"\x00"), None))
         await self.shelf.wait()
+        self._fails_if_unread(key)
         return self._seen(packed, version)
+
+    def _fails_if_unread(self, key: Key) -> None:
+        shelf = self.shelf
+        if shelf.unread and not shelf.lost and key[0] == SCHEMA:
+            shelf.unread -= 1
+            raise FdbError(ErrorCode.TRANSACTION_TOO_OLD)
 
     async def get_range(
         self, begin: Key, end: Key, *, snapshot: bool = False, limit: int | None = None
@@ -189,6 +198,7 @@ class ShelfTransaction:
         if not snapshot:
             self.reads.append(((first, last), None))
         await self.shelf.wait()
+        self._fails_if_unread(begin)
         return found
 
     def set(self, key: Key, value: object) -> None:

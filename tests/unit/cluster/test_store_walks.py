@@ -254,6 +254,12 @@ async def takes_one_away(_method: Any, layer: Any, *, needs: bool) -> None:
             await transaction.on_error(error)
 
 
+def keeps_what_is_not_recorded(method: Any, self: LayerTx, reason: Any) -> None:
+    made = self.unrecorded
+    method(self, reason)
+    self.unrecorded = made
+
+
 def forgets_what_has_begun(method: Any, *given: Any, **named: Any) -> Any:
     return method(*given, **{**named, "has_begun": False})
 
@@ -314,6 +320,9 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
         schema_change.SchemaChange, "_update", wraps(forgets_what_has_begun), "c6_f1"
     ),
     "a lost word counts twice": (waiting, "_push", wraps(takes_one_away), "c14_modes"),
+    "a transaction begins behind its end": (
+        LayerTx, "aborted", wraps(keeps_what_is_not_recorded), "c16_safe"
+    ),
     "what is given up counts as done": (
         schema_change.SchemaChange, "_steps", wraps(counts_as_done), "c6_f1"
     ),
