@@ -6,11 +6,15 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ddlsim.fdb import config
+from ddlsim.fdb.settings import FdbSettings
+from ddlsim.layer.design import LayerDesign
+from ddlsim.layer.rules import reading
 from ddlsim.layer.switches import switches_of
 from ddlsim.model.ddl import CreateView, RenameView
 from ddlsim.model.ops import DataOperation, Find
 from ddlsim.model.programs import Step
 from ddlsim.nemesis.base import FAULTS
+from ddlsim.scenario.config import store_settings
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE, value_of
@@ -88,10 +92,27 @@ def check_switches(
     if table.cluster.plane != FDB or strategy not in LAYER_DESIGNS:
         return
     rules = {name: value_of(name, value, FDB) for name, value in fields.items()}
-    for switch in switches_of(LAYER_DESIGNS.get(strategy).with_rules(rules)):
+    design = LAYER_DESIGNS.get(strategy).with_rules(rules)
+    for switch in switches_of(design):
         if not getattr(table.fdb, switch):
             what = f"{strategy} needs what FoundationDB lacked in 2018; set fdb.{switch} = true"
             raise origin.error(("fdb", switch), what)
+    _check_distance(table, design, origin)
+
+
+def _check_distance(table: ScenarioTable, design: LayerDesign, origin: Origin) -> None:
+    """Check that what counts from a read version comes into force behind the commit (C11).
+
+    An update commits up to a window behind its read version.
+    """
+    distance_ms = design.distance_ms
+    window_ms = FdbSettings(**store_settings(table.fdb)).window_ms
+    if design.read_schema is reading.in_force_less_the_window and distance_ms <= window_ms:
+        what = (
+            f"{distance_ms} ms count from the read version of an update, which may commit up to "
+            f"fdb.window_ms = {window_ms} ms later; set more than that"
+        )
+        raise origin.error(("strategy", "distance_ms"), what)
 
 
 def check_plane(

@@ -189,7 +189,10 @@ def value_of(field: str, name: Any, plane: str = IGNITE) -> Any:
     if is_number(field, plane):
         least, most = _bounds(field, plane)
         if type(name) is not int or not least <= name <= most:
-            raise BadRuleError(f"expected {number_in_words(field, plane)}, not {name!r}")
+            wanted = number_in_words(field, plane)
+            if type(name) is int and name > most:
+                wanted = f"a whole number, {least} to {most}"
+            raise BadRuleError(f"expected {wanted}, not {name!r}")
         return name
     rules = rules_of(field, plane)
     if not isinstance(name, str) or name not in rules:

@@ -25,7 +25,7 @@ def check_script(
     `tables` are those at the start of the run, each with its number of partitions.
     """
     ids = [step.id for step in steps]
-    ends = [*nodes, *(step.client for step in steps)]
+    ends = [*nodes, *dict.fromkeys(step.client for step in steps)]
     for index, hold in enumerate(table.hold):
         path: Path = ("hold", index)
         must_exist(hold.sender, ends, origin, (*path, "from"))

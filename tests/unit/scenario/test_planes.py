@@ -18,6 +18,7 @@ from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.workload.base import WORKLOADS
 
 BASE = load("strategies/C16-C0")
+C11: Final = {"strategy.name": "c11_future_conflict", "fdb.future_write_conflicts": True}
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"strategy.name": "c16_saef"}, "no strategy is called 'c16_saef'; did you mean c16_safe"),
     ({"strategy.name": "iep_closd"}, "no strategy is called 'iep_closd'; did you mean iep_closed"),
@@ -36,6 +37,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"strategy.background": "watch"}, "no rule of it is called 'watch'; rules: none, "),
     ({"strategy.lease_ms": 0}, "strategy.lease_ms: expected a whole number, 1 or more, not 0"),
+    ({"strategy.lease_ms": 10**11}, "a whole number, 1 to 10000000000, not 100000000000"),
     ({"strategy.lease_ms": "1s"}, "expected a whole number, 1 or more, not '1s'"),
     ({"strategy.poll_ms": -1}, "strategy.poll_ms: expected a whole number, 1 or more, not -1"),
     ({"strategy.copies": 0}, "strategy.copies: expected a whole number, 1 to 10000, not 0"),
@@ -57,6 +59,11 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"strategy.name": "c7_ss_local"}, "c7_ss_local needs .*; set fdb.local_keys = true"),
     ({"strategy.name": "c13_past"}, "set fdb.past_read_conflicts = true"),
     ({"strategy.name": "c11_future_conflict"}, "set fdb.future_write_conflicts = true"),
+    (
+        C11 | {"strategy.distance_ms": 5_000},
+        "strategy.distance_ms: 5000 ms count from the read .* fdb.window_ms = 5000 ms later; set m",
+    ),
+    (C11 | {"fdb.window_ms": 10_000}, "distance_ms: 10000 ms count from .*; set more than that"),
     ({"strategy.fence": "schema_key_in_the_past"}, "set fdb.past_read_conflicts = true"),
     ({"workload[0].as_of": 0.5}, r"workload\[0\].as_of: not on plane fdb: the store gives"),
     ({"workload[0].views": 0.5}, "views: not on plane fdb: the layer resolves names of tables"),
@@ -82,6 +89,10 @@ def test_a_mutant_of_another_plane_is_told_with_its_design() -> None:
 
 READS: Final = load("strategies/C15-T1")
 STEP_MISTAKES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"hold": [{"from": "storage9", "to": "b", "from_ms": 1, "until_ms": 2}]},
+        r"hold\[0\].from: no node is called 'storage9'; nodes: a, b, .*storage3, c1, c2, c3$",
+    ),
     (
         {"step[0].read_only": True, "step[0].as_of_ms": -50},
         r"step\[0\].as_of_ms: not on plane fdb: the store gives",
