@@ -7,7 +7,7 @@ one is whole, so a full disk or a killed process leaves the old file, or none.
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ PARTIAL: Final = ".tmp"
 
 ELSEWHERE: Final = "name a file that can be written, in a directory that exists"
 FREE: Final = "free some space, or name another place"
+ANOTHER: Final = "name another file"
 
 
 TEXT: Final = "utf-8-sig"
@@ -107,8 +108,34 @@ def beside(target: str | Path, *, durable: bool = False) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
+def apart(files: Mapping[str, str | None]) -> None:
+    """Refuse an output that is the file of an input or of another output, which would be lost.
+
+    `files` are by what names them, inputs first; None is not given. A device keeps nothing.
+    """
+    seen: dict[str, str] = {}
+    for flag, file in files.items():
+        if file is None or is_special(file):
+            continue
+        other = next((name for name, one in seen.items() if _is_same(one, file)), None)
+        if other is not None:
+            raise WriteError(f"{flag} {file}: that is {other}, which would be lost; {ANOTHER}")
+        seen[flag] = file
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two names are of one file, by links too, be it there or not."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
 def no_file(flag: str, directory: str) -> None:
-    """Refuse a file where a flag names a directory."""
+    """Refuse a file where a flag names a directory, and a name that is empty: it would be the
+    directory that the command happens to run in."""
+    if not directory:
+        raise WriteError(f"{flag}: the name is empty; name a directory")
     path = Path(directory)
     if path.exists() and not path.is_dir():
         raise WriteError(f"{flag} {directory}: it is a file; name a directory")

@@ -28,6 +28,8 @@ def files_of(names: Sequence[str]) -> list[str]:
     """
     files: list[str] = []
     for name in names:
+        if not name:
+            raise InputError("check: the name of a file is empty; name a history")
         if not Path(name).is_dir():
             files.append(name)
             continue

@@ -7,7 +7,7 @@ are ours. Whatever else there is stays.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -25,10 +25,15 @@ OURS: Final = re.compile(
 HISTORY: Final = re.compile(r"^seed-\d+\.jsonl$")
 
 
-def claim(directory: str) -> None:
-    """Make the directory ours and empty of earlier results, or refuse before anything is run."""
+def claim(directory: str, read: Iterable[str] = ()) -> None:
+    """Make the directory ours and empty of earlier results, or refuse before anything is run: also
+    where the files that the command has read are among those results."""
     path = Path(directory)
     files.no_file("--out", directory)
+    for file in map(Path, read):
+        if OURS.match(file.name) and file.is_file() and file.resolve().parent == path.resolve():
+            what = "is read, and would be lost with the earlier results"
+            raise InputError(f"--out {directory}: {file} {what}; name another directory")
     try:
         if path.is_dir():
             _clear(path, directory)

@@ -82,6 +82,8 @@ def lint(options: Options) -> compat.Report:
 
 def files_of(name: str) -> list[str]:
     """A file, or the `.sql` files of a folder and below it, by name, numbers by their value."""
+    if not name:
+        raise InputError("compat: the name of a file is empty; name a file of SQL")
     folder = Path(name)
     if name == STDIN or not folder.is_dir():
         return [name]

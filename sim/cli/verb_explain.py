@@ -26,7 +26,7 @@ from ddlsim.cli.check_foreign import MODEL_IS_FOREIGN
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.cli.words import command, console, labelled, say, unreached, verdict
-from ddlsim.files import write_text
+from ddlsim.files import apart, write_text
 from ddlsim.foreign import inputs
 from ddlsim.history import codec
 from ddlsim.history.history import FORMAT, History
@@ -41,6 +41,10 @@ def execute(options: Options) -> int:
     """Judge a history and tell everything that its judges have to say."""
     for file in options.load:
         load_file(file)
+    apart(
+        {"HISTORY": options.history, "--html": options.html, "--svg": options.svg,
+         "--trace-out": _trace_file(options)}
+    )  # fmt: skip
     kind = inputs.kind_of(options.history) if options.input == "auto" else options.input
     if kind != "native":
         return explain_foreign.execute(options, kind)
@@ -141,10 +145,7 @@ def _pictures(
         again = repeat.of_header(case.header, options)
         write_text(options.html, picture.html(case, title, argued, again))
         files.append(options.html)
-    if options.trace_out is not None:
-        kind, _, file = options.trace_out.partition(":")
-        if f"{kind}:" != PERFETTO or not file:
-            raise InputError(f"--trace-out {options.trace_out}: expected perfetto:FILE")
+    if (file := _trace_file(options)) is not None:
         write_text(file, trace.perfetto(case))
         files.append(file)
     if options.svg is not None:
@@ -156,3 +157,13 @@ def _pictures(
         write_text(options.svg, picture_cycle.svg(cycle, title))
         files.append(options.svg)
     return files
+
+
+def _trace_file(options: Options) -> str | None:
+    """The file of --trace-out; `InputError` where it names none."""
+    if options.trace_out is None:
+        return None
+    file: str = options.trace_out.removeprefix(PERFETTO)
+    if not file or file == options.trace_out:
+        raise InputError(f"--trace-out {options.trace_out}: expected perfetto:FILE")
+    return file

@@ -113,7 +113,8 @@ def judged(options: Options) -> tuple[Report, Job]:
     for text in unenforced(requested.scenario):
         note(f"kept as text and not enforced on rows: {text}")
     if options.out is not None:
-        folder.claim(options.out)
+        read = [file for file in (options.scenario, options.migration) if file is not None]
+        folder.claim(options.out, read)
     asked = job(options, requested, seeds)
     with Progress(len(seeds)) as progress:
         until = violates if options.until_violation else None

@@ -5,7 +5,7 @@ from pathlib import Path
 from ddlsim.cli import documents, repeat, shrunk
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import INTERRUPTED, InputError, note
-from ddlsim.files import write_text
+from ddlsim.files import apart, write_text
 from ddlsim.history import codec
 from ddlsim.plan import swarm
 from ddlsim.registry import load_file
@@ -20,6 +20,8 @@ def execute(options: Options) -> int:
     """Shrink, write or print the scenario, and tell the exit code."""
     for file in options.load:
         load_file(file)
+    failure = options.failure if _is_file(options.failure) else None
+    apart({"FAILURE": failure, "--out": options.out, "--html": options.html})
     scenario, seed = _failure(options)
     state = failing.begun(
         scenario,
@@ -42,6 +44,11 @@ def execute(options: Options) -> int:
     return INTERRUPTED if shorter.shrunk.ended == "interrupted" else 0
 
 
+def _is_file(name: str | None) -> bool:
+    """Whether it names a file, and not a shipped scenario or nothing."""
+    return name is not None and Path(name).is_file()
+
+
 def _failure(options: Options) -> tuple[Scenario, int]:
     """The scenario and the seed of what failed: of a history its own, else those given."""
     name = options.failure
@@ -49,7 +56,7 @@ def _failure(options: Options) -> tuple[Scenario, int]:
     for path, flag in repeat.DESIGN.items():
         value = getattr(options, flag.removeprefix("--"))
         given |= {} if value is None else {path: value}
-    if name is not None and Path(name).is_file() and not name.endswith(".toml"):
+    if name is not None and _is_file(name) and not name.endswith(".toml"):
         if given or options.seed is not None or options.swarm:
             what = "a history has its own seed and design; leave out --seed, --set and the like"
             raise InputError(f"shrink {name}: {what}")

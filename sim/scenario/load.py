@@ -25,7 +25,7 @@ def load(
     file = Path(given)
     if given.endswith(".toml") or file.is_file() or files.is_special(file):
         if file.is_file() or files.is_special(file):
-            return _load(file, given, overrides, outside=outside)
+            return _load(file, given, overrides, outside=outside, label=given)
         if place_of(given.removesuffix(".toml")) is None:
             raise ScenarioError(f"{given}: no such file{_near(given.removesuffix('.toml'))}")
         given = given.removesuffix(".toml")
@@ -49,13 +49,21 @@ def _near(name: str) -> str:
     return f"; did you mean {' or '.join(found)}?" if found else "; see ddlsim list scenarios"
 
 
-def _load(file: Path, name: str, overrides: Mapping[str, Any] | None, *, outside: bool) -> Scenario:
+def _load(
+    file: Path,
+    name: str,
+    overrides: Mapping[str, Any] | None,
+    *,
+    outside: bool,
+    label: str | None = None,
+) -> Scenario:
     return read(
         text_at(file, name),
         name,
         directory=str(file.parent),
         within=_within(file, outside=outside),
         overrides=overrides,
+        label=label,
     )
 
 

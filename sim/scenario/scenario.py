@@ -178,13 +178,15 @@ def read(
     directory: str | None = None,
     within: str | None = None,
     overrides: Mapping[str, Any] | None = None,
+    label: str | None = None,
 ) -> Scenario:
-    """A scenario from its text; `directory` is where the files that it names are, all of them at or
-    below the folder `within` (default: `directory`)."""
+    """A scenario from its text, which errors call `label`; `directory` is where the files that it
+    names are, all of them at or below the folder `within` (default: `directory`)."""
     changes = dict(overrides or {})
     overridden: list[Path] = list(paths_of(changes))
     overridden += [("migration",)] if MIGRATION in changes else []
-    label = name if name.endswith(".toml") else f"{name}.toml"
+    if label is None:
+        label = name if name.endswith(".toml") else f"{name}.toml"
     data = apply_overrides(parse_toml(text, label), changes)
     origin = Origin(label, text, overridden)
     table: ScenarioTable = on_a_plane(convert(data, ScenarioTable, origin))

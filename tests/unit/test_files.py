@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.files import WriteError, beside, make_folder, write_text
+from ddlsim.files import WriteError, apart, beside, make_folder, no_file, write_text
 
 
 def torn(file: Path, error: Exception) -> None:
@@ -68,3 +68,22 @@ def test_a_device_that_is_full() -> None:
 def test_a_torn_name_is_written_with_backslashes(tmp_path: Path) -> None:
     write_text(tmp_path / "f", "a\udcffb")
     assert (tmp_path / "f").read_bytes() == rb"a\udcffb"
+
+
+def test_an_output_is_no_other_file_of_the_command(tmp_path: Path) -> None:
+    file, other = tmp_path / "f", tmp_path / "g"
+    file.write_text("x")
+    other.symlink_to(file)
+    os.link(file, tmp_path / "h")
+    for name in (file, other, tmp_path / "h", tmp_path / "." / "f"):
+        with pytest.raises(WriteError, match=r"^--html .*: that is HISTORY, which would be lost"):
+            apart({"HISTORY": str(file), "--svg": None, "--html": str(name)})
+    with pytest.raises(WriteError, match="that is --html, which would be lost; name another file"):
+        apart({"--html": f"{tmp_path}/new", "--svg": f"{tmp_path}/./new"})
+    apart({"HISTORY": None, "--html": "/dev/null", "--svg": "/dev/null"})
+    apart({"HISTORY": str(file), "--html": f"{tmp_path}/new", "--svg": f"{tmp_path}/newer"})
+
+
+def test_the_name_of_a_directory_is_not_empty() -> None:
+    with pytest.raises(WriteError, match="--out: the name is empty; name a directory"):
+        no_file("--out", "")

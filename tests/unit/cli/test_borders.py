@@ -11,7 +11,7 @@ from ddlsim import sealed
 from ddlsim.cli import folder, verb_tune
 from ddlsim.files import WriteError
 from ddlsim.history import codec
-from tests.support.command import TINY, Done, ddlsim
+from tests.support.command import ROOT, TINY, Done, ddlsim
 from tests.support.forked import forked
 from tests.unit.cli.test_tune import small_delays
 
@@ -42,6 +42,67 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # --- what comes in --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("explain FILE --html FILE", "--html FILE: that is HISTORY, which would be lost"),
+        ("explain FILE --svg FILE", "--svg FILE: that is HISTORY"),
+        ("explain FILE --trace-out perfetto:FILE", "--trace-out FILE: that is HISTORY"),
+        ("explain FILE --html x --svg ./x", "--svg ./x: that is --html, which would be lost"),
+        ("shrink FILE -o FILE", "--out FILE: that is FAILURE, which would be lost"),
+        ("shrink FILE --html FILE", "--html FILE: that is FAILURE"),
+        ("shrink FILE -o x --html x", "--html x: that is --out"),
+    ],
+)
+def test_no_output_takes_the_place_of_what_is_read(history: Path, words: str, said: str) -> None:
+    before = history.read_bytes()
+    done = ddlsim(*(word.replace("FILE", str(history)) for word in words.split()))
+    assert history.read_bytes() == before
+    refused(done, said.replace("FILE", str(history)), "name another file")
+
+
+def test_a_history_of_another_tool_is_kept_too(tmp_path: Path) -> None:
+    file = tmp_path / "h.edn"
+    file.write_bytes((ROOT / "tests/golden/foreign/list-append/G0.edn").read_bytes())
+    refused(ddlsim("explain", str(file), "--svg", str(file)), "that is HISTORY")
+    assert file.read_text("utf-8").startswith("; G0")
+
+
+def test_a_run_does_not_clear_away_what_it_reads(tmp_path: Path) -> None:
+    """Worlds of a swarm lie beside their histories."""
+    folder = tmp_path / "found"
+    (tmp_path / "tiny.toml").write_text(TINY, "utf-8")
+    assert ddlsim("run", str(tmp_path / "tiny.toml"), "--out", str(folder)).code == 0
+    world = folder / "seed-3.toml"
+    world.write_text(TINY, "utf-8")
+    done = ddlsim("run", str(world), "--out", f"{folder}/.")
+    refused(done, "seed-3.toml is read, and would be lost with the earlier results")
+    assert {one.name for one in folder.iterdir()} == {"seed-3.toml", "seed-0.jsonl", "summary.json"}
+    elsewhere = ddlsim("run", str(world), "--out", str(tmp_path / "other"))
+    assert (elsewhere.code, world.is_file()) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("check", ""), ("compat", "", ""), ("run", "smoke", "--out", ""), ("hunt", "--out", "")],
+)
+def test_an_empty_name_is_not_the_folder_at_hand(
+    words: tuple[str, ...], history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable of a script that is not set."""
+    monkeypatch.chdir(history.parent)
+    names = sorted(one.name for one in history.parent.iterdir())
+    refused(ddlsim(*words), "is empty; name a")
+    assert sorted(one.name for one in history.parent.iterdir()) == names
+
+
+def test_a_scenario_is_called_as_its_file_is(tmp_path: Path) -> None:
+    file = tmp_path / "world"
+    file.write_text("titel = 1", "utf-8")
+    refused(ddlsim("run", str(file)), f"{file}:1: titel: unknown key")
+
 
 TORN = [b"\xff\xfe\x00", b"title = '\xff'\n", b"\x80" * 5000]
 
