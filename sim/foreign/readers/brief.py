@@ -15,6 +15,22 @@ Notation = Callable[[Any], str]
 MARKS: Final = (":", "\\", '"')
 
 
+DEEPEST: Final = 100
+"""Lists and maps within each other of an entry: what is done with a value is done to its parts."""
+TOO_DEEP: Final = "it is nested too deeply"
+
+
+def is_deep(value: Any) -> bool:
+    """Whether more lists and maps lie within each other than are read."""
+    level = [value]
+    for _ in range(DEEPEST):
+        nested = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [part for one in nested for part in one if isinstance(part, list | dict)]
+        if not level:
+            return False
+    return True
+
+
 def as_text(text: str) -> str:
     """A text of EDN as a value, which no keyword and no other form can be mistaken for."""
     return f'"{text}' if text.startswith(MARKS) else text

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from ddlsim.foreign.readers import alike
-from ddlsim.foreign.readers.brief import as_text
+from ddlsim.foreign.readers.brief import TOO_DEEP, as_text
 from ddlsim.foreign.readers.entries import Entries, Table
 from ddlsim.foreign.readers.problems import Trouble
 
@@ -264,7 +264,10 @@ def _field(part: bytes) -> Any:
         [found] = _loaded([_single_spaced(part)])
         if found is not None:
             return found
-    return plain(_parsed(part))
+    try:
+        return plain(_parsed(part))
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
 
 
 def _parsed(part: bytes) -> Any:
@@ -275,7 +278,7 @@ def _parsed(part: bytes) -> Any:
     except UnicodeDecodeError:
         raise ValueError("it is no UTF-8") from None
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError(TOO_DEEP) from None
     except Exception as error:  # the parser raises whatever its tables meet
         words = " ".join(str(error).split())[:80]
         raise ValueError(words or type(error).__name__) from None

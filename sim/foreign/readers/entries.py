@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.foreign.readers.alike import TYPES, Alike
-from ddlsim.foreign.readers.brief import Notation, as_json, edn
+from ddlsim.foreign.readers.brief import TOO_DEEP, Notation, as_json, edn, is_deep
 from ddlsim.foreign.readers.operations import FUNCTIONS, Operations, columns_of, joined
 from ddlsim.foreign.readers.problems import Trouble
 from ddlsim.graph.history import Array
@@ -27,6 +27,7 @@ LARGEST: Final = 10**18
 TXN: Final = frozenset({":txn", "txn"})
 OPERATIONS: Final = re.compile(rb"\[[\s,]*+:(?:r|append|w)[\s,]")
 NEMESIS: Final = frozenset({":nemesis", "nemesis"})
+USED: Final = ("type", "process", "f", "value", "index")
 NAMES: Final = frozenset({":r", "r", ":append", "append", ":w", "w"})
 
 
@@ -108,6 +109,9 @@ class Entries:
 
     def add_fields(self, fields: dict[str, Any], line: int) -> None:
         """One more entry as it was read, if it is one of a client; else a trouble, or nothing."""
+        if is_deep([fields.get(name) for name in USED]):
+            self.troubles.append(Trouble(line, f"unreadable entry ({TOO_DEEP})"))
+            return
         process, type_ = fields.get("process"), fields.get("type")
         index = fields.get("index")
         if type(index) is not int or not 0 <= index <= LARGEST:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from ddlsim.foreign.readers import alike
+from ddlsim.foreign.readers.brief import TOO_DEEP
 from ddlsim.foreign.readers.entries import Entries, Table
 from ddlsim.foreign.readers.problems import Trouble
 
@@ -65,7 +66,12 @@ def _loaded(line: bytes) -> tuple[Any, str]:
 def _parsed(text: bytes) -> Any:
     """What a text holds; json keeps the large numbers that orjson would round."""
     found = orjson.loads(text)
-    return json.loads(text) if _HUGE.search(text) else found
+    if not _HUGE.search(text):
+        return found
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise json.JSONDecodeError(TOO_DEEP, "", 0) from None
 
 
 def _add(entries: Entries, fields: Any, why: str, line: int) -> None:

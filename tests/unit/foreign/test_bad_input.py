@@ -139,3 +139,36 @@ def test_damaged_files_raise_only_foreign_errors(workload: str) -> None:
 def test_a_file_that_is_not_there_is_an_error() -> None:
     with pytest.raises(ForeignError, match="cannot be read"):
         jepsen.load("no/such/history.edn")
+
+
+@pytest.mark.parametrize("depth", [101, 450, 900, 1_100, 3_000])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{:type :ok, :f :txn, :process 9, :value DEEP}",
+        "{:type :ok, :f :txn, :process 9, :value [[:append 5 DEEP]]}",
+        "{:type :ok, :f :txn, :process DEEP, :value [[:append 5 1]]}",
+        "{:type DEEP, :f :txn, :process 9, :value [[:append 5 1]]}",
+        '{"type": "ok", "f": "txn", "process": 9, "value": [["append", 5, DEEP]]}',
+        '{"type": "ok", "f": "txn", "process": 9, "value": DEEP, "n": 12345678901234567890}',
+        '{"type": DEEP, "f": "txn", "process": 9, "value": [["append", 5, 1]]}',
+    ],
+)
+def test_what_is_nested_too_deeply_is_a_trouble_of_its_entry(entry: str, depth: int) -> None:
+    good = (
+        '{"type": "ok", "f": "txn", "process": 1, "value": [["append", 1, 1]]}'
+        if entry.startswith('{"')
+        else "{:type :ok, :f :txn, :process 1, :value [[:append 1 1]]}"
+    )
+    text = entry.replace("DEEP", "[" * depth + "7" + "]" * depth)
+    verdict = verdict_of(f"{good}\n{text}\n")
+    assert verdict.valid == "unknown"
+    assert any("history:2: unreadable entry" in one for one in verdict.notes)
+
+
+@pytest.mark.parametrize(("opened", "closed"), [("{:a ", "}"), ("#{", "}"), ("#foo [", "]")])
+def test_so_is_any_form_of_edn(opened: str, closed: str) -> None:
+    good = "{:type :ok, :f :txn, :process 1, :value [[:append 1 1]]}"
+    deep = opened * 900 + "7" + closed * 900
+    entry = f"{{:type :ok, :f :txn, :process 9, :value [[:append 5 {deep}]]}}"
+    assert verdict_of(f"{good}\n{entry}\n").valid == "unknown"
