@@ -7,7 +7,7 @@ signature.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -77,14 +77,16 @@ def write(directory: str, state: State) -> None:
         make_folder(Path(directory))
         world = repeated(found.world.text, target.overrides, found.world.seed, **judged)
         file = file_of(directory, found)
-        write_text(file, f"# {found.seen.signature}\n# {_shrink_command(file, found)}\n{world}")
+        command = _shrink_command(file, found, target.loads)
+        write_text(file, f"# {found.seen.signature}\n# {command}\n{world}")
 
 
-def _shrink_command(file: str, found: Found) -> str:
+def _shrink_command(file: str, found: Found, loads: Sequence[str]) -> str:
     """The command that shrinks a world for this signature; a crash is run again alone."""
+    plug_ins = repeat.also(loads, outside=False)
     if found.seen.status == CRASH:
-        return shlex.join(["ddlsim", "run", file])
-    return shlex.join(["ddlsim", "shrink", file, "--violation", found.seen.id])
+        return shlex.join(["ddlsim", "run", file, *plug_ins])
+    return shlex.join(["ddlsim", "shrink", file, "--violation", found.seen.id, *plug_ins])
 
 
 def command_of(directory: str, found: Found, target: Target) -> str:

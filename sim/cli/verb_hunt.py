@@ -22,7 +22,7 @@ from ddlsim.registry import load_file
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.search import corpus
 from ddlsim.search.corpus import State
-from ddlsim.search.explore import Explored, Job, Target, explorer, lost
+from ddlsim.search.explore import CRASH, STUCK, Explored, Job, Target, explorer, lost
 from ddlsim.search.hunt import Hunt, begun, is_known, never, until_violation
 
 Ended = Literal["violation", "time", "worlds", "interrupted"]
@@ -212,12 +212,15 @@ class HuntMeter(Meter):
 
     @property
     def counts(self) -> str:
-        """Worlds, features, and different violations and findings."""
+        """Worlds, features, and different violations, stuck runs, crashes and findings."""
         found = list(self._hunt.found.values())
         known = sum(is_known(one.seen) for one in found)
+        stuck = sum(one.seen.status == STUCK for one in found)
+        crashed = sum(one.seen.status == CRASH for one in found)
         parts = [
             counted(self._hunt.number, "world"),
             counted(len(self._hunt.hits), "feature"),
-            counted(len(found) - known, "violation"),
+            counted(len(found) - known - stuck - crashed, "violation"),
         ]
+        parts += [f"{stuck} stuck"] * bool(stuck) + [f"{crashed} crashed"] * bool(crashed)
         return ", ".join([*parts, f"{known} of known findings"] if known else parts)

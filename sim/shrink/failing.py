@@ -11,6 +11,7 @@ from ddlsim.checkers.signature import signature_of
 from ddlsim.cluster.run import run
 from ddlsim.history.history import Header, History
 from ddlsim.history.world_events import PartDiverged
+from ddlsim.kernel.engine import SimulationCrashed
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
@@ -31,7 +32,7 @@ WITHOUT_MUTANT: Final = {"strategy.mutant": NO_MUTANT}
 
 
 class NothingToShrinkError(BadInputError):
-    """Raised for a run that violates nothing, and for one that cannot be repeated."""
+    """Raised for a run that violates nothing or crashes, and for one that cannot be repeated."""
 
 
 def of_header(header: Header) -> tuple[Scenario, int]:
@@ -56,7 +57,11 @@ def begun(
     violation, the scenario itself. Raises `NothingToShrinkError`.
     """
     extra = {key: True for key, on in (("strict", strict), ("all_claims", all_claims)) if on}
-    history = run(plan(scenario, seed, models=True))
+    try:
+        history = run(plan(scenario, seed, models=True))
+    except SimulationCrashed as error:
+        what = f"it crashed ({error}), which is no verdict on the protocol and is not shrunk"
+        raise NothingToShrinkError(f"{scenario.name}, seed {seed}: {what}") from error
     target = _target(scenario, history, violation, strict=strict, all_claims=all_claims)
     events_max = TIMES_EVENTS * history.executed_events + MORE_EVENTS
     models = bool(history.of(PartDiverged))

@@ -125,6 +125,20 @@ def test_a_finding_and_a_violation_of_one_signature_have_files_of_their_own(tmp_
         assert data == {"title": status, "seeds": dict.fromkeys(PARTS, 1)}
 
 
+def test_the_command_in_a_file_loads_the_plug_ins(tmp_path: Path) -> None:
+    """Without them the mutant that the file names is not known."""
+    found = [
+        Found(seen(id_, status), 1, 0, 0.5, Stored('title = "x"', 1), drawn=True)
+        for id_, status in (("a1b2", "violation"), ("c3d4", "crash"))
+    ]
+    target = Target({}, loads=("own plug-in.py",))
+    hunted.write(str(tmp_path), State(target, 0, 4, True, found=tuple(found)))
+    for one in found:
+        file = hunted.file_of(str(tmp_path), one)
+        command = Path(file).read_text("utf-8").split("\n")[1]
+        assert shlex.split(command.removeprefix("# "))[-2:] == ["--load", "own plug-in.py"]
+
+
 def test_keep_going_counts_what_comes_after_the_first(tmp_path: Path) -> None:
     words = (*BROKEN, "--worlds", "8", "--keep-going", "--no-shrink", "--output", "json")
     done = hunt(tmp_path, *words)

@@ -27,6 +27,18 @@ BROKEN_SWARM = (
 """Small worlds of a broken design."""
 
 
+CRASHING = """
+from ddlsim.mutants.base import mutates
+
+@mutates("activation_ts", "crashes_at_first_update", "98.flow.2", "atomicity")
+def crashes(message_ts, delay_duration_ms):
+    \"\"\"The first update of a run fails.\"\"\"
+    if message_ts >> 16 > 1:
+        raise AssertionError("no such timestamp")
+    return message_ts
+"""
+
+
 @pytest.fixture
 def unexpected(tmp_path: Path) -> str:
     """A scenario that expects nothing of the violation that it shows."""
@@ -226,3 +238,13 @@ def test_of_several_seeds_the_first_violation_is_shrunk(tmp_path: Path) -> None:
     with patch.object(shrunk, "shrunk_text", noted):
         ddlsim("run", *BROKEN_SWARM, "--seeds", "0..1", "--jobs", "1", "--out", str(out))
     assert given == [0]
+
+
+def test_a_run_that_crashes_is_not_shrunk(tmp_path: Path) -> None:
+    """It is no verdict on the protocol, and no error of the command."""
+    file = tmp_path / "crashes.py"
+    file.write_text(CRASHING, "utf-8")
+    done = ddlsim("shrink", "smoke", "--load", str(file), "--mutant", "crashes_at_first_update")
+    assert (done.code, done.out) == (2, "")
+    assert "smoke, seed 0: it crashed (" in done.err
+    assert "AssertionError: no such timestamp), which is no verdict on the protocol" in done.err
