@@ -147,7 +147,7 @@ class Runs:
         facts = {"scenario": self.report.scenario, "design": design, "outcome": self.outcome}
         counted = {word: list(self.verdicts.values()).count(word) for word in _in(self.verdicts)}
         runs = ", ".join(f"{times} {word}" for word, times in counted.items())
-        return _table({**facts, "runs": runs, "repeat": self.command})
+        return _table([*facts.items(), ("runs", runs), ("repeat", self.command)])
 
 
 class Checked:
@@ -192,7 +192,7 @@ class Checked:
 
     def _repr_html_(self) -> str:
         types = ", ".join(one["type"] for one in self.anomalies) or "none"
-        return _table({"file": self.file, "outcome": self.outcome, "anomalies": types})
+        return _table([("file", self.file), ("outcome", self.outcome), ("anomalies", types)])
 
 
 class Migration:
@@ -215,8 +215,7 @@ class Migration:
         return found
 
     def _repr_html_(self) -> str:
-        survival = {True: "survive", False: "abort"}
-        return _table({one["sql"]: survival[one["forward_compatible"]] for one in self.statements})
+        return _table((one["sql"], _survival(one)) for one in self.statements)
 
 
 def run(
@@ -263,14 +262,16 @@ def check(path: str | Path, **flags: Any) -> Checked:
     return Checked(str(path), {"input": kind, **judged.document()})
 
 
-def compat(schema: str | Path, *migration: str | Path, **flags: Any) -> Migration:
-    """Lint a migration of a schema, files or folders of them, as `ddlsim compat` does.
+def compat(schema: str | Path | None = None, *migration: str | Path, **flags: Any) -> Migration:
+    """Lint a migration of a schema, files or folders of them, as `ddlsim compat` does; with
+    `from_scratch`, a file or a list of them, there is no schema before.
 
     >>> found = compat("scenarios/realistic/schema.sql", "scenarios/realistic/orders.sql")
     >>> found.exit_code
     1
     """
-    options = arguments.options("compat", {"files": (schema, *migration), **flags})
+    files = migration if schema is None else (schema, *migration)
+    options = arguments.options("compat", {"files": files, **flags})
     with needed_by("compat"):
         return Migration(verb_compat.report_of(options))
 
@@ -314,6 +315,13 @@ def _in(verdicts: Mapping[int, str]) -> list[str]:
     return sorted(set(verdicts.values()))
 
 
-def _table(facts: Mapping[str, str]) -> str:
-    rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts.items())
+def _survival(statement: Mapping[str, Any]) -> str:
+    """What becomes of the transactions in flight, in a word; or of the statement itself."""
+    if statement["error"] is not None:
+        return "refused"
+    return "survive" if statement["forward_compatible"] else "abort"
+
+
+def _table(facts: Iterable[tuple[str, str]]) -> str:
+    rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts)
     return f"<table>{''.join(rows)}</table>"

@@ -146,7 +146,7 @@ def test_real_time_is_whole(bad: api.Runs) -> None:
 
 def test_pages_show_markup_as_text(bad: api.Runs) -> None:
     assert "<td>strategies/B3-T1</td>" in bad._repr_html_()
-    assert "&lt;b&gt;" in api._table({"x": "<b>"})
+    assert "&lt;b&gt;" in api._table([("x", "<b>")])
 
 
 @pytest.mark.parametrize(
@@ -217,3 +217,26 @@ def test_a_foreign_history_has_no_graph() -> None:
     found = api.check("tests/golden/foreign/list-append/G-single.edn")
     with pytest.raises(ValueError, match="only histories of this program"):
         found.graph()
+
+
+def test_a_migration_that_begins_with_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "m.sql"
+    file.write_text("CREATE TABLE t (id INT PRIMARY KEY); DROP TABLE t;", "utf-8")
+    for given in (file, [file], str(file)):
+        found = api.compat(from_scratch=given)
+        assert [one["forward_compatible"] for one in found.statements] == [True, False]
+    with pytest.raises(ValueError, match=r"takes the place of SCHEMA\.sql"):
+        api.compat(file, from_scratch=file)
+    with pytest.raises(ValueError, match=r"SCHEMA\.sql is missing"):
+        api.compat()
+
+
+def test_the_page_of_a_migration_has_each_statement(tmp_path: Path) -> None:
+    """The second time it is refused, and nothing aborts."""
+    file = tmp_path / "m.sql"
+    table = "CREATE TABLE t (id INT PRIMARY KEY);"
+    file.write_text(f"{table}{'ALTER TABLE t ADD COLUMN v INT;' * 2}DROP TABLE t;", "utf-8")
+    page = api.compat(from_scratch=file)._repr_html_()
+    assert [part.split("<")[0] for part in page.split("<td>")[1:]] == [
+        "survive", "survive", "refused", "abort",
+    ]  # fmt: skip
