@@ -278,7 +278,9 @@ def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:
     for _, left in case.of(LeftOpen):
         at, began = case.began.get(left.tx, (0, None))
         tx = case.transactions.get(left.tx)
-        if began is None or tx is None or left.tx in recovered or tx.ended_us:
+        if began is None or tx is None or left.tx in recovered:
+            continue
+        if min(tx.ended_us, default=left.at_us) < left.at_us:  # found at the end, it ended nothing
             continue
         waited_us = left.at_us - max(began.at_us, from_us)
         if waited_us <= allowed_us or _last_death(case, began.node) >= at:

@@ -16,7 +16,7 @@ from ddlsim.shrink import shrink as engine
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.shrink import Budget, Shrinking
 from ddlsim.shrink.trial import Failure, Shown, Target
-from tests.support.command import Done, ddlsim
+from tests.support.command import Done, ddlsim, process
 from tests.support.json_schemas import wrong
 from tests.support.shrinking import of_scenario
 
@@ -244,7 +244,8 @@ def test_a_run_that_crashes_is_not_shrunk(tmp_path: Path) -> None:
     """It is no verdict on the protocol, and no error of the command."""
     file = tmp_path / "crashes.py"
     file.write_text(CRASHING, "utf-8")
-    done = ddlsim("shrink", "smoke", "--load", str(file), "--mutant", "crashes_at_first_update")
+    command = ("shrink", "smoke", "--load", str(file), "--mutant", "crashes_at_first_update")
+    done = process(*command)  # the mutant is registered there alone
     assert (done.code, done.out) == (2, "")
     assert "smoke, seed 0: it crashed (" in done.err
     assert "AssertionError: no such timestamp), which is no verdict on the protocol" in done.err
