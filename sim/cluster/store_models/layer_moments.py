@@ -73,6 +73,7 @@ class Moments(TransactionMoments):
             self._beside()
             self._made_meanwhile()
         self._begun()
+        self._erased()
         self._given_up()
         self._goes_on()
 
@@ -209,6 +210,22 @@ class Moments(TransactionMoments):
         self._same("the updates that it makes", self._made_by(request), len(steps))
         self.asked(one, self._ddl("DROP INDEX uv"))
         self._rest()
+
+    def _erased(self) -> None:
+        """Entries are removed in one transaction, which looks at no row."""
+        one, _ = self._both
+        node: Any = one.node
+        if self.divergence.is_known or reason(self.asked(one, self._ddl(MEANWHILE))) is not None:
+            return
+        self._rest()
+        node.events.clear()
+        request = self._ddl("DROP INDEX mi")
+        self._same("the answer to a drop", reason(self.asked(one, request)), None)
+        self._rest()
+        began = [each.tx.partition("@")[0] for each in node.events if isinstance(each, TxBegan)]
+        chunks = [tx for tx in began if "." in tx]
+        self._same("the transactions that remove entries", len(chunks), len(set(chunks)))
+        self._same("those behind the first", [tx for tx in chunks if not tx.endswith(".1")], [])
 
     def _made_by(self, request: ClientDdl) -> int:
         """How many updates of a statement are in the log."""

@@ -323,6 +323,9 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a transaction begins behind its end": (
         LayerTx, "aborted", wraps(keeps_what_is_not_recorded), "c16_safe"
     ),
+    "all work looks at rows": (
+        backfill.Work, "needs_rows", lambda _: property(lambda _: True), "c6_f1"
+    ),
     "what is given up counts as done": (
         schema_change.SchemaChange, "_steps", wraps(counts_as_done), "c6_f1"
     ),
