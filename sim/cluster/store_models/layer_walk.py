@@ -326,9 +326,9 @@ class LayerWalk:
     def _statement(self) -> None:
         """A statement, and what it makes of the tables; a design may refuse to touch rows."""
         text, table, change, refused = self._drawn()
-        process = self.draws.pick(self.processes)
-        if not self.draws.below(3):
-            self.strike(LOG, ErrorCode.NOT_COMMITTED, 1 + self.draws.below(2))
+        draws, process = self.draws, self.draws.pick(self.processes)
+        if not draws.below(3):
+            self.strike(draws.pick((LOG, OUTCOME)), ErrorCode.NOT_COMMITTED, 1 + draws.below(2))
         self._ops += 1
         answer = self.asked(process, ClientDdl(f"d{self._ops}", statement(text)))
         self.shelf.fails = []
