@@ -19,13 +19,14 @@ usage: python3 dev.py VERB
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
     setup             only the set-up
 
-It needs Python 3.11 or later and nothing else: uv is used where it is on PATH,
-venv and pip otherwise.  A stamp in .venv makes every later call immediate.
+It needs Python 3.11 or later and nothing else: uv, which installs the rest, is taken from
+PATH or by pip from the lock.  A stamp in .venv makes every later call immediate.
 """
 
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,11 +81,18 @@ if sys.version_info < (3, 11):  # noqa: UP036 - an older Python must be told so,
     stop(f"Python {found} is too old; run it with 3.11 or later, say: python3.11 dev.py demo")
 
 
+def failure(*command: str, **environment: str) -> str:
+    """Run a step of the set-up: the end of its output if it fails, else nothing."""
+    env = {**os.environ, **environment}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    lines = (done.stdout + done.stderr).splitlines()[-15:]
+    return "\n".join(lines or ["no output"]) if done.returncode else ""
+
+
 def quietly(*command: str) -> None:
     """Run a step of the set-up; only its failure is worth reading."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(*(done.stdout + done.stderr).splitlines()[-15:], sep="\n", file=sys.stderr)
+    if failed := failure(*command):
+        print(failed, file=sys.stderr)
         stop(f"set-up failed at: {' '.join(command)}")
 
 
@@ -100,6 +108,38 @@ def link(root: Path = ROOT) -> None:
         except OSError as error:
             why = error.strerror or type(error).__name__
             stop(f"cannot make the link {name} -> {target} ({why}); allow links, or copy {target}")
+
+
+def pinned(name: str, lock: str) -> str:
+    """The entry of one package in the lock, with its hashes; KeyError if there is none."""
+    found = re.search(rf"^{re.escape(name)}==[^\n]*(\n +--hash[^\n]*)*", lock, re.MULTILINE)
+    if not found:
+        raise KeyError(name)
+    return found[0].removesuffix(" \\") + "\n"
+
+
+def pip(*what: str) -> list[str]:
+    """The call of pip that installs something into .venv."""
+    return [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", *what]
+
+
+def fetch_uv() -> str:
+    """Install by pip the uv of the lock, and return its path; nothing if pip fails."""
+    with tempfile.TemporaryDirectory() as tmp:
+        entry = Path(tmp, "uv.txt")
+        entry.write_text(pinned("uv", LOCK.read_text("utf-8")), "utf-8")
+        return "" if failure(*pip("--require-hashes", "-r", str(entry))) else str(BIN / "uv")
+
+
+def install(*what: str) -> None:
+    """Install into .venv by uv, in a third of pip's time; by pip where uv cannot.
+
+    pip has settings, such as its index, that uv does not read.
+    """
+    uv = shutil.which("uv") or fetch_uv()
+    command = [uv, "pip", "install", "--python", str(PYTHON), *what]
+    if not uv or failure(*command, UV_SYSTEM_CERTS="true"):
+        quietly(*pip("--use-pep517", *what))
 
 
 def set_up() -> None:
@@ -120,10 +160,8 @@ def set_up() -> None:
         shutil.rmtree(VENV, ignore_errors=True)
         make = [uv, "venv", "--seed", "--python", base] if uv else [base, "-m", "venv"]
         quietly(*make, str(VENV))
-    pip = [uv, "pip"] if uv else [str(PYTHON), "-m", "pip", "--disable-pip-version-check"]
-    which = ["--python", str(PYTHON)] if uv else ["--use-pep517"]
-    quietly(*pip, "install", *which, "--require-hashes", "-r", str(LOCK))
-    quietly(*pip, "install", *which, "--no-deps", "--no-build-isolation", "-e", str(ROOT))
+    install("--require-hashes", "-r", str(LOCK))
+    install("--no-deps", "--no-build-isolation", "-e", str(ROOT))
     STAMP.write_text(f"{here}\n{inputs}\n", "utf-8")
 
 

@@ -1,6 +1,7 @@
 """`dev.py` answers nonsense in words, and its stages leave no test out."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,50 @@ def test_the_usage_names_every_verb(tmp_path: Path) -> None:
 def test_a_needless_argument_is_refused_in_one_line(tmp_path: Path) -> None:
     done = call("demo", "twice", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "dev.py: demo takes no arguments\n")
+
+
+def test_the_entry_of_uv_in_the_lock_is_what_pip_needs() -> None:
+    first, *hashes = dev.pinned("uv", dev.LOCK.read_text("utf-8")).splitlines()
+    assert first.startswith("uv==")
+    assert len(hashes) > 10
+    assert all(line.startswith("    --hash=sha256:") for line in hashes)
+
+
+def test_an_entry_ends_where_the_next_begins() -> None:
+    lock = "uv-tool==2 \\\n    --hash=sha256:1\nuv==1 \\\n    --hash=sha256:2\n    # via x\nz==3\n"
+    assert dev.pinned("uv", lock) == "uv==1 \\\n    --hash=sha256:2\n"
+    assert dev.pinned("z", lock) == "z==3\n"
+    with pytest.raises(KeyError):
+        dev.pinned("v", lock)
+
+
+@pytest.mark.parametrize(
+    ("on_path", "fails", "installers"),
+    [
+        ("/bin/uv", (), ["/bin/uv"]),
+        (None, (), ["pip for uv", "uv"]),
+        (None, ("pip for uv",), ["pip for uv", "pip"]),
+        (None, ("uv",), ["pip for uv", "uv", "pip"]),
+        ("/bin/uv", ("/bin/uv",), ["/bin/uv", "pip"]),
+    ],
+)
+def test_pip_installs_where_uv_cannot(
+    on_path: str | None,
+    fails: tuple[str, ...],
+    installers: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[str] = []
+
+    def failure(*command: str, **_: str) -> str:
+        name = "pip for uv" if command[-1].endswith("uv.txt") else command[0]
+        ran.append({str(dev.PYTHON): "pip", str(dev.BIN / "uv"): "uv"}.get(name, name))
+        return "an error" if ran[-1] in fails else ""
+
+    monkeypatch.setattr(dev, "failure", failure)
+    monkeypatch.setattr(shutil, "which", lambda _: on_path)
+    dev.install("-r", "requirements.txt")
+    assert ran == installers
 
 
 @pytest.mark.skipif(os.name == "nt", reason="CI's script is for a POSIX shell")
