@@ -126,7 +126,7 @@ PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "one log is locked": (Controller, "_lock", locks_the_first, "controller", 26),
     "storage servers are not told": (Controller, "_announce", tells_nobody, "controller", 1),
     "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 1),
-    "of some requests one is answered": (Grv, "_serve", serves_the_first, "grv", 1),
+    "of some requests one is answered": (Grv, "_serve", serves_the_first, "grv", 25),
     "a member asks again at once": (Process, "ask_again", asks_at_once, "", 3),
     "a metadata version is logged nowhere": (proxy, "METADATA_VERSION", b"\xff/x", "proxy", 1),
 }
