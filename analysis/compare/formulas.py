@@ -303,7 +303,8 @@ def _of_store(world: Forms, took: Measured) -> Found:
     if loaded is not None:
         each = _of_the_hottest(world, took, loaded)
         found["schema_hottest_per_s"] = ("6.6", each)
-    found["schema_aborts"] = ("6.3", _conflicts(rules, took, 2 * way + CLOCK_MS))
+    again = version + design_forms.UPDATE_READS * 2 * way
+    found["schema_aborts"] = ("6.3", _conflicts(rules, took, 2 * way + CLOCK_MS, again))
     if whole is not None and took.operations:
         found["dml_added_mean"] = (
             "6.6",
@@ -346,9 +347,13 @@ def _of_the_hottest(
 
 
 def _conflicts(
-    rules: Mapping[str, str], took: Measured, read_ms: float
+    rules: Mapping[str, str], took: Measured, read_ms: float, again_ms: float
 ) -> tuple[float, float] | None:
-    """6.3: 1 - e^(-lambda (cv - rv)) of what conflicts; the span is known up to a read."""
+    """6.3: 1 - e^(-lambda (cv - rv)) of what conflicts; the span is known up to a read.
+
+    C13's is lambda (cv - v0): v0 lies before a change until the first transaction of the process
+    has failed by it, at most a span later, and the schema is read again, which takes `again_ms`.
+    """
     kind = design_forms.conflicts_with(rules)
     if kind is None:
         return None
@@ -358,7 +363,8 @@ def _conflicts(
     if kind == "tables":
         exponent = sum(lam * (using + tail) for lam, using, tail in took.exponents.values())
         rate = max((lam for lam, _, _ in took.exponents.values()), default=0.0)
-    return _share(exponent - rate * read_ms), _share(exponent + rate * read_ms)
+    older = rate * (took.span_ms + again_ms) * (kind == "since_read")
+    return _share(exponent - rate * read_ms), _share(exponent + older + rate * read_ms)
 
 
 def _share(exponent: float) -> float:

@@ -128,16 +128,21 @@ OF_THE_STORE: Final = (*WHOLE[:1], *VERSION, *COPIED, "metadata_version")
 """Rules of `read_schema` by which any change since the read version conflicts."""
 FENCED: Final = ("schema_key", "local_head", "cutover_key")
 """Fences with which it does."""
+SINCE_READ: Final = "schema_key_in_the_past"
+"""The fence with which any change does since the process has read its schema."""
 NOTHING: Final = "unfenced"
 
 
 def conflicts_with(rules: Rules) -> str | None:
     """Which changes since the read version abort a transaction that writes: `store`, all;
-    `tables`, those of what it used; `nothing`. None: no form says."""
+    `since_read`, all, and those since its process has read the schema; `tables`, those of what it
+    used; `nothing`. None: no form says."""
     if rules["exclude"] != UNLOCKED:
         return None
     if rules["fence"] == "object_keys":
         return "tables"
+    if rules["fence"] == SINCE_READ:
+        return "since_read"
     if rules["fence"] in FENCED or rules["read_schema"] in OF_THE_STORE:
         return "store"
     return "nothing" if rules["fence"] == NOTHING else None

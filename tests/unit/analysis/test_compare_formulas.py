@@ -65,6 +65,14 @@ def test_what_conflicts_on_all_tables_is_outside_of_the_form_for_one(
     assert "schema_aborts" not in beside("c16_tables")
 
 
+def test_what_conflicts_since_the_schema_was_read_is_outside_of_the_form_since_the_read_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert beside("c13_past")["schema_aborts"].agrees
+    monkeypatch.setattr(design_forms, "conflicts_with", lambda _rules: "store")
+    assert not beside("c13_past")["schema_aborts"].agrees
+
+
 def test_a_distance_that_statements_do_not_wait_for_is_outside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
