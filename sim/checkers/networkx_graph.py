@@ -13,7 +13,7 @@ from ddlsim.graph.edges import PROCESS, REALTIME
 def networkx_graph(case: Case) -> Any:
     """A `MultiDiGraph` of the labels of all nodes (`T1`, `D2`).
 
-    Nodes have `kind` (transaction, ddl, statement), `ts` and `sql`; edges `kind`, `name`,
+    Nodes have `kind` (transaction, ddl, statement), `ts` and `sql` (of ddl, else empty); edges `kind`, `name`,
     `because` and `strict_only`. Real time is there in its least form: what follows from other
     real-time edges is left out.
     """
@@ -32,10 +32,10 @@ def networkx_graph(case: Case) -> Any:
     return found
 
 
-def _kind(case: Case, node: Node) -> tuple[str, str | None]:
+def _kind(case: Case, node: Node) -> tuple[str, str]:
     if node.update is not None:
         return "ddl", case.statement(node.update.op)
-    return ("transaction" if node.statement is None else "statement"), None
+    return ("transaction" if node.statement is None else "statement"), ""
 
 
 def real_time(graph: Graph) -> Iterator[Edge]:

@@ -125,6 +125,15 @@ def test_the_graph_has_the_cycle_of_the_verdict(bad: api.Runs) -> None:
     assert not nx.is_directed_acyclic_graph(_relaxed(graph))
 
 
+def test_the_graph_can_be_written_for_other_programs(bad: api.Runs, tmp_path: Path) -> None:
+    """GraphML has no None."""
+    graph = bad.graph()
+    nx.write_graphml(graph, tmp_path / "graph.xml")
+    read = nx.read_graphml(tmp_path / "graph.xml", node_type=str, force_multigraph=True)
+    assert dict(read.nodes(data=True)) == dict(graph.nodes(data=True))
+    assert nx.is_isomorphic(read, graph)
+
+
 def test_real_time_is_whole(bad: api.Runs) -> None:
     """What follows from the least form is every pair that real time orders."""
     from ddlsim.checkers.case.case import Case
