@@ -13,9 +13,9 @@ from ddlsim.graph.edges import PROCESS, REALTIME
 def networkx_graph(case: Case) -> Any:
     """A `MultiDiGraph` of the labels of all nodes (`T1`, `D2`).
 
-    Nodes have `kind` (transaction, ddl, statement), `ts` and `sql` (of ddl, else empty); edges `kind`, `name`,
-    `because` and `strict_only`. Real time is there in its least form: what follows from other
-    real-time edges is left out.
+    Nodes have `kind` (transaction, ddl, statement), `ts` and `sql` (of ddl, else empty); edges
+    `kind`, `name`, `because` and `strict_only`. Real time is there in its least form: what follows
+    from other real-time edges is left out.
     """
     import networkx as nx
 
