@@ -24,11 +24,12 @@ _MEANINGS: Final = {
     Outcome.OK: "judged, no claim broken; `verify`, `--expect`: as expected; `compat`: all survive",
     Outcome.VIOLATED: "a claim broken under its assumptions; `verify`, `--expect`: not as "
     "expected; `compat`: some statements abort transactions; `rehearse`: rows or writes are lost, "
-    "or a stall is too long",
+    "or a stall is too long; `advise`: no design fits",
     Outcome.STUCK: "something planned never completed after everything healed; `compat`: the "
     "catalog refuses some statements; `rehearse`: the database does",
     Outcome.CRASHED: "the simulated code or the simulator failed; never a verdict on the protocol",
-    Outcome.VACUOUS: "no seed reached what the scenario says must be reached",
+    Outcome.VACUOUS: "no seed reached what the scenario says must be reached; `record`: no "
+    "transaction was committed",
     Outcome.UNKNOWN: "part of a history could not be judged",
     Outcome.UNMET: "a step did not end as its `expect` says; all claims were kept",
 }
