@@ -175,8 +175,8 @@ QUEUED: Final = "once_unlocked"
 """The rule of `exclude` with locks, and a queue for them."""
 GIVEN_BACK: Final = "older_leases_end"
 """The rule of `settle` that waits until no process has an older lease in the store."""
-FORGETS: Final = "all_states"
-"""The plan whose statements end with a transaction that forgets how far they were."""
+FORGETS: Final = ("all_states", "all_states_up")
+"""The plans whose statements end with a transaction that forgets how far they were."""
 
 
 def waits_for_users(rules: Rules) -> bool:
@@ -196,7 +196,7 @@ def statement_ms(rules: Rules, of: Commits) -> Both | None:
         for each in (of.one, of.two, of.version, of.own, of.round_trip)
     )
     settle, distance = rules["settle"], float(rules["distance_ms"])
-    forgets = own * (rules["plan"] == FORGETS)
+    forgets = own * (rules["plan"] in FORGETS)
     if rules["before_statement"] == BY_MODE:
         wait = of.window + 2 * (own + round_trip)
         return one + wait, two + wait + 2 * float(rules["poll_ms"]) + 6 * version

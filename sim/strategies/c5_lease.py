@@ -19,6 +19,9 @@ from ddlsim.strategies.c1_schema import C1_SCHEMA
 LEASED: Final = Claim("I6", (RATES_BOUNDED,))
 """What only reads, or begins behind the update after the next one, is bound by its lease alone: no
 conflict ends it."""
+OWN: Final = Claim("I4", (RATES_BOUNDED,))
+"""A statement is answered once no process has a lease on the schema before, and none works without a
+lease."""
 INDEXED: Final = Claim("I7", (RATES_BOUNDED,))
 """Entries are right because at most two adjacent states of an index are in use: it rests on I6."""
 C5_LEASE = layer_design(
@@ -28,7 +31,7 @@ C5_LEASE = layer_design(
             "c5_lease",
             "a cached schema under a lease; at most two versions in use",
             "re-reading the schema every 1 minute",
-            (*EVENTUAL, LEASED),
+            (*EVENTUAL, LEASED, OWN),
         ),
         admit=fences.while_leased,
         read_schema=reading.kept,
@@ -47,7 +50,7 @@ C6_F1 = layer_design(
             "c6_f1",
             "c5_lease whose indexes go through delete-only and write-only",
             "the paper on F1's schema changes",
-            (*EVENTUAL, LEASED, INDEXED),
+            (*EVENTUAL, LEASED, OWN, INDEXED),
         ),
         plan=plans.all_states,
     )

@@ -22,17 +22,17 @@ MUST_FIND = {
     "C4-T1": STALE,
     "C4-T2": {"I1", "I4"},
     "C4-T3": {"I1", "I4", "I13"},
-    "C5-T1": {"I6"},
+    "C5-T1": {"I4", "I6"},
     "C5-T2": {"I6"},
-    "C5-T3": {"I6"},
-    "C5-T1-index": {"I6", "I7"},
+    "C5-T3": {"I4", "I6"},
+    "C5-T1-index": {"I4", "I6", "I7"},
     "C5-T2-index": {"I6", "I7"},
     "C5-T3-index": {"I6", "I7"},
     "C5-T4": {"I1"},
     "C6-T1": {"I7"},
     "C6-T2": {"I7"},
     "C6-T3": {"I7"},
-    "C6-T4": {"I6", "I7"},
+    "C6-T4": {"I4", "I6", "I7"},
     "C6-T5": {"I7"},
     "C6-T6": {"I7"},
     "C7-T1": CROSSING,
@@ -58,6 +58,7 @@ MUST_FIND = {
     "C15-T1": STALE,
     "C15-T3": {"I1", "I2", "I7", "I8"},
     "C15-T4": {"I1", "I4", "I10"},
+    "C15-T4-index": {"I1", "I4", "I10"},
 }
 """What is broken, of what the catalogue speaks of; I6 and I11 are other designs' claims."""
 CONTROLLED_BY = {
@@ -70,7 +71,7 @@ CONTROLLED_BY = {
 """The same, where the control is a schedule of the catalogue itself."""
 UNDER_C16 = ("C1-T1", "C7-T1", "C9-T1", "C12-T1", "C14-T1", "C14-T3", "C15-T1", "C15-T3")
 """Schedules of which the catalogue names C16 as a control."""
-ALONE = ("C6-C1", "C9-T1-table", "C9-T3", "C15-T2")
+ALONE = ("C6-C1", "C8-T1-window", "C9-T1-table", "C9-T3", "C15-T2")
 """What is right."""
 ASIDE = ("I6", "I11")
 """Found beside what a schedule is about, where every invariant counts."""

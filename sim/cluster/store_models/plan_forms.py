@@ -21,6 +21,7 @@ UP: Final = {
     "three_states": "write_only public",
     "three_states_alone": "write_only public",
     "all_states": "delete_only write_only reorganization public",
+    "all_states_up": "delete_only write_only reorganization public",
     "without_delete_only": "write_only reorganization public",
     "without_write_only": "delete_only public",
     "without_reorganization": "delete_only write_only public",
@@ -31,7 +32,9 @@ AT_ONCE: Final = ("direct", "straight_to_public")
 INSIDE: Final = (*AT_ONCE, "three_states")
 """Rules with which an update works on rows in its own transaction, if it makes no index."""
 ROWS_AFTER: Final = ("three_states", "three_states_alone")
-"""Rules with which a dropped index has one step."""
+"""Rules with which a new CHECK is one step; with others it is refused."""
+DROPS_AT_ONCE: Final = (*ROWS_AFTER, "all_states_up")
+"""Rules with which a dropped index has one step behind which its entries are erased."""
 CREATE: Final = "CREATE INDEX made ON t (v)"
 DROP: Final = "DROP INDEX ui"
 CHECK: Final = "ALTER TABLE t ADD CONSTRAINT c CHECK (v > 0)"
@@ -108,7 +111,7 @@ def due_of(rule: str, text: str) -> list[Done]:
             (one, rule in AT_ONCE, place == last, early and place == last)
             for place, one in enumerate(states)
         ]
-    if text == DROP and rule != "direct" and rule not in ROWS_AFTER:
+    if text == DROP and rule != "direct" and rule not in DROPS_AT_ONCE:
         nothing = (False, False, False)
         return [("write_only", *nothing), ("delete_only", *nothing), ("gone", *after)]
     if text == DROP:

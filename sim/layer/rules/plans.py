@@ -156,6 +156,17 @@ def all_states(statement: Statement) -> Steps:
     return _states(statement, (DELETE_ONLY, WRITE_ONLY, REORGANIZATION, PUBLIC))
 
 
+def all_states_up(statement: Statement) -> Steps:
+    """As all_states for a new index; a drop is one update, its entries are erased behind the wait.
+
+    The thread's example of two cutoffs: queries end at the first one, writes of entries at the
+    second, and "delete the index data after the write-cutoff-version" (C10).
+    """
+    if isinstance(statement, DropIndex):
+        return (Step(taken_away(statement), after=True),)
+    return all_states(statement)
+
+
 def straight_to_public(statement: Statement) -> Steps:
     """Public at once, filled in the same transaction (C6-T1)."""
     if isinstance(statement, DropIndex):
