@@ -20,8 +20,8 @@ LEASED: Final = Claim("I6", (RATES_BOUNDED,))
 """What only reads, or begins behind the update after the next one, is bound by its lease alone: no
 conflict ends it."""
 OWN: Final = Claim("I4", (RATES_BOUNDED,))
-"""A statement is answered once no process has a lease on the schema before, and none works without a
-lease."""
+"""A statement is answered once no process has a lease on the schema before, and no process works
+without a lease."""
 INDEXED: Final = Claim("I7", (RATES_BOUNDED,))
 """Entries are right because at most two adjacent states of an index are in use: it rests on I6."""
 C5_LEASE = layer_design(

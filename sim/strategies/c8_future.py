@@ -8,10 +8,11 @@ before the atomic switchover version but commits after" it.
 
 `c10_two_cutoffs` adds "another version ... after which no writes can take place at the old
 version", a window later, and waits for it. A blind delete of a row may still cross, so that new
-indexes go through delete-only; a drop is one update, behind whose second cutoff entries are erased. `c11_future_conflict`: "a write-conflict-key in the future ... to invalidate
-any transactions that cross the atomic switchover line". It must be known before the commit, hence
-the read version again; so a schema is used a window shorter than the distance, which must be longer
-than a window: that bounds how much later the update commits. It needs what FoundationDB lacks:
+indexes go through delete-only; a drop is one update, behind whose second cutoff entries are erased.
+`c11_future_conflict`: "a write-conflict-key in the future ... to invalidate any transactions that
+cross the atomic switchover line". It must be known before the commit, hence the read version again;
+so a schema is used a window shorter than the distance, which must be longer than a window: that
+bounds how much later the update commits. It needs what FoundationDB lacks:
 `future_write_conflicts`.
 """
 

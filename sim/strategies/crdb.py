@@ -14,9 +14,10 @@ CockroachDB asks of a commit timestamp that it lies before the deadline; the com
 store is known only behind the commit, so a transaction conflicts with what takes its ended lease
 away; and a process that is cut off goes on to read under its ended lease until then, where
 CockroachDB has to lease anew before the read. CockroachDB lets a transaction use the older of two
-versions for a table that it had not used before; here, as in TiDB, the first use of a table that has
-changed behind the transaction's read is refused. Only indexes have states here; columns go through states there too. Newer versions of
-CockroachDB tie leases to the liveness of sessions, which is left out.
+versions for a table that it had not used before; here, as in TiDB, the first use of a table that
+has changed behind the transaction's read is refused. Only indexes have states here; columns go
+through states there too. Newer versions of CockroachDB tie leases to the liveness of sessions,
+which is left out.
 """
 
 from dataclasses import replace
