@@ -23,7 +23,7 @@ UNLOCKED: Final = "no_locks"
 # --- 6.6: reads of the schema ---------------------------------------------------------------------
 
 WHOLE: Final = ("whole_schema", "whole_schema_at_snapshot")
-"""Rules of `read_schema` that ask twice: for the head and for the log."""
+"""Rules of `read_schema` that read the whole log, by one request."""
 VERSION: Final = ("version_key_first",)
 COPIED: Final = ("one_of_the_copies", "one_of_the_version_keys")
 """Rules that take any one of the copies."""
@@ -42,8 +42,7 @@ WATCH_READS: Final = 3
 
 def in_each(rules: Rules) -> int:
     """How many reads of the schema every transaction makes."""
-    rule = rules["read_schema"]
-    return UPDATE_READS if rule in WHOLE else int(rule in (*VERSION, *COPIED))
+    return int(rules["read_schema"] in (*WHOLE, *VERSION, *COPIED))
 
 
 def waits_in_each(rules: Rules) -> int:
@@ -87,9 +86,7 @@ def reads_per_ms(rules: Rules, of: Readers) -> tuple[float, float] | None:
     at_once = 1 + of.rate / of.processes * UPDATE_READS * of.round_trip
     least, most = (each - changes) * met + changes, each * at_once + UPDATE_READS * changes
     own = float(store.reads_in_each(of.rate))
-    if rule in WHOLE:
-        return UPDATE_READS * own + changes, UPDATE_READS * (own + changes)
-    if rule == "one_of_the_copies":
+    if rule in (*WHOLE, "one_of_the_copies"):
         return own + changes, own + UPDATE_READS * changes
     if rule in (*VERSION, *COPIED):
         return own + least, own + most

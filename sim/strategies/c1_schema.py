@@ -4,7 +4,9 @@
 storage servers where the keys for the schema are." Each design of the family is one of these with
 some fields replaced.
 
-`c1b_version` reads a number instead and the schema only where that has changed. `c1c_replicas` asks
+`c1_schema` reads the whole log of updates by one request, a range: its last entry tells the number,
+and an update to come writes into the range. `c1b_version` reads a number instead, and the schema
+only where that has changed: as many requests, but less to read and to parse. `c1c_replicas` asks
 the cluster to keep the schema on more storage servers than the rest.
 """
 

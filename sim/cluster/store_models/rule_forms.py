@@ -8,13 +8,15 @@ from typing import Any, Final
 
 from ddlsim.cluster.store_models.layer_walk import SETTINGS
 from ddlsim.cluster.store_models.rule_bench import UNANSWERED, Bench, conflicts, on
-from ddlsim.fdb.keys import METADATA_VERSION, Key
+from ddlsim.fdb.keys import METADATA_VERSION, Key, pack
 from ddlsim.layer.design import Publication, Step
 from ddlsim.layer.keyspace import (
     CUTOVER,
     HEAD,
     LOCAL_HEAD,
+    LOG_END,
     copy_key,
+    log_key,
     object_key,
     step_key,
     version_key,
@@ -125,6 +127,9 @@ def read(bench: Bench) -> None:
             bench.divergence.found(f"{rule} reads without a read version that is known")
         if kept == bench.number and rule in CONFLICTS:
             bench.same(f"the conflicts of {rule}", conflicts(store), on(*CONFLICTS[rule]))
+        if rule == "whole_schema":
+            log = pack(log_key(part.first + 1)), pack(LOG_END)
+            bench.same(f"the conflicts of {rule}", store.reads, [(log, None)])
         if rule == "metadata_version":
             both = {(METADATA_VERSION, None)}
             bench.same(f"the conflicts of {rule}", conflicts(store), both)

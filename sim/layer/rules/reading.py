@@ -89,7 +89,11 @@ async def refreshed_apart(layer: LayerPart) -> Cached:
 
 
 async def whole_schema(layer: LayerPart, tx: LayerTx) -> Used | Reason:
-    """Read all of the schema in every transaction (C1)."""
+    """Read all of the schema in every transaction, by one request (C1).
+
+    The newest entry of the log has the number that the head has. The read conflicts with every
+    update, since each writes an entry within the range, however far its end.
+    """
     return await _whole(layer, tx, snapshot=False)
 
 
@@ -100,10 +104,10 @@ async def whole_schema_at_snapshot(layer: LayerPart, tx: LayerTx) -> Used | Reas
 
 async def _whole(layer: LayerPart, tx: LayerTx, *, snapshot: bool) -> Used | Reason:
     await tx.read_version()
-    number = await head_of(layer, tx.store, snapshot=snapshot)
     found = await tx.store.get_range(log_key(layer.first + 1), LOG_END, snapshot=snapshot)
-    layer.learn(updates_of(found))
-    return newest_of(layer.schema(number))
+    updates = updates_of(found)
+    layer.learn(updates)
+    return newest_of(layer.schema(updates[-1].number if updates else layer.first))
 
 
 async def version_key_first(layer: LayerPart, tx: LayerTx) -> Used | Reason:

@@ -42,8 +42,9 @@ def beside(design: str, *, apart: bool = False) -> dict[str, Formula]:
     return line_of(world, rows, ()).formulas
 
 
-def test_a_design_of_the_store_is_where_its_closed_forms_are() -> None:
-    found = beside("c16_tables")
+@pytest.mark.parametrize("design", ["c16_tables", "c1_schema"])
+def test_a_design_of_the_store_is_where_its_closed_forms_are(design: str) -> None:
+    found = beside(design)
     assert tuple(found) == OF_THE_STORE
     assert {key for key, one in found.items() if one.agrees is False} == set()
     assert {one.section for one in found.values()} == {"6.2", "6.3", "6.6"}
@@ -130,6 +131,14 @@ def test_the_tail_is_compared_with_a_number(monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_a_run_that_ended_there_is_no_form() -> None:
     world, _ = ran("iep")
     assert formulas.by_formula(world.scenario, ()) == {}
+
+
+def test_the_whole_schema_is_one_read_as_its_version_is_and_none_behind_a_change() -> None:
+    """C1 has by its one read what C1b reads besides where the number is another one."""
+    whole, version = beside("c1_schema"), beside("c1b_version")
+    assert whole["reads_per_transaction"].high < version["reads_per_transaction"].low
+    rules = {"read_schema": "whole_schema"}
+    assert design_forms.in_each(rules) == design_forms.waits_in_each(rules) == 1
 
 
 def test_copies_divide_the_reads_among_their_servers() -> None:

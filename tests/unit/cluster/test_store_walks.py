@@ -34,7 +34,7 @@ from ddlsim.layer import backfill, process, schema_change, update
 from ddlsim.layer.client import LayerClient
 from ddlsim.layer.execution import Executor
 from ddlsim.layer.keyspace import MODE, entries_of
-from ddlsim.layer.rules import fences, leases, locks, plans, waiting
+from ddlsim.layer.rules import fences, leases, locks, plans, reading, waiting
 from ddlsim.layer.rules.reading import newest_of
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ops import Begin
@@ -111,6 +111,11 @@ def wraps(change: Callable[..., Any]) -> Callable[[Any], Any]:
 
 def has_one(method: Any, self: config.Parts, begin: bytes, _end: bytes) -> Any:
     return method(self, begin, begin)
+
+
+async def asks_twice(method: Any, layer: Any, tx: Any, **named: Any) -> Any:
+    await reading.head_of(layer, tx.store)
+    return await method(layer, tx, **named)
 
 
 def drops_the_value(method: Any, self: Store, *given: Any) -> Any:
@@ -383,6 +388,7 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "batches do not wait": (Chain, "reached", wraps(waits_for_none), "c16_safe"),
     "each transaction reads alone": (LayerClient, "operate", wraps(only_reads), "c16_safe"),
     "no index is too new": (locks, "_indexes", lambda _: lambda _: {}, "postgresql"),
+    "the head is read besides the log": (reading, "_whole", wraps(asks_twice), "c1_schema"),
     "an old schema goes on": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
     "a locked log begins an earlier generation": (Log, "recruit", wraps(takes_any), "c1_schema"),
     "a version is kept for good": (Connection, "_remember", wraps(keeps_the_first), "c1_schema"),

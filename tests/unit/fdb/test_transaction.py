@@ -213,12 +213,13 @@ def test_a_versionstamped_value_cannot_be_read_before_the_commit() -> None:
 
 def test_a_versionstamped_key_conflicts_with_a_read_of_its_range() -> None:
     world = small()
-    reader, writer = world.tx(), world.tx()
-    assert world.do(reader.get_range(("log",), ("log", LAST))) == []
-    reader.set(A, 1)
-    writer.set_versionstamped_key(lambda version: ("log", version), "entry")
-    world.do(writer.commit())
-    assert world.do(reader.commit()) is ErrorCode.NOT_COMMITTED
+    for entries in range(3):
+        reader, writer = world.tx(), world.tx()
+        assert len(world.do(reader.get_range(("log",), ("log", LAST)))) == entries
+        reader.set(A, 1)
+        writer.set_versionstamped_key(lambda version: ("log", version), "entry")
+        world.do(writer.commit())
+        assert world.do(reader.commit()) is ErrorCode.NOT_COMMITTED
 
 
 def test_transactions_of_one_batch_have_versions_of_their_own() -> None:

@@ -5,8 +5,10 @@ Versions are those of the catalogue where it gives them; the store begins at 100
 
 import pytest
 
+from ddlsim.fdb.keys import pack
 from ddlsim.history.events import TxAborted, TxCommitted, UpdateLogged
 from ddlsim.layer.design import LayerDesign
+from ddlsim.layer.keyspace import LOG_END, is_of_schema, log_key
 from ddlsim.layer.rules import reading
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
@@ -32,6 +34,41 @@ def test_c1_a_transaction_that_a_ddl_crosses_aborts(design: str) -> None:
     (aborted,) = w.events(TxAborted)
     assert aborted.reason == "SCHEMA_CONFLICT", "the store says what it conflicted with"
     assert w.wrong_entries() == ([], [])
+    assert w.misjudged() == []
+
+
+@pytest.mark.parametrize("design", ["c1_schema", "c1c_replicas"])
+def test_c1_reads_the_schema_by_one_request_that_conflicts_with_each_update_to_come(
+    design: str,
+) -> None:
+    w = World(design)
+    part = w.processes["b"].part
+    log = pack(log_key(part.first + 1)), pack(LOG_END)
+    for tx, text in (("T", ADD), ("T2", INDEX)):
+        w.get("b", tx, 9)
+        reads = w.processes["b"].transactions[tx].store.reads
+        assert [one for one in reads if is_of_schema(one)] == [log]
+        w.put("b", tx, 1, v=5)
+        w.ddl("a", text)
+        assert log[0] <= pack(log_key(w.events(UpdateLogged)[-1].catalog_version)) < log[1]
+        assert answer_or(w.commit("b", tx)) is Reason.TX_CONFLICT
+    assert w.misjudged() == []
+
+
+def test_c1_the_last_entry_up_to_the_read_version_tells_the_schema() -> None:
+    """Also where the process has read on, by another transaction."""
+    w = World("c1_schema")
+    before = w.store.version
+    w.ddl("a", ADD)
+    w.get("b", "R", 9)
+    w.store.older.append(before)
+    w.get("b", "older", 9)
+    first = w.processes["b"].part.first
+    used = {tx: one.used for tx, one in w.processes["b"].transactions.items()}
+    assert {tx: one and one.schema.number for tx, one in used.items()} == {
+        "R": first + 1,
+        "older": first,
+    }
     assert w.misjudged() == []
 
 
