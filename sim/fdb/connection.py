@@ -3,8 +3,9 @@
 * `_turns`: by the names of processes that could serve, which is asked next; `_offset`: where this
   client begins, so that not all begin with the same one. `_avoided`: until when, by the client's
   clock, a process that did not serve is asked only if no other one is left.
-* `_cache`: the last read version that came, with the client's clock then: for transactions that
-  accept a version of up to `grv_cache_ms` ago. It is filled from the first of them on (`_keeps`).
+* `_cache`: the last read version that came, also with the answer to a commit of its own, and the
+  client's clock when it was asked for: for transactions that accept a version of up to
+  `grv_cache_ms` ago. It is filled from the first of them on (`_keeps`).
 * `_metadata`: metadata versions by read version, the last 1000: of a version that was set by hand,
   what the metadata version was is known only from here, else it is read as a key.
 * `_commits`: numbers of this client's commits, which go on after a restart: a proxy takes each
@@ -109,8 +110,14 @@ class Connection:
         await self.node.sleep(self._retry_us)
 
     def _remember(self, version: ReadVersion, taken_ms: int) -> None:
-        if self._keeps and (self._cache is None or self._cache[0].version <= version.version):
-            self._cache = version, taken_ms
+        """Keep a read version that was asked for at `taken_ms`.
+
+        What is newer than another version is good for as long as that one is.
+        """
+        if self._keeps:
+            known, known_ms = self._cache or (version, taken_ms)
+            if known.version <= version.version:
+                self._cache = version, max(taken_ms, known_ms)
         self._metadata[version.version] = version.metadata_version
         if len(self._metadata) > KEPT_METADATA_VERSIONS:
             del self._metadata[next(iter(self._metadata))]
@@ -178,11 +185,18 @@ class Connection:
         """The `Check` of what has no time limit."""
 
     async def commit(self, request: Commit, check: Check) -> Committed | Failed:
-        """A transaction's outcome; without an answer it is unknown."""
+        """A transaction's outcome; without an answer it is unknown.
+
+        What has committed is seen by the client's next transactions, also under a cached version.
+        """
         while True:
             proxy = self._next(self.config.proxies)
+            taken_ms = self._now_ms() if self._keeps else 0
             answer = await self.node.request(proxy, request, self._commit_us)
-            if isinstance(answer, Committed | Failed):
+            if isinstance(answer, Committed):
+                self._remember(answer.seen_at, taken_ms)
+                return answer
+            if isinstance(answer, Failed):
                 return answer
             if not isinstance(answer, Stale):
                 self._avoid(proxy)

@@ -59,9 +59,13 @@ class GetReadVersion(Request[ReadVersion | Stale], frozen=True):
 
 
 class Committed(Record, frozen=True):
-    """The transaction has committed at a version."""
+    """The transaction has committed at a version.
+
+    `seen_at`: a read version that sees it, the end of its batch.
+    """
 
     version: int
+    seen_at: ReadVersion
 
 
 class Commit(Request[Committed | Failed | Stale], frozen=True):

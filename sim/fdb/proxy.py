@@ -46,6 +46,7 @@ from ddlsim.fdb.messages import (
     Mutation,
     Push,
     Range,
+    ReadVersion,
     ReportCommitted,
     Resolve,
     Resolved,
@@ -179,9 +180,10 @@ class Proxy(Process):
         report = ReportCommitted(number, granted.last, metadata_version)
         if await self.ask(number, generation.sequencer, report) is None:
             return
+        seen_at = ReadVersion(granted.last, metadata_version)
         for version, (_, future) in enumerate(batch, granted.first):
             del self._pending[future]
-            future.set(refused.get(version) or Committed(version))
+            future.set(refused.get(version) or Committed(version, seen_at))
 
     def _answered(self) -> int:
         """The batch up to which all have their versions and are decided."""

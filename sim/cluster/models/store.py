@@ -11,7 +11,8 @@ read. When the run has ended it is known what was committed (`store_states`), an
 * A storage server holds what was committed up to its version, and nothing else.
 
 And at once: a read version is not below one that was given, or answered as committed, when it was
-asked for; but for those that may be older (`risky`, cached).
+asked for; but for those that may be older: risky ones, and cached ones, which are not below what
+the same client has committed.
 """
 
 from collections.abc import Mapping
@@ -74,19 +75,25 @@ class StoreModel:
     # --- what clients see -------------------------------------------------------------------------
 
     def given(self, client: str, answer: ReadVersion, floor: int, *, older: bool) -> None:
-        """A read version has come; `floor`: the last one known when it was asked for."""
+        """A read version has come; `floor`: the last one known when it was asked for.
+
+        `older`: it may be below what other clients knew.
+        """
         self._versions.append((client, answer))
-        if older:
-            return
         if answer.version < floor:
             what = f"{client} reads at {answer.version}, and {floor} was known before it asked"
             self._divergence.found(what)
-        self.floor = max(self.floor, answer.version)
+        if not older:
+            self.floor = max(self.floor, answer.version)
 
-    def answered(self, client: str, version: int) -> None:
+    def answered(self, client: str, outcome: Committed) -> None:
         """A client has the answer that its transaction has committed."""
-        self._answered.append((client, version))
-        self.floor = max(self.floor, version)
+        self._answered.append((client, outcome.version))
+        self._versions.append((client, outcome.seen_at))
+        if outcome.seen_at.version < outcome.version:
+            what = f"{client} has committed at {outcome.version}, and {outcome.seen_at} sees it"
+            self._divergence.found(what)
+        self.floor = max(self.floor, outcome.seen_at.version)
 
     def read(self, client: str, key: bytes, version: int, value: object) -> None:
         """A client has read a key."""
@@ -212,8 +219,10 @@ def watched(model: StoreModel) -> LayerClasses:
 
 def _database(model: StoreModel) -> type[Database]:
     class WatchedConnection(Connection):
+        own = 0
+
         async def read_version(self, check: Check, *, risky: bool, cached: bool) -> ReadVersion:
-            floor = model.floor
+            floor = 0 if risky else self.own if cached else model.floor
             answer = await super().read_version(check, risky=risky, cached=cached)
             model.given(self.node.name, answer, floor, older=risky or cached)
             return answer
@@ -235,7 +244,8 @@ def _database(model: StoreModel) -> type[Database]:
         async def commit(self, request: Commit, check: Check) -> Committed | Failed:
             outcome = await super().commit(request, check)
             if isinstance(outcome, Committed):
-                model.answered(self.node.name, outcome.version)
+                model.answered(self.node.name, outcome)
+                self.own = max(self.own, outcome.version)
             return outcome
 
     class WatchedDatabase(Database):

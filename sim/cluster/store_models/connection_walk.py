@@ -104,13 +104,15 @@ class Asks:
         reads = (Got(7), lambda one: one.get(KEY, 9, _go_on), ("s1", "s2", "s3"), 50, Get(KEY, 9))
         ask = GetReadVersion(risky=True)
         versions = (ReadVersion(5, 3), _version, ("g1", "g2", "g3"), 30, ask)
-        commits = (Committed(8), lambda one: one.commit(COMMIT, _go_on), CONFIG.proxies, 70, COMMIT)
+        done = Committed(8, ReadVersion(9, 4))
+        commits = (done, lambda one: one.commit(COMMIT, _go_on), CONFIG.proxies, 70, COMMIT)
         try:
             for each in (reads, versions, commits):
                 self._turns(*each)
                 self._fails(*each)
             self._ranges()
             self._cache()
+            self._cache_of_commits()
             self._numbers()
             self._watches()
         except EndlessError as error:
@@ -233,6 +235,29 @@ class Asks:
             _done(_version(one))
         known = [one.metadata_version_at(10 + place) for place in (1, 2, KEPT)]
         self._same("the metadata versions", known, [None, 11, 9 + KEPT])
+
+    def _cache_of_commits(self) -> None:
+        """The end of a commit's batch is kept like a version that was asked for with the commit.
+
+        A commit that has failed leaves what there was.
+        """
+        cache_us = CONFIG.settings.grv_cache_ms * US_PER_MS
+        over_us = cache_us + US_PER_MS
+        newer, older = ((9, cache_us, 9), (9, over_us, 2)), ((4, 0, 5), (4, US_PER_MS, 2))
+        for end, late_us, kept in (*newer, (5, cache_us, 5), *older):
+            node, one = self._connected(ReadVersion(5, 3))
+            _done(one.read_version(_go_on, risky=False, cached=True))
+            node.answers[GetReadVersion] = ReadVersion(2, 1)
+            node.now_us += cache_us
+            node.answers[Commit] = Committed(end - 1, ReadVersion(end, 7))
+            _done(one.commit(COMMIT, _go_on))
+            node.answers[Commit] = Failed(ErrorCode.NOT_COMMITTED)
+            _done(one.commit(COMMIT, _go_on))
+            node.now_us += late_us
+            got = _done(one.read_version(_go_on, risky=False, cached=True))
+            self._same(f"the version kept {late_us} us behind {end}", got.version, kept)
+            known = one.metadata_version_at(end)
+            self._same("the metadata version behind a commit", known, 7)
 
     def _numbers(self) -> None:
         """The numbers of commits rise, also over a restart."""

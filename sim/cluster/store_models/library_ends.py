@@ -119,7 +119,8 @@ class Asked:
     async def commit(self, request: Commit, _check: object) -> Committed | Failed:
         self.late()
         self.sent.append(request)
-        return self._outcomes.pop(0) if self._outcomes else Committed(COMMITTED)
+        done = Committed(COMMITTED, ReadVersion(COMMITTED, 1))
+        return self._outcomes.pop(0) if self._outcomes else done
 
     async def changed(self, key: bytes, value: object, version: int) -> bool:
         self.asked.append((key, value, version))

@@ -109,7 +109,7 @@ class Served:
 
     async def commit(self, request: Commit, _check: object) -> Committed:
         self.sent = request
-        return Committed(COMMITTED)
+        return Committed(COMMITTED, ReadVersion(COMMITTED, VERSION))
 
 
 class Model:

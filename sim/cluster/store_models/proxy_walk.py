@@ -315,8 +315,9 @@ class ProxyWalk:
         self._same("what is refused, and what is logged,", found, due)
         self._assembled = granted.last
         self._bumped[granted.last] = self._assembly.bumped
+        seen_at = ReadVersion(granted.last, self._assembly.bumped)
         for version, one in enumerate(batch, granted.first):
-            self._due[one.number] = due[0].get(version) or Committed(version)
+            self._due[one.number] = due[0].get(version) or Committed(version, seen_at)
 
     def take(self) -> None:
         """Some generations, each ended while much is under way, or once all is answered."""

@@ -10,6 +10,7 @@ from ddlsim.cluster.models.store import does_as_promised
 from ddlsim.cluster.models.store_states import States
 from ddlsim.cluster.run import run
 from ddlsim.fdb.conflicts import ConflictWindow
+from ddlsim.fdb.connection import Connection
 from ddlsim.fdb.grv import Grv
 from ddlsim.fdb.keys import pack
 from ddlsim.fdb.local_state import LocalState
@@ -214,6 +215,28 @@ def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
     (found,) = differences(planned())
     assert words in found
+
+
+def forgets_its_commits(method: Any) -> Any:
+    async def planted(self: Connection, *given: Any) -> Any:
+        kept = self._cache
+        outcome = await method(self, *given)
+        self._cache = kept
+        return outcome
+
+    return planted
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_cached_version_below_an_own_commit_is_seen(
+    forgets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if forgets:
+        monkeypatch.setattr(Connection, "commit", forgets_its_commits(Connection.commit))
+    options = 'name = "c16_safe"\noptions = "CACHED_READ_VERSION"'
+    cached = read(WORLD.replace('name = "c16_safe"', options), "world")
+    found = differences(plan(cached, 1, models=True))
+    assert [" was known before it asked" in one for one in found] == [True] * forgets
 
 
 def test_the_store_has_no_difference_and_runs_as_without_a_model() -> None:

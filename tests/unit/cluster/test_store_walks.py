@@ -210,6 +210,13 @@ def takes_any(_method: Any, self: Log, sender: str, request: Any) -> Any:
     return Process.recruit(self, sender, request)
 
 
+async def forgets_its_commits(method: Any, self: Connection, *given: Any) -> Any:
+    kept = self._cache, dict(self._metadata)
+    outcome = await method(self, *given)
+    self._cache, self._metadata = kept
+    return outcome
+
+
 def keeps_the_first(method: Any, self: Connection, version: Any, taken_ms: int) -> None:
     if self._cache is None:
         method(self, version, taken_ms)
@@ -392,6 +399,9 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "an old schema goes on": (locks, "_goes_on", wraps(uses_the_old), "postgresql"),
     "a locked log begins an earlier generation": (Log, "recruit", wraps(takes_any), "c1_schema"),
     "a version is kept for good": (Connection, "_remember", wraps(keeps_the_first), "c1_schema"),
+    "own commits are not kept": (
+        Connection, "commit", wraps(forgets_its_commits), "c1_schema"
+    ),
     "of a change one key is taken": (LocalState, "apply", wraps(takes_one_key), "c1_schema"),
     "batches run ahead": (Proxy, "_is_within_window", wraps(is_never_ahead), "c1_schema"),
     "each resolver has all": (Proxy, "_shares", wraps(sends_all_to_each), "c1_schema"),

@@ -7,7 +7,14 @@ import pytest
 from ddlsim.fdb.config import plain_config
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import LAST, Key
-from ddlsim.fdb.messages import Commit, Confirm, GetCommitted, GetReadVersion, Resolve
+from ddlsim.fdb.messages import (
+    Commit,
+    Confirm,
+    GetCommitted,
+    GetReadVersion,
+    ReadVersion,
+    Resolve,
+)
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.transaction import Transaction
 from tests.support.fdb import FdbWorld
@@ -258,6 +265,55 @@ def test_a_cached_read_version_is_stale_for_its_time_and_no_longer() -> None:
     assert world.do(cached.read_version()) == old < version
     world.run(110)
     assert world.do(world.tx(cached_read_version=True).read_version()) >= version
+
+
+def test_a_cached_read_version_sees_what_its_own_client_has_committed() -> None:
+    world = small(grv_cache_ms=100)
+    world.do(world.tx(cached_read_version=True).read_version())
+    world.run(50)
+    version = put(world, A, 1)
+    world.arrived.clear()
+    for _ in range(2):
+        cached = world.tx(cached_read_version=True)
+        assert world.do(cached.get(A)) == 1
+        assert world.do(cached.read_version()) == version
+        world.run(70)
+    assert world.of(GetReadVersion) == []
+    assert world.do(world.tx(cached_read_version=True).read_version()) >= version
+    assert len(world.of(GetReadVersion)) == 1
+
+
+def test_a_commit_tells_of_the_end_of_its_batch_and_of_the_metadata_version_there() -> None:
+    world = small(commit_batch_us=20_000)
+    world.do(world.tx(cached_read_version=True).read_version())
+    committed: dict[str, int] = {}
+
+    async def commit(name: str) -> None:
+        tx = world.tx(name)
+        tx.set((name,), 1)
+        if name == "c2":
+            tx.bump_metadata_version()
+        committed[name] = await tx.commit()
+
+    world.do(world.tx("c2").read_version(), "c2")
+    world.spawn(commit("c1"))
+    world.run(5)
+    world.spawn(commit("c2"), "c2")
+    world.run(40)
+    assert [len(one.transactions) for one in world.of(Resolve)] == [2]
+    world.arrived.clear()
+    cached = world.tx(cached_read_version=True)
+    assert world.do(cached.metadata_version()) == committed["c2"] == committed["c1"] + 1
+    assert world.do(cached.get_range(*ALL)) == [(("c1",), 1), (("c2",), 1)]
+    assert world.of(GetReadVersion) == []
+
+
+def test_an_older_version_that_comes_late_does_not_make_a_newer_one_older() -> None:
+    connection = small(grv_cache_ms=100).databases["c1"].connection
+    connection._keeps = True
+    for version, taken_ms in ((5, 10), (7, 4), (6, 12)):
+        connection._remember(ReadVersion(version, 0), taken_ms)
+    assert connection._cache == (ReadVersion(7, 0), 10)
 
 
 def test_a_read_version_set_by_hand_reads_the_past() -> None:
