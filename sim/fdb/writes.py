@@ -53,29 +53,29 @@ class Writes:
 
     def set(self, key: bytes, value: object) -> None:
         """Set a key; None clears it."""
+        self._count(key, value)
+        self._values[key] = value
+
+    def _count(self, key: bytes, value: object) -> None:
+        """Count a key and a value, each within its limit; of an addition, the addend."""
         size = size_of(value)
         if size > self._value_most:
             raise FdbError(ErrorCode.VALUE_TOO_LARGE)
-        self._check(key)
-        self._values[key] = value
-        self.bytes += len(key) + size
-
-    def _check(self, key: bytes) -> None:
         if len(key) > self._key_most:
             raise FdbError(ErrorCode.KEY_TOO_LARGE)
+        self.bytes += len(key) + size
 
     def add(self, key: bytes, delta: int | float) -> None:
         """Add to what a key holds by then."""
-        self._check(key)
         before = self.at(key)
         assert not isinstance(before, Stamped), "a versionstamped value cannot be added to"
+        self._count(key, delta)
         if isinstance(before, Added):
             self._values[key] = Added(before.delta + delta)
         elif isinstance(before, NotWritten):
             self._values[key] = Added(delta)
         else:
             self._values[key] = added(before, delta)
-        self.bytes += len(key) + size_of(delta)
 
     def clear_range(self, begin: bytes, end: bytes) -> None:
         """Clear from `begin` to `end`, which is not part of it."""
@@ -88,15 +88,14 @@ class Writes:
 
     def set_stamped_value(self, key: bytes, make: Callable[[int], object]) -> None:
         """Set a key to what the commit version makes of it; its size is the same for any."""
-        self._check(key)
+        self._count(key, make(0))
         self._values[key] = Stamped(make)
-        self.bytes += len(key) + size_of(make(0))
         self.has_stamps = True
 
     def set_stamped_key(self, make: Callable[[int], Key], value: object) -> None:
-        """Set a key that is made of the commit version."""
+        """Set a key that is made of the commit version; it is as long for any."""
+        self._count(pack(make(0)), value)
         self._stamped_keys.append((make, value))
-        self.bytes += len(pack(make(0))) + size_of(value)
         self.has_stamps = True
 
     # --- read your writes -------------------------------------------------------------------------

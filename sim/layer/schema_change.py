@@ -8,7 +8,8 @@ learn its outcome finds it in the log.
     for each step of the plan: update -> settle -> entries (behind the wait, or before it if early)
 
 How far a statement of several transactions is lies in a key of its process, which goes on from
-there when it starts again. Two rows with the same values take a unique index away again.
+there when it starts again. Two rows with the same values take a unique index away again, and so do
+values that are too large for a key.
 
 Statements of one process run one after the other.
 """
@@ -19,7 +20,7 @@ from typing import Final
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key as StoreKey
 from ddlsim.history.events import DdlDecided
-from ddlsim.layer.backfill import DUPLICATE, Filled, Work, erase, fill, work_of
+from ddlsim.layer.backfill import Filled, Work, erase, fill, work_of
 from ddlsim.layer.design import Step
 from ddlsim.layer.execution import Executor
 from ddlsim.layer.keyspace import job_key, jobs_of
@@ -41,6 +42,12 @@ CONFLICT: Final = Refused(Reason.DDL_CONFLICT, "the schema changed at every atte
 TOO_LARGE: Final = Refused(Reason.TX_TOO_LARGE, "the statement writes more than the store takes")
 LOST: Final = (ErrorCode.NOT_COMMITTED, ErrorCode.TRANSACTION_TOO_OLD)
 """Errors that count as an attempt of a statement."""
+LARGE: Final = (
+    ErrorCode.TRANSACTION_TOO_LARGE,
+    ErrorCode.KEY_TOO_LARGE,
+    ErrorCode.VALUE_TOO_LARGE,
+)
+"""Errors that come again at every attempt."""
 
 
 class SchemaChange:
@@ -89,9 +96,15 @@ class SchemaChange:
             turn: Future[None] = self.part.node.future()
             self._queue.append(turn)
             await turn
-        await self.part.design.before_statement(self.part)
-        refused = await self._statement(job)
-        await self.part.design.after_statement(self.part)
+        try:
+            await self.part.design.before_statement(self.part)
+        except FdbError as error:
+            if error.code not in LARGE:
+                raise
+            refused: Refused | None = TOO_LARGE
+        else:
+            refused = await self._statement(job)
+            await self.part.design.after_statement(self.part)
         del self.under_way[job.op]
         if self._queue:
             self._queue.popleft().set(None)
@@ -139,14 +152,15 @@ class SchemaChange:
         return given_up if isinstance(given_up, Refused) else last
 
     async def _entries(self, job: Job, step: Step, update: Update) -> Refused | None:
-        """Wait, and write or erase entries; two rows with the same values take the index away."""
+        """Wait, and write or erase entries; those that cannot be written take the index away."""
         part = self.part
         if not step.early:
             await part.design.settle(part, update, step)
         for work in self._work(update) if step.after else ():
-            if not await self._worked(job, work):
-                await self._undo(job, work)
-                return DUPLICATE
+            refused = await self._worked(job, work)
+            if refused is not None:
+                await (self._undo(job, work) if work.filled else self._forget(job))
+                return refused
         if step.early:
             await part.design.settle(part, update, step)
         return None
@@ -189,7 +203,7 @@ class SchemaChange:
                 in_doubt = is_unknown or (in_doubt and not attempt.has_looked)
                 if not is_unknown:
                     attempt.failed()
-                if error.code is ErrorCode.TRANSACTION_TOO_LARGE:
+                if error.code in LARGE:
                     return TOO_LARGE
                 lost += error.code in LOST
                 await attempt.transaction.on_error(error)
@@ -200,8 +214,8 @@ class SchemaChange:
         part.node.probe("ddl-attempts-exhausted")
         return CONFLICT
 
-    async def _worked(self, job: Job, work: Work) -> bool:
-        """Write or erase entries, some rows at a time; false where two rows have equal values."""
+    async def _worked(self, job: Job, work: Work) -> Refused | None:
+        """Write or erase entries, some rows at a time, or tell why the rows do not allow it."""
         part = self.part
         chunk = 0
         while True:
@@ -214,19 +228,22 @@ class SchemaChange:
                 filled = await self._chunk(job, work, reading, tx)
                 if filled.refused is not None:
                     tx.aborted(filled.refused.reason)
-                    return False
+                    return filled.refused
                 after = job._replace(begin=filled.begin)
                 after.write(part.node.name, writing)
                 tx.mark_outcome()
                 tx.committed(await writing.commit())
             except FdbError as error:
+                if error.code in LARGE:
+                    tx.aborted(TOO_LARGE.reason)
+                    return TOO_LARGE
                 if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT:
                     tx.aborted(Reason.TX_CONFLICT)
                 await writing.on_error(error)
                 continue
             job = after
             if filled.begin is None:
-                return True
+                return None
 
     async def _chunk(self, job: Job, work: Work, reading: StoreTransaction, tx: LayerTx) -> Filled:
         """The work on some rows, under the newest schema; none is left of a dropped table.

@@ -19,12 +19,13 @@ from ddlsim.cluster.store_models.shelf import LOG, Shelf
 from ddlsim.cluster.store_models.transaction_moments import (
     CONFLICT,
     DELAY_US,
+    FINAL,
     SOON_MS,
     UNKNOWN,
     TransactionMoments,
     reason,
 )
-from ddlsim.fdb.errors import ErrorCode, FdbError
+from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.keys import pack
 from ddlsim.history.events import TxBegan
 from ddlsim.layer.design import LayerDesign
@@ -111,9 +112,10 @@ class Moments(TransactionMoments):
         self._same("one that conflicts behind an unknown outcome", got, Reason.DDL_CONFLICT)
         self.shelf.fails = []
         self._same("the updates of it", self._log(), before)
-        self.strike(LOG, ErrorCode.TRANSACTION_TOO_LARGE, 1)
-        got = reason(self.asked(one, self._ddl("ALTER TABLE t ADD COLUMN never INT")))
-        self._same("a statement that is too large", got, Reason.TX_TOO_LARGE)
+        for code, due in FINAL.items():
+            self.strike(LOG, code, 1)
+            got = reason(self.asked(one, self._ddl("ALTER TABLE t ADD COLUMN never INT")))
+            self._same(f"a statement behind {code}", got, due)
 
     def _in_a_row(self) -> None:
         """Statements at one process run one after the other, each to its end."""

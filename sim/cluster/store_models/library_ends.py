@@ -191,6 +191,9 @@ class Ends:
             (ErrorCode.KEY_TOO_LARGE, lambda tx: tx.set(longer, 1)),
             (ErrorCode.KEY_TOO_LARGE, lambda tx: tx.add(longer, 1)),
             (ErrorCode.KEY_TOO_LARGE, lambda tx: tx.set_versionstamped_value(longer, str)),
+            (ErrorCode.VALUE_TOO_LARGE, lambda tx: tx.set_versionstamped_value(A, _too_large)),
+            (ErrorCode.KEY_TOO_LARGE, lambda tx: tx.set_versionstamped_key(lambda _: longer, 1)),
+            (ErrorCode.VALUE_TOO_LARGE, lambda tx: tx.set_versionstamped_key(_key, TEXT + "x")),
         )
         for code, write in refused:
             self._same("a write beyond the limits", _raised(self._begun()[1], write), code)
@@ -359,6 +362,14 @@ def _fired(watch: Watch) -> int:
     return int(future.times)
 
 
+def _key(version: int) -> Key:
+    return ("s", version)
+
+
+def _too_large(version: int) -> str:
+    return f"{TEXT}{version}"
+
+
 def _each(tx: Transaction, what: int) -> None:
     """One of many writes, or reads."""
     if what == 0:
@@ -368,7 +379,7 @@ def _each(tx: Transaction, what: int) -> None:
     elif what == 2:
         tx.set_versionstamped_value(A, str)
     elif what == 3:
-        tx.set_versionstamped_key(lambda version: ("s", version), TEXT)
+        tx.set_versionstamped_key(_key, TEXT)
     elif what == 4:
         tx.clear_range(A, B)
     else:

@@ -39,6 +39,8 @@ CONFLICT: Final = ErrorCode.NOT_COMMITTED
 UNKNOWN: Final = ErrorCode.COMMIT_UNKNOWN_RESULT
 FINAL: Final[dict[ErrorCode, Reason]] = {
     ErrorCode.TRANSACTION_TOO_LARGE: Reason.TX_TOO_LARGE,
+    ErrorCode.KEY_TOO_LARGE: Reason.TX_TOO_LARGE,
+    ErrorCode.VALUE_TOO_LARGE: Reason.TX_TOO_LARGE,
 }
 """Errors behind which a transaction is not tried again."""
 SOON_MS: Final = 30

@@ -433,6 +433,26 @@ def test_keys_and_values_have_limits() -> None:
         tx.set(A, "x" * 100_001)
 
 
+def test_what_the_commit_version_makes_has_the_same_limits() -> None:
+    tx = small(key_bytes=100, value_bytes=200).tx()
+    tx.set_versionstamped_value(("k" * 90,), lambda _: "x" * 200)
+    tx.set_versionstamped_key(lambda version: ("k" * 80, version), "x" * 200)
+    with pytest.raises(FdbError, match="2103"):
+        tx.set_versionstamped_value(A, lambda _: "x" * 201)
+    with pytest.raises(FdbError, match="2103"):
+        tx.set_versionstamped_key(lambda version: (version,), "x" * 201)
+    with pytest.raises(FdbError, match="2102"):
+        tx.set_versionstamped_key(lambda version: ("k" * 100, version), 1)
+
+
+def test_an_addition_has_the_limits_of_keys_and_values() -> None:
+    tx = small(key_bytes=100, value_bytes=7).tx()
+    with pytest.raises(FdbError, match="2103"):
+        tx.add(A, 1)
+    with pytest.raises(FdbError, match="2102"):
+        small(key_bytes=100).tx().add(("k" * 100,), 1)
+
+
 def test_a_transaction_with_a_time_limit_ends_while_nothing_answers() -> None:
     world = small()
     world.crash("storage1")

@@ -1,13 +1,18 @@
 """DDL of the layer where the store fails or the process starts again: done once, and to the end."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.history.events import DdlDecided, TxCommitted, UpdateLogged
 from ddlsim.history.index_events import IndexWritten
+from ddlsim.layer.backfill import Filled
 from ddlsim.layer.design import LayerPart, Settle, Step
 from ddlsim.layer.rules import publishing
 from ddlsim.layer.schema import Schema, Update
+from ddlsim.layer.schema_change import SchemaChange
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
@@ -59,10 +64,46 @@ def test_a_statement_that_loses_every_time_is_refused() -> None:
     assert answer_or(w.ddl("a", ADD)) is None
 
 
-def test_a_statement_that_is_too_large_is_refused() -> None:
+LARGE = (ErrorCode.TRANSACTION_TOO_LARGE, ErrorCode.KEY_TOO_LARGE, ErrorCode.VALUE_TOO_LARGE)
+
+
+@pytest.mark.parametrize("code", LARGE)
+def test_a_statement_that_is_too_large_is_refused(code: ErrorCode) -> None:
     w = World("c1_schema")
-    w.store.fails = [ErrorCode.TRANSACTION_TOO_LARGE]
+    w.store.fails = [code]
     assert answer_or(w.ddl("a", ADD)) is Reason.TX_TOO_LARGE
+    w.store.fails = [code]
+    assert answer_or(w.put("a", None, 1, v=1)) is Reason.TX_TOO_LARGE
+
+
+@pytest.mark.parametrize("code", LARGE)
+def test_entries_that_are_too_large_take_their_index_away(code: ErrorCode) -> None:
+    w = states_world()
+    for key in range(8):
+        w.put("a", None, key, v=key)
+    chunk, part = SchemaChange._chunk, w.processes["a"]._change
+
+    async def too_large(*given: Any) -> Filled:
+        filled = await chunk(part, *given)
+        if filled.begin is None and given[1].filled:
+            raise FdbError(code)
+        return filled
+
+    part._chunk = too_large
+    assert answer_or(w.ddl("a", INDEX)) is Reason.TX_TOO_LARGE
+    assert w.entries() == []
+    assert w.store.under("j") == []
+    part._chunk = partial(chunk, part)
+    assert answer_or(w.ddl("a", INDEX)) is None
+    assert w.wrong_entries() == ([], [])
+
+
+def test_a_statement_is_refused_where_its_mode_is_too_large_for_the_store() -> None:
+    w = World("c14_modes", ticking=True)
+    w.store.fails = [ErrorCode.VALUE_TOO_LARGE]
+    assert answer_or(w.ddl("a", ADD)) is Reason.TX_TOO_LARGE
+    assert w.processes["a"].left_open() == []
+    assert answer_or(w.ddl("a", ADD)) is None
 
 
 def test_rows_are_filled_in_chunks() -> None:
