@@ -278,7 +278,10 @@ class Transaction:
     # --- watches ----------------------------------------------------------------------------------
 
     def watch(self, key: Key) -> Watch:
-        """A watch for changes of a key after this transaction, armed when it commits."""
+        """A watch for changes of a key after this transaction, armed when it commits.
+
+        It ends with a commit that fails, with `on_error`, and with `cancel`.
+        """
         watch = Watch(self._connection, pack(key))
         self._watches.append((pack(key), watch))
         return watch
@@ -287,6 +290,13 @@ class Transaction:
 
     async def commit(self) -> int:
         """Commit; the commit version, of a transaction without writes its read version."""
+        try:
+            return await self._committed()
+        except FdbError:
+            self.cancel()
+            raise
+
+    async def _committed(self) -> int:
         self._check()
         risky = self._options.causal_read_risky or not self._read
         version = await self._begin(risky=risky)
@@ -364,9 +374,17 @@ class Transaction:
         if not error.code.retriable:
             raise error
         await self._rest()
+        self.cancel()
+        self._clear()
+
+    def cancel(self) -> None:
+        """Give the transaction up: watches that are not armed end.
+
+        What FoundationDB's library does when a transaction is destroyed.
+        """
         for _, watch in self._watches:
             watch.cancel()
-        self._clear()
+        self._watches = []
 
     async def _rest(self) -> None:
         settings = self._connection.settings

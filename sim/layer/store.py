@@ -72,6 +72,9 @@ class StoreTransaction(Protocol):
     async def on_error(self, error: FdbError) -> None:
         """Rest before another attempt, or raise what is not worth one."""
 
+    def cancel(self) -> None:
+        """Give it up: its watches, unless armed, end. One that had any is committed or given up."""
+
 
 class Store(Protocol):
     """A connection to the store."""

@@ -42,6 +42,7 @@ class PlainStore:
         self.fails: list[ErrorCode] = []
         self.lost_answers = 0
         self.unread: list[ErrorCode] = []
+        self.watching = 0
         self.has_lost_an_answer = False
         self.cut_watches: set[str] = set()
         self.cut_schema: set[str] = set()
@@ -207,12 +208,18 @@ class PlainTransaction:
 
     def watch(self, key: Key) -> PlainWatch:
         self.watches.append(PlainWatch(self.node, self.store, key))
+        self.store.watching += 1
         return self.watches[-1]
+
+    def cancel(self) -> None:
+        self.store.watching -= len(self.watches)
+        self.watches = []
 
     async def commit(self) -> int:
         version = self._now()
         for watch in self.watches:
             watch.seen = self.store.at(pack(watch.key), version)
+        self.cancel()
         if not self.overlay and not self.stamped and not self.bumps:
             return version
         store = self.store
@@ -270,6 +277,7 @@ class PlainTransaction:
         if not error.code.retriable:
             raise error
         await self.node.sleep(SOON_US)
+        self.cancel()
         self._begin()
 
 

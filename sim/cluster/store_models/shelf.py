@@ -34,7 +34,7 @@ class Shelf:
     The next commits that write a key with the prefix `struck` fail with `fails`; of the first
     `lost` behind these no answer comes, and they have committed; `unread` reads of the log fail
     behind that. Each wait takes `delay_us`. `copies` are what it had when a statement had made an
-    update, or had written how far it was.
+    update, or had written how far it was. `watching` counts the watches that may still be armed.
     """
 
     def __init__(self, loop: Loop, window: int) -> None:
@@ -51,6 +51,7 @@ class Shelf:
         self.unread = 0
         self.struck: Key = ()
         self.delay_us = 0
+        self.watching = 0
         self.keeps_copies = False
         self.copies: list[Shelf] = []
 
@@ -231,12 +232,18 @@ class ShelfTransaction:
 
     def watch(self, key: Key) -> ShelfWatch:
         self.watches.append(ShelfWatch(self, key))
+        self.shelf.watching += 1
         return self.watches[-1]
+
+    def cancel(self) -> None:
+        self.shelf.watching -= len(self.watches)
+        self.watches = []
 
     async def commit(self) -> int:
         version, shelf = await self.read_version(), self.shelf
         for watch in self.watches:
             watch.arm(version)
+        self.cancel()
         if not (self.changes or self.stamped or self.futures or self.bumped):
             return version
         await shelf.wait()
@@ -289,6 +296,7 @@ class ShelfTransaction:
         if not error.code.retriable:
             raise error
         await self.loop.sleep(US_PER_MS)
+        self.cancel()
         self._clear()
 
 

@@ -22,12 +22,14 @@ SPAN_MS: Final = 60
 """Longer than so many rests."""
 COMMITS: Final = ("follow_the_mode", "follow_the_mode_stale")
 """Tasks whose rounds write, so that their commits can fail."""
+READS: Final = ("watch_the_head", "watch_the_flag", "lease_the_newest", "lease_all_in_use")
+"""Tasks with a watch in each transaction, whose reads of the schema can fail."""
 
 
 def compare_tasks(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:
-    """Compare the tasks of a design that commit: each failure has one rest behind it."""
+    """Compare the tasks of a design: each failure has one rest behind it, and leaves no watch."""
     for task in design.background:
-        if named(task) not in COMMITS or divergence.is_known:
+        if named(task) not in COMMITS + READS or divergence.is_known:
             continue
         bench = Bench(divergence, design, settings)
         part: Any = bench.part
@@ -39,11 +41,16 @@ def compare_tasks(divergence: Divergence, design: LayerDesign, settings: Setting
             await rest(purpose)
 
         part.rest = counted
-        bench.strike(FAILURES)
+        if named(task) in COMMITS:
+            bench.strike(FAILURES)
+        else:
+            bench.shelf.unread = FAILURES
         bench.loop.spawn(task(part))
         bench.passes(SPAN_MS)
         bench.same(f"how often {named(task)} rests behind {FAILURES} errors", len(rests), FAILURES)
-        bench.same(f"what still fails under {named(task)}", bench.shelf.fails, [])
+        left = bench.shelf.fails, bench.shelf.unread
+        bench.same(f"what still fails under {named(task)}", left, ([], 0))
+        bench.same(f"the watches that {named(task)} has given up", bench.shelf.watching, 0)
 
 
 def compare_modes(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:

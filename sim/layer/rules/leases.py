@@ -153,6 +153,7 @@ async def _lease(layer: LayerPart, *, older: bool) -> None:
             watch = None if bell.is_armed else transaction.watch(HEAD)
             await _acquire(layer, transaction, older=older)
         except FdbError:
+            transaction.cancel()
             await layer.rest("lease")
             continue
         if watch is not None:

@@ -206,6 +206,7 @@ async def _watch(layer: LayerPart, key: Key) -> None:
             await refreshed(layer, transaction)
             await transaction.commit()
         except FdbError:
+            transaction.cancel()
             await layer.rest("watch")
             continue
         await watch.fired
@@ -224,6 +225,7 @@ async def watch_armed_later(layer: LayerPart) -> None:
                 await transaction.commit()
                 watch = armed
             except FdbError:
+                transaction.cancel()
                 await layer.rest("watch")
         await watch.fired
 

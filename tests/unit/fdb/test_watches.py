@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ddlsim.fdb.config import plain_config
-from ddlsim.fdb.errors import FdbError
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.watches import Watch
@@ -147,6 +147,37 @@ def test_a_watch_of_a_transaction_that_did_not_commit_never_fires() -> None:
     world.run(1000)
     assert not watch.fired.done
     assert world.databases["c1"].connection.watches == 0
+
+
+def test_the_watches_of_a_failed_commit_and_of_what_is_given_up_do_not_count() -> None:
+    world = small(watches_most=1)
+    for _ in range(3):
+        tx = world.tx()
+        tx.watch(A)
+        world.do(tx.get(A))
+        tx.set(A, 2)
+        put(world, 1)
+        assert world.do(tx.commit()) is ErrorCode.NOT_COMMITTED
+        late = world.tx(timeout_us=1)
+        late.watch(A)
+        world.run(1)
+        assert world.do(late.commit()) is ErrorCode.TIMED_OUT
+        given_up = world.tx()
+        given_up.watch(A)
+        given_up.cancel()
+        given_up.cancel()
+    assert world.databases["c1"].connection.watches == 0
+
+
+def test_what_is_armed_is_not_given_up_with_its_transaction() -> None:
+    world = small()
+    tx = world.tx()
+    watch = tx.watch(A)
+    world.do(tx.commit())
+    tx.cancel()
+    put(world, 1)
+    world.run(10)
+    assert watch.fired.done
 
 
 def test_a_client_has_so_many_watches_at_most() -> None:

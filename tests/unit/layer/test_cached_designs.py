@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from ddlsim.fdb.errors import ErrorCode
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.history.events import TxAborted
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import Flow, LayerDesign
-from ddlsim.layer.rules import fences, publishing, reading, waiting
+from ddlsim.layer.rules import fences, leases, publishing, reading, waiting
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import Answer
 from ddlsim.strategies.base import LAYER_DESIGNS
 from tests.support.layer import INDEX, World, answer_or
+from tests.support.plain_store import PlainTransaction
 from tests.support.protocol import result_of
 
 ADD = "ALTER TABLE t ADD COLUMN w INT"
@@ -64,6 +65,33 @@ def test_c2_t3_a_watch_armed_later_sleeps_through_a_change(task: Flow, *, missed
     w.loop.spawn(task(w.processes["b"].part))
     w.run_ms(100)
     assert misses_an_entry(w) is missed
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("c2_watch", waiting.watch_the_head),
+        ("c2_watch", waiting.watch_armed_later),
+        ("crdb", leases.lease_the_newest),
+    ],
+)
+def test_a_transaction_that_failed_leaves_no_watch(
+    name: str, task: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = World(design(name, background=()), ticking=True)
+    commit, failed = PlainTransaction.commit, list[str]()
+
+    async def fails(self: PlainTransaction) -> int:
+        if self.watches and len(failed) < 3:
+            failed.append(self.node.name)
+            raise FdbError(ErrorCode.TRANSACTION_TOO_OLD)
+        return await commit(self)
+
+    monkeypatch.setattr(PlainTransaction, "commit", fails)
+    w.loop.spawn(task(w.processes["b"].part))
+    w.run_ms(1000)
+    assert failed == ["b"] * 3
+    assert w.store.watching == 0
 
 
 def test_c2b_a_poll_brings_the_change_in_time() -> None:
