@@ -21,6 +21,8 @@ LINEAR_MS: Final = 10
 WIDE: Final = 30
 SAFE: Final = ("safe", "holes", "weaker")
 """Verdicts of designs that keep safety."""
+UNTESTED: Final = "untested"
+"""That of designs of which runs tell nothing about safety."""
 Design = Mapping[str, Any]
 
 
@@ -32,7 +34,7 @@ def draw(found: Mapping[str, Any]) -> Any:
     for (panel,), plane in zip(axes, planes, strict=True):
         designs = [
             one for one in found["designs"]
-            if one["plane"] == plane and _there(one, ADDED) and _there(one, DDL)
+            if one["plane"] == plane and _has_point(one)
         ]  # fmt: skip
         spots = [Spot(_of(one, ADDED), _of(one, DDL), one["design"]) for one in designs]
         for one, spot in zip(designs, spots, strict=True):
@@ -62,9 +64,17 @@ def draw(found: Mapping[str, Any]) -> Any:
 
 
 def _missing(designs: Sequence[Design]) -> str:
-    """The designs without a number, which have no point."""
-    names = [one["design"] for one in designs if not (_there(one, ADDED) and _there(one, DDL))]
-    return f"; without a decided statement: {', '.join(names)}" if names else ""
+    """The designs without a number, or that no change has met: they have no point."""
+    untested = [one["design"] for one in designs if one["verdict"] == UNTESTED]
+    names = [
+        one["design"] for one in designs if not _has_point(one) and one["design"] not in untested
+    ]
+    said = f"; without a decided statement: {', '.join(names)}" if names else ""
+    return said + (f"; met by no change: {', '.join(untested)}" if untested else "")
+
+
+def _has_point(one: Design) -> bool:
+    return one["verdict"] != UNTESTED and _there(one, ADDED) and _there(one, DDL)
 
 
 def _safe(one: Design) -> bool:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from msgspec import Meta
 
 from ddlsim.analysis.compare.columns import COLUMNS
+from ddlsim.analysis.compare.lines import UNMET
 from ddlsim.analysis.compare.records import SAFETY, Line
 from ddlsim.checkers.base import in_order
 from ddlsim.layer.design import LayerDesign
@@ -46,6 +47,8 @@ RESTS_ON: Final = {
 """The fact that an assumption rests on."""
 BROKEN: Final = ("violation", "stuck")
 """Statuses of a breach of a claim under its assumptions."""
+UNTESTED: Final = "untested"
+"""The verdict on a design whose runs cannot prove that it is safe."""
 Bound = Literal["bounded", "unbounded"]
 Above = Annotated[float, Meta(gt=0)]
 
@@ -202,6 +205,8 @@ def missed(line: Line, system: SystemTable, goals: GoalTable) -> list[str]:
     if against or line.verdict == "not judged":
         what = f"the table shows that it breaks {', '.join(against)}" if against else "no run ended"
         found.append(f"{line.verdict}: {what}")
+    if line.verdict == UNTESTED:
+        found.append(f"{line.verdict}: {UNMET}, so the table does not show that it is safe")
     columns = {column.key: column for column in COLUMNS}
     for goal in GOALS:
         most = getattr(goals, goal.key)

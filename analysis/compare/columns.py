@@ -76,6 +76,12 @@ ADDED: Final = (
 )
 DML: Final = "from the invocation of a data operation or commit to its success, everything included"
 DDL: Final = "from the invocation of a statement that changed the schema to its success"
+MET: Final = (
+    Column("changes_met", "changes met", "per run",
+           "schema changes that came into force under load: of which a committed transaction used "
+           "what they made, or an operation did not find what they dropped",
+           ("met", "a run")),
+)  # fmt: skip
 LATENCIES: Final = (
     Column("dml_added_p50", "DML added p50", "ms", ADDED, ("added", "p50 ms")),
     Column("dml_added_p99", "DML added p99", "ms", ADDED, ("added", "p99 ms")),
@@ -119,7 +125,7 @@ BESIDE: Final = (
            "second of the load", ("schema", "per s")),
 )  # fmt: skip
 """What the text leaves out, for it is 80 columns wide."""
-COLUMNS: Final = LATENCIES + COSTS + BESIDE
+COLUMNS: Final = MET + LATENCIES + COSTS + BESIDE
 FORMED: Final = tuple(
     column for key in (
         "dml_added_mean", "ddl_p50", "ddl_p99", "schema_aborts", "reads_per_transaction",

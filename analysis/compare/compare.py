@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from ddlsim.analysis.compare.formulas import by_formula
-from ddlsim.analysis.compare.lines import Runs, number, relaxed
+from ddlsim.analysis.compare.lines import UNMET, Runs, number, relaxed
 from ddlsim.analysis.compare.records import SAFETY, Breach, Line, ordered
 from ddlsim.checkers.judge import Violation
 from ddlsim.cluster.designs import declared
@@ -157,7 +157,8 @@ def line_of(world: World, rows: Sequence[RunRow], shown: Sequence[Breach]) -> Li
     holes = {one.id: None for one in findings.known() if one.concerns(header)}
     line = runs.line(merged(found(world, runs), shown), holes, runs.anomalies())
     forms = by_formula(world.scenario, runs.rows)
-    beside = {key: form(getattr(line, key)) for key, form in sorted(forms.items())}
+    values = {key: getattr(line, key) for key in sorted(forms)}
+    beside = {key: forms[key](value) for key, value in values.items() if value.why != UNMET}
     return structs.replace(line, formulas=beside)
 
 

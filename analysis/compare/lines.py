@@ -24,6 +24,8 @@ from ddlsim.verify.claims import KNOWN_BREACHES, ClaimRow, of_design
 from ddlsim.verify.row import RunRow
 
 MS_PER_S: Final = 1_000
+UNMET: Final = "no change came into force under load"
+"""Why a number is empty that is of changes."""
 SCHEMA_SERVER: Final = "which requests are for the schema alone"
 
 
@@ -47,7 +49,9 @@ class Runs:
             findings.update(claim.findings)
         holes = tuple(holes)
         known = KNOWN_BREACHES.get(self.design.name, "")
-        word = word_of(breaches, holes=bool(holes or findings or known))
+        met, aborts = self._counts(_met), self._counts(_schema_aborts)
+        word = word_of(breaches, holes=bool(holes or findings or known), tested=bool(met.sum()))
+        unmet = None if met.sum() or aborts.sum() else Value(None, why=UNMET)
         committed = self._counts(_committed)
         statements = self._counts(_statements)
         reads = self._counts(_reads)
@@ -62,6 +66,7 @@ class Runs:
             lost=len(self.all) - len(self.rows),
             crash=next((row.crash for row in self.all if row.crash), ""),
             verdict=word if self.rows else "not judged",
+            changes_met=ratio(met, np.ones_like(met), "run that finished"),
             kept=kept(claims, breaches),
             breaches=tuple(breaches),
             findings=dict(sorted(findings.items())),
@@ -75,7 +80,7 @@ class Runs:
             dml_p99=self._quantile(_pool("dml_latency_ms"), 0.99),
             ddl_p50=self._quantile(_pool("ddl_latency_ms"), 0.5),
             ddl_p99=self._quantile(_pool("ddl_latency_ms"), 0.99),
-            schema_aborts=ratio(self._counts(_schema_aborts), self._counts(_attempts), "attempts"),
+            schema_aborts=unmet or ratio(aborts, self._counts(_attempts), "attempts"),
             refused=ratio(self._counts(_refused), self._counts(_operations), "operations"),
             frozen=ratio(self._counts(_frozen), self._counts(_operations), "operations"),
             reads_per_transaction=untold or ratio(reads, committed, "committed transactions"),
@@ -164,8 +169,9 @@ def kept(claims: Sequence[ClaimRow], breaches: Sequence[Breach]) -> tuple[str, .
     )
 
 
-def word_of(breaches: Sequence[Breach], *, holes: bool) -> Word:
-    """The verdict on a design, by its worst breach."""
+def word_of(breaches: Sequence[Breach], *, holes: bool, tested: bool) -> Word:
+    """The verdict on a design, by its worst breach; `tested`: some run met a change, without which
+    none can tell that safety is kept."""
     unsafe = {one.status for one in breaches if one.severity == "safety"}
     if unsafe & {"violation", "stuck"}:
         return "unsafe"
@@ -173,6 +179,8 @@ def word_of(breaches: Sequence[Breach], *, holes: bool) -> Word:
         return "unclaimed"
     if "out_of_assumption" in unsafe:
         return "conditional"
+    if not tested:
+        return "untested"
     if any(one.status in ("violation", "stuck") for one in breaches):
         return "weaker"
     return "holes" if holes else "safe"
@@ -245,6 +253,11 @@ _committed, _attempts = _figure("committed"), _figure("attempts")
 def _schema_aborts(row: RunRow) -> float:
     assert row.figures is not None, "rows have figures"
     return sum(row.figures.aborted.get(one.name, 0) for one in Reason if one.is_schema)
+
+
+def _met(row: RunRow) -> float:
+    assert row.prices is not None, "rows are priced"
+    return row.prices.rates.met
 
 
 def _statements(row: RunRow) -> float:

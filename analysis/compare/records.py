@@ -10,12 +10,16 @@ from ddlsim.model.records import Record
 
 SAFETY: Final = ("I1", "I2", "I3", "I7", "I8")
 """The invariants of which a breach tells against a design that does not claim them, too."""
-Word = Literal["safe", "holes", "weaker", "conditional", "unclaimed", "unsafe", "not judged"]
+Word = Literal[
+    "safe", "holes", "weaker", "untested", "conditional", "unclaimed", "unsafe", "not judged"
+]
 WORDS: Final[dict[Word, str]] = {
     "safe": "every claim kept, no safety property broken",
     "holes": "the same in these runs, but it has holes that are recorded: findings about the "
     "documents, or breaches that the regression suite knows",
     "weaker": "safety kept; a claim about sessions, liveness or quality broken",
+    "untested": "no safety property broken, but in no run did a change come into force while "
+    "clients worked",
     "conditional": "safety broken, but only where what the design assumes did not hold",
     "unclaimed": "safety broken, which the design does not claim",
     "unsafe": "a claim of safety broken under its assumptions",
@@ -98,6 +102,7 @@ class Line(Record, frozen=True):
     lost: int
     crash: str
     verdict: Word
+    changes_met: Value
     kept: tuple[str, ...]
     breaches: tuple[Breach, ...]
     findings: dict[str, int]

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ddlsim import pages
-from ddlsim.analysis.compare.columns import BESIDE, COLUMNS, COSTS, FORMED, LATENCIES, Column
+from ddlsim.analysis.compare.columns import BESIDE, COLUMNS, COSTS, FORMED, LATENCIES, MET, Column
 from ddlsim.analysis.compare.records import WORDS, Line
 from ddlsim.cli.shapes_compare import Compare
 from ddlsim.cli.view_compare import (
@@ -84,7 +84,7 @@ def html(found: Compare) -> str:
         title=TITLE,
         heading=heading(found),
         found=found,
-        parts=(LATENCIES, COSTS + BESIDE),
+        parts=(MET + LATENCIES, COSTS + BESIDE),
         formed=FORMED,
         formula_said=FORMULA_SAID,
         lines=lines,

@@ -12,9 +12,11 @@ from ddlsim.analysis.compare.columns import (
     COSTS,
     FORMED,
     LATENCIES,
+    MET,
     OUTSIDE,
     Column,
 )
+from ddlsim.analysis.compare.lines import UNMET
 from ddlsim.analysis.compare.records import WORDS, Breach, Line, Word
 from ddlsim.cli.shapes_compare import Advise, Compare
 from ddlsim.cli.words import command, counted, labelled, say
@@ -23,6 +25,7 @@ STYLES: Final[dict[Word, str]] = {
     "safe": "bold green",
     "holes": "green",
     "weaker": "yellow",
+    "untested": "yellow",
     "conditional": "yellow",
     "unclaimed": "red",
     "unsafe": "bold red",
@@ -58,7 +61,7 @@ def show(found: Compare, to: Console) -> None:
     lines = found["designs"]
     say(heading(found), to, "bold")
     to.print()
-    _table(lines, LATENCIES, to, verdicts=True)
+    _table(lines, MET + LATENCIES, to, verdicts=True)
     to.print()
     _table(lines, COSTS, to, verdicts=False)
     to.print()
@@ -171,6 +174,8 @@ def _claims(line: Line, to: Console) -> None:
 def claims_text(line: Line) -> str:
     """`keeps I1, I2; holes F-1, F-2 (seen: F-2 in 1 of 20 runs)`."""
     parts = [f"keeps {', '.join(line.kept)}" if line.kept else "keeps no claim"]
+    if line.verdict == "untested":
+        parts = [f"{UNMET}: {', '.join(line.kept) or 'no claim'} kept without"]
     if line.holes:
         seen = ", ".join(f"{name} in {runs}" for name, runs in line.findings.items())
         parts.append(
@@ -210,7 +215,7 @@ def strict_text(line: Line) -> str:
 def _explained(lines: Sequence[Line], to: Console) -> None:
     """What each number is measured on, and why some cells are empty."""
     said: dict[str, list[str]] = {}
-    for column in LATENCIES + COSTS:
+    for column in MET + LATENCIES + COSTS:
         said.setdefault(column.said, []).append(column.head)
     for text, heads in said.items():
         labelled(heads[0].removesuffix(" p50"), text, to)

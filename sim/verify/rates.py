@@ -2,15 +2,20 @@
 
 *readers*: transactions for which a schema was looked up; *looks*: how often, and *first_looks*, at
 an enlistment, which comes at any time. *changes*: schema updates of statements, and *changes_of* by
-the object that they changed. *users*: committed transactions of clients that used any table, and
+the object that they changed; *met*: those of which a committed transaction of a client used what
+they made of a table, or a later version of it, or after which an operation did not find what they
+dropped. *users*: committed transactions of clients that used any table, and
 *span_us*, the sum of their longest uses; *uses* has those by table. *holds*: by table, from the
 enlistment of each transaction of a client to its end, in simulated time, aborted ones too.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ddlsim.history.events import (
     Enlisted,
+    Failed,
+    Invoked,
     SchemaResolved,
     TxAborted,
     TxBegan,
@@ -20,6 +25,7 @@ from ddlsim.history.events import (
 from ddlsim.history.figures import Buckets, bucketed
 from ddlsim.history.history import History
 from ddlsim.history.uses import uses
+from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 
 
@@ -39,6 +45,7 @@ class Rates(Record, frozen=True):
     first_looks: int
     changes: int
     changes_of: dict[int, int]
+    met: int
     users: int
     span_us: int
     uses: dict[int, Used]
@@ -65,10 +72,34 @@ def rates(history: History) -> Rates:
         first_looks=sum(one.purpose == "enlist" for one in looked),
         changes=len(updates),
         changes_of=dict(sorted(changes_of.items())),
+        met=_met(history, updates.values()),
         users=len(longest),
         span_us=sum(longest.values()),
         uses=dict(sorted(of.items())),
         holds=_holds(history),
+    )
+
+
+def _met(history: History, updates: Iterable[UpdateLogged]) -> int:
+    """How many changes clients met, each in one of its objects at least."""
+    clients = {event.tx for event in history.of(TxBegan)}
+    newest: dict[int, int] = {}
+    for event in history.of(TxCommitted):
+        for object_id, version, _ in event.tables if event.tx in clients else ():
+            newest[object_id] = max(version, newest.get(object_id, 0))
+    asked = {event.op: event.table for event in history.of(Invoked)}
+    gone: dict[str | None, int] = {}
+    for failed in history.of(Failed):
+        if failed.reason == Reason.TABLE_NOT_FOUND.name:
+            gone[asked.get(failed.op)] = failed.at_us
+    return sum(
+        any(
+            gone.get(one.name, -1) >= update.at_us
+            if one.definition is None
+            else newest.get(one.object_id, 0) >= one.version
+            for one in update.objects
+        )
+        for update in updates
     )
 
 

@@ -283,16 +283,25 @@ def test_designs_meet_the_same_clients_statements_and_faults(design: str) -> Non
 # --- verdicts ------------------------------------------------------------------------------------
 
 
-def priced(*each: RunRow) -> list[RunRow]:
-    """Rows made by hand, with prices."""
-    nothing = Prices(
-        0, 0, 0, bucketed([]), 0, {"n1": 0}, 1_000, 0, None, rates(History(histories()[0].header))
-    )  # fmt: skip
+def priced(*each: RunRow, met: int = 1) -> list[RunRow]:
+    """Rows made by hand, with prices; each run met so many changes."""
+    none = structs.replace(rates(History(histories()[0].header)), met=met)
+    nothing = Prices(0, 0, 0, bucketed([]), 0, {"n1": 0}, 1_000, 0, None, none)
     return [structs.replace(row, prices=nothing) for row in each]
 
 
 def verdict(*each: RunRow, design: str = "iep_closed", shown: Any = ()) -> Line:
     return line_of(world(design), priced(*each), shown)
+
+
+def test_runs_that_meet_no_change_prove_no_safety_and_a_breach_of_it_counts_nevertheless() -> None:
+    own_ddl = a_violation(invariant="I4", checker="own_ddl", severity="session")
+    for design, row in (("iep_closed", a_row(0)), ("iep", a_row(0)), ("iep", a_row(0, own_ddl))):
+        assert line_of(world(design), priced(row, met=0), ()).verdict == "untested"
+    assert line_of(world("iep"), priced(a_row(0, a_cycle()), met=0), ()).verdict == "unsafe"
+    some = [*priced(a_row(0), met=0), *priced(a_row(1), met=3)]
+    assert line_of(world("iep_closed"), some, ()).verdict == "safe"
+    assert line_of(world("iep_closed"), some, ()).changes_met.value == 1.5
 
 
 UNCLAIMED = {"status": "accepted", "because": "not claimed"}
@@ -410,7 +419,7 @@ def test_where_some_do_not_tell_what_they_add_the_whole_latency_counts() -> None
 
 def test_verdicts_are_ordered_from_best_to_worst() -> None:
     words = [
-        word_of([a_breach(status=status, severity=severity)], holes=True)
+        word_of([a_breach(status=status, severity=severity)], holes=True, tested=True)
         for status, severity in (
             ("violation", "session"),
             ("out_of_assumption", "safety"),
@@ -418,6 +427,7 @@ def test_verdicts_are_ordered_from_best_to_worst() -> None:
             ("violation", "safety"),
         )
     ]
+    words.insert(1, word_of([], holes=True, tested=False))
     assert ["safe", "holes", *words, "not judged"] == list(WORDS)
 
 

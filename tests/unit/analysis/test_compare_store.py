@@ -2,17 +2,30 @@
 
 from functools import cache
 
+import pytest
+
 from ddlsim.analysis.compare import compare as comparing
 from ddlsim.analysis.compare.compare import World, line_of, worlds
+from ddlsim.analysis.compare.records import Value, Word
 from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.cluster.run import run
-from ddlsim.history.events import Invoked, RowFinal, SchemaResolved, TxBegan
+from ddlsim.history.events import (
+    Failed,
+    Invoked,
+    RowFinal,
+    SchemaResolved,
+    TxBegan,
+    TxCommitted,
+    UpdateLogged,
+)
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageSent
+from ddlsim.model.ddl import ObjectChange
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import override
 from ddlsim.verify.campaign import Runner
 from ddlsim.verify.prices import Prices, prices
+from ddlsim.verify.rates import rates
 from ddlsim.verify.row import RunRow
 
 
@@ -81,6 +94,53 @@ def test_a_commit_that_conflicts_with_a_change_of_the_schema_is_a_schema_abort()
     assert checked.schema_aborts.value is not None
     assert unchecked.schema_aborts.value is not None
     assert checked.schema_aborts.value > 0.02 > unchecked.schema_aborts.value
+
+
+@pytest.mark.parametrize(
+    ("design", "word"),
+    [
+        ("c11_future_conflict", "untested"),
+        ("c14_modes", "untested"),
+        ("tidb_lease", "unclaimed"),
+    ],
+)
+def test_what_comes_into_force_behind_the_load_tests_nothing(design: str, word: Word) -> None:
+    one = line_of(*_run(design), ())
+    assert (one.verdict, one.changes_met.value) == (word, 0)
+    assert one.schema_aborts == Value(None, why="no change came into force under load")
+    assert "schema_aborts" not in one.formulas
+    assert "ddl_p50" in one.formulas or design == "tidb_lease"
+
+
+def test_a_change_that_a_transaction_runs_under_is_met() -> None:
+    _, history, _ = on_store()
+    began = {event.tx for event in history.of(TxBegan)}
+    ran = {
+        (object_id, version)
+        for event in history.of(TxCommitted)
+        for object_id, version, _ in event.tables if event.tx in began
+    }  # fmt: skip
+    met = [
+        update
+        for update in history.of(UpdateLogged)
+        if update.op is not None
+        and any((one.object_id, later) in ran for one in update.objects
+                for later in range(one.version, 20))
+    ]  # fmt: skip
+    assert 3 < rates(history).met == len(met) < rates(history).changes
+    assert line_of(*_run("c1_schema"), ()).changes_met.value == len(met)
+
+
+def test_a_dropped_table_is_met_where_an_operation_does_not_find_it() -> None:
+    history = History(on_store()[1].header)
+    gone = ObjectChange(3, "table", "c", 2, None, ())
+    dropped = UpdateLogged(10, "n1", "d.1", 1, 2, 10, 10, 0, (gone,))
+    asked = Invoked(4, "c", "c.1", None, "n1", "put", "c", 1)
+    for at_us, reason, met in (
+        (20, "TABLE_NOT_FOUND", 1), (9, "TABLE_NOT_FOUND", 0), (20, "TX_CONFLICT", 0),
+    ):  # fmt: skip
+        history.events = [asked, dropped, Failed(at_us, "c", "c.1", reason)]
+        assert rates(history).met == met
 
 
 def test_a_scenario_with_a_mistake_of_the_store_tells_nothing_of_a_design() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from matplotlib.text import Text
 
+from ddlsim.analysis import plot_price_safety
 from ddlsim.analysis.figures import figure
 from ddlsim.analysis.figures.catalog import PLOTS
 from ddlsim.analysis.formula.by_formula import Forms
@@ -133,6 +134,16 @@ def test_the_table_of_compare_is_drawn_with_every_design_and_the_front(tmp_path:
     heights = [float(each) for each in front.get_ydata()]
     assert heights == sorted(heights, reverse=True), "further right, lower"
     assert ignite.get_ylabel() == "DDL latency, median (ms)"
+
+
+def test_a_design_that_no_change_has_met_has_no_point_in_the_figure() -> None:
+    found = json.loads((GALLERY / "table.json").read_text("utf-8"))
+    found["designs"] = [one for one in found["designs"] if one["plane"] == "fdb"][:6]
+    name = found["designs"][0]["design"]
+    found["designs"][0]["verdict"] = "untested"
+    made = plot_price_safety.draw(found)
+    (said,) = [text for text in made.findobj(Text) if name in text.get_text()]
+    assert f"met by no change: {name}" in said.get_text()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"designs": []}'])

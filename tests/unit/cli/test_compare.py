@@ -10,6 +10,7 @@ import pytest
 from ddlsim.analysis.compare import compare as comparing
 from ddlsim.cli import compare_pages, main, verb_compare
 from ddlsim.cli.compare_pages import plain
+from ddlsim.cli.view_compare import claims_text
 from tests.support.command import ddlsim
 from tests.support.compared import a_breach, a_line, a_table
 from tests.support.json_schemas import wrong
@@ -90,6 +91,12 @@ def test_only_broken_claims_that_nothing_shipped_shows_are_shrunk() -> None:
     assert verb_compare.is_worth_it(a_breach())
     assert not verb_compare.is_worth_it(a_breach(status="accepted"))
     assert not verb_compare.is_worth_it(a_breach(shortest="ddlsim run strategies/A1-T1"))
+
+
+def test_claims_that_no_change_has_tried_are_told_as_such() -> None:
+    line = a_line("first", verdict="untested")
+    assert claims_text(line) == "no change came into force under load: I1, I2 kept without"
+    assert claims_text(a_line("first")) == "keeps I1, I2"
 
 
 def test_markdown_shows_what_stands_there() -> None:
