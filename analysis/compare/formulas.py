@@ -55,6 +55,7 @@ class Measured(NamedTuple):
     looks: int
     first_looks: int
     changes: int
+    in_load: int
     span_ms: float
     exponents: dict[int, tuple[float, float, float]]
     """By table: changes per ms, and of a transaction the mean time of use and from that to the
@@ -88,6 +89,7 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         looks=sum(one.looks for one in rates),
         first_looks=sum(one.first_looks for one in rates),
         changes=sum(one.changes for one in rates),
+        in_load=sum(one.in_load for one in rates),
         span_ms=sum(one.span_us for one in rates) / US_PER_MS / max(users, 1),
         exponents=_exponents(rates, load_ms, users),
         holds=_holds(rates, load_ms),
@@ -304,7 +306,7 @@ def _of_store(world: Forms, took: Measured) -> Found:
         each = _of_the_hottest(world, took, loaded)
         found["schema_hottest_per_s"] = ("6.6", each)
     again = version + design_forms.UPDATE_READS * 2 * way
-    found["schema_aborts"] = ("6.3", _conflicts(rules, took, 2 * way + CLOCK_MS, again))
+    found["schema_aborts"] = ("6.3", _conflicts(rules, took, 2 * way + CLOCK_MS, again, processes))
     if whole is not None and took.operations:
         found["dml_added_mean"] = (
             "6.6",
@@ -347,23 +349,29 @@ def _of_the_hottest(
 
 
 def _conflicts(
-    rules: Mapping[str, str], took: Measured, read_ms: float, again_ms: float
+    rules: Mapping[str, str], took: Measured, read_ms: float, again_ms: float, processes: int
 ) -> tuple[float, float] | None:
     """6.3: 1 - e^(-lambda (cv - rv)) of what conflicts; the span is known up to a read.
 
-    C13's is lambda (cv - v0): v0 lies before a change until the first transaction of the process
-    has failed by it, at most a span later, and the schema is read again, which takes `again_ms`.
+    C13's is lambda (cv - v0). v0 lies before a change until the process has read the schema again,
+    which takes `again_ms`: behind a poll, or behind the first of its transactions that fails by the
+    change. That one is open at the change, or begins later by the mean time between transactions of
+    a process; it lasts a span.
     """
     kind = design_forms.conflicts_with(rules)
     if kind is None:
         return None
     if kind == "nothing":
         return 0.0, 0.0
-    exponent, rate = took.per_ms * took.span_ms, took.per_ms
+    rate = took.in_load / took.load_ms
+    exponent = rate * took.span_ms
     if kind == "tables":
         exponent = sum(lam * (using + tail) for lam, using, tail in took.exponents.values())
         rate = max((lam for lam, _, _ in took.exponents.values()), default=0.0)
-    older = rate * (took.span_ms + again_ms) * (kind == "since_read")
+    older = 0.0
+    if kind == "since_read":
+        apart_ms = processes * took.load_ms / max(took.attempts, 1)
+        older = rate * (min(float(rules["poll_ms"]), apart_ms) + took.span_ms + again_ms)
     return _share(exponent - rate * read_ms), _share(exponent + older + rate * read_ms)
 
 

@@ -133,7 +133,8 @@ NOTHING: Final = "unfenced"
 def conflicts_with(rules: Rules) -> str | None:
     """Which changes since the read version abort a transaction that writes: `store`, all;
     `since_read`, all, and those since its process has read the schema; `tables`, those of what it
-    used; `nothing`. None: no form says."""
+    used; `nothing`. None: no form says. A statement of C14 commits while every process reads the
+    head in its transactions: C1's conflicts. Where some processes may not, no form says."""
     if rules["exclude"] != UNLOCKED:
         return None
     if rules["fence"] == "object_keys":
@@ -142,7 +143,10 @@ def conflicts_with(rules: Rules) -> str | None:
         return "since_read"
     if rules["fence"] in FENCED or rules["read_schema"] in OF_THE_STORE:
         return "store"
-    return "nothing" if rules["fence"] == NOTHING else None
+    if rules["before_statement"] == BY_MODE:
+        return "store"
+    unfenced = rules["fence"] == NOTHING and rules["before_statement"] == "nothing"
+    return "nothing" if unfenced else None
 
 
 # --- 6.2: statements ------------------------------------------------------------------------------

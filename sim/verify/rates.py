@@ -2,11 +2,12 @@
 
 *readers*: transactions for which a schema was looked up; *looks*: how often, and *first_looks*, at
 an enlistment, which comes at any time. *changes*: schema updates of statements, and *changes_of* by
-the object that they changed; *met*: those of which a committed transaction of a client used what
-they made of a table, or a later version of it, or after which an operation did not find what they
-dropped. *users*: committed transactions of clients that used any table, and
-*span_us*, the sum of their longest uses; *uses* has those by table. *holds*: by table, from the
-enlistment of each transaction of a client to its end, in simulated time, aborted ones too.
+the object that they changed; *in_load*: those that came into force while the load was on; *met*:
+those of which a committed transaction of a client used what they made of a table, or a later
+version of it, or after which an operation did not find what they dropped. *users*: committed
+transactions of clients that used any table, and *span_us*, the sum of their longest uses; *uses*
+has those by table. *holds*: by table, from the enlistment of each transaction of a client to its
+end, in simulated time, aborted ones too.
 """
 
 from collections.abc import Iterable
@@ -27,6 +28,7 @@ from ddlsim.history.history import History
 from ddlsim.history.uses import uses
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
+from ddlsim.units import Timestamp, physical_ms
 
 
 class Used(NamedTuple):
@@ -45,6 +47,7 @@ class Rates(Record, frozen=True):
     first_looks: int
     changes: int
     changes_of: dict[int, int]
+    in_load: int
     met: int
     users: int
     span_us: int
@@ -72,6 +75,10 @@ def rates(history: History) -> Rates:
         first_looks=sum(one.purpose == "enlist" for one in looked),
         changes=len(updates),
         changes_of=dict(sorted(changes_of.items())),
+        in_load=sum(
+            physical_ms(Timestamp(one.activation_ts)) < history.header.settings[""]["load_ms"]
+            for one in updates.values()
+        ),
         met=_met(history, updates.values()),
         users=len(longest),
         span_us=sum(longest.values()),

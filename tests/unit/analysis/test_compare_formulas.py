@@ -28,17 +28,31 @@ APART = {
     "workload[1].operations": 1,
 }
 """On the store: statements that do not wait for each other."""
+WITHIN = {"fdb.window_ms": 200, "run.load_ms": 6_000, "workload[0].operations": 300}
+"""Statements that wait for a window commit while there is load."""
+LATE = {**WITHIN, "fdb.window_ms": 1_500}
+"""Most of them commit when it has ended."""
+RARE = {
+    "migration[0].every_ms": 1_600,
+    "run.load_ms": 10_000,
+    "workload[0].pause_ms": [800, 1_000],
+    "workload[0].transaction_operations": [1, 1],
+}
+"""Most changes find no transaction open."""
+SETTINGS: dict[str, dict[str, object]] = {
+    "": {}, "apart": APART, "within": WITHIN, "late": LATE, "rare": RARE,
+}  # fmt: skip
 
 
 @cache
-def ran(design: str, *, apart: bool = False) -> tuple[World, tuple[RunRow, ...]]:
-    one = worlds([design], None, APART if apart else {})[0][0]
+def ran(design: str, settings: str = "") -> tuple[World, tuple[RunRow, ...]]:
+    one = worlds([design], None, SETTINGS[settings])[0][0]
     runner = Runner(comparing.job_of(one, ()))
     return one, tuple(runner.row(seed) for seed in range(3))
 
 
-def beside(design: str, *, apart: bool = False) -> dict[str, Formula]:
-    world, rows = ran(design, apart=apart)
+def beside(design: str, settings: str = "") -> dict[str, Formula]:
+    world, rows = ran(design, settings)
     return line_of(world, rows, ()).formulas
 
 
@@ -74,6 +88,49 @@ def test_what_conflicts_since_the_schema_was_read_is_outside_of_the_form_since_t
     assert not beside("c13_past")["schema_aborts"].agrees
 
 
+def test_a_process_that_is_idle_at_a_change_fails_by_it_later() -> None:
+    form = beside("c13_past", "rare")["schema_aborts"]
+    assert form.agrees
+    world, rows = ran("c13_past", "rare")
+    own = line_of(world, rows, ()).schema_aborts
+    took, rules = formulas.measured(rows), formulas.Forms(world.scenario).design.rules
+    assert own.low is not None
+    often = took._replace(attempts=10_000_000)
+    for polled in ("0", rules["poll_ms"]):
+        ends = formulas._conflicts({**rules, "poll_ms": polled}, often, 5.0, 10.0, 4)
+        assert ends is not None
+        assert ends[1] < own.low, "as if some transaction began at once"
+    ends = formulas._conflicts({**rules, "poll_ms": "0"}, took, 5.0, 10.0, 4)
+    assert ends is not None
+    assert ends[1] < own.low, "as if a poll came at once"
+
+
+def test_changes_in_pessimistic_mode_conflict_as_where_each_transaction_reads_the_schema(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert beside("c14_modes", "within")["schema_aborts"].agrees
+    monkeypatch.setattr(design_forms, "conflicts_with", lambda _rules: "nothing")
+    assert not beside("c14_modes", "within")["schema_aborts"].agrees
+
+
+def test_where_some_processes_may_not_be_in_pessimistic_mode_no_form_says_what_conflicts() -> None:
+    rules = formulas.Forms(worlds(["c14_hoped"], None, {})[0][0].scenario).design.rules
+    assert design_forms.conflicts_with(rules) is None
+    unswitched = {**rules, "before_statement": "nothing"}
+    assert design_forms.conflicts_with(unswitched) == "nothing"
+    switched = {**rules, "before_statement": design_forms.BY_MODE}
+    assert design_forms.conflicts_with(switched) == "store"
+
+
+def test_changes_behind_the_load_abort_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, rows = ran("c14_modes", "late")
+    assert beside("c14_modes", "late")["schema_aborts"].agrees
+    took = formulas.measured(rows)
+    assert 0 < took.in_load < took.changes
+    monkeypatch.setattr(formulas, "measured", lambda _rows: took._replace(in_load=took.changes))
+    assert not line_of(world, rows, ()).formulas["schema_aborts"].agrees
+
+
 def test_a_distance_that_statements_do_not_wait_for_is_outside(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -89,7 +146,7 @@ def test_a_statement_behind_the_users_of_its_table_is_where_its_form_is(design: 
 
 @pytest.mark.parametrize("design", ["crdb", "tidb_mdl"])
 def test_so_is_one_behind_leases_in_the_store_where_none_waits_for_another(design: str) -> None:
-    assert beside(design, apart=True)["ddl_p50"].agrees
+    assert beside(design, "apart")["ddl_p50"].agrees
 
 
 def test_a_form_that_waits_for_no_user_is_outside(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +163,7 @@ def test_a_form_that_does_not_wait_for_leases_in_the_store_is_outside(
     monkeypatch.setattr(
         design_forms, "statement_ms", lambda rules, of: right({**rules, "settle": "at_once"}, of)
     )
-    assert not beside("crdb", apart=True)["ddl_p50"].agrees
+    assert not beside("crdb", "apart")["ddl_p50"].agrees
 
 
 def test_the_tail_has_a_form_where_every_statement_is_one_step() -> None:
