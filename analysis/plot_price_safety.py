@@ -57,20 +57,21 @@ def draw(found: Mapping[str, Any]) -> Any:
     key_of(axes[0][0], (("safety kept", True), ("safety broken", False)))
     said = f"{found['runs']:,} runs, seeds {found['seeds'][0]} to {found['seeds'][1]}"
     said += "; bars: 95 % over seeds; line: safe designs that no safe one beats"
-    note(drawn, said + _missing(found["designs"]))
+    note(drawn, "\n".join((said, *_missing(found["designs"]))))
     for panel, spots in placed:
         name_points(panel, spots)
     return drawn
 
 
-def _missing(designs: Sequence[Design]) -> str:
+def _missing(designs: Sequence[Design]) -> list[str]:
     """The designs without a number, or that no change has met: they have no point."""
     untested = [one["design"] for one in designs if one["verdict"] == UNTESTED]
     names = [
         one["design"] for one in designs if not _has_point(one) and one["design"] not in untested
     ]
-    said = f"; without a decided statement: {', '.join(names)}" if names else ""
-    return said + (f"; met by no change: {', '.join(untested)}" if untested else "")
+    groups = (("without a decided statement", names), ("met by no change", untested))
+    said = "; ".join(f"{what}: {', '.join(which)}" for what, which in groups if which)
+    return [said] if said else []
 
 
 def _has_point(one: Design) -> bool:

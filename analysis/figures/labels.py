@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ddlsim.analysis.sweep.cells import Estimate
 
 SIZE_PT: Final = 8
-LISTED_MOST: Final = 10
+LISTED_MOST: Final = 12
 """The longest list of names at one place; of a longer one only the number is shown."""
 MARK_PX: Final = 13
 """The distance below which marks touch."""
