@@ -1,7 +1,7 @@
 """IEP-98 before its optimisation (Using safe time): activate at once, wait in full.
 
-Every node but the leader waits for the propagation delay and for the next command of the log on
-every operation; in exchange a DDL is acknowledged DD earlier.
+Every node waits for the propagation delay and for the next command of the log on every operation
+(the text excepts the leader, see PROTOCOL.md, A5); in exchange a DDL is acknowledged DD earlier.
 """
 
 from dataclasses import replace

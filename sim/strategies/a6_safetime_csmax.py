@@ -2,7 +2,7 @@
 
 The text's rule waits for Top, its proof says that the client "had to wait for safeTime >= Top +
 CSmax". With one totally ordered log the shorter wait suffices; this one costs CSmax more on every
-operation of every node but the leader.
+operation.
 """
 
 from dataclasses import replace

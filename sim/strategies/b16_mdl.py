@@ -1,6 +1,8 @@
 """The other preference: a DDL waits for the transactions on its table, as a metadata lock does.
 
 IEP-110 wants neither side to block [110.req.0]; here one idle transaction holds a DDL up for ever.
+New transactions are not kept out: what first uses the table between the wait and the activation may
+abort, as under `iep`.
 """
 
 from dataclasses import replace
