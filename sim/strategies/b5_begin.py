@@ -2,7 +2,8 @@
 
 A table that was altered after the begin and before its first use then costs an abort that the
 enlistment's timestamp spares [110.req.3]; and with the begin alone a table that was created since
-cannot be used at all [110.req.2].
+cannot be used at all [110.req.2]. With the creation of the table, too, one that was created and
+then altered since the begin costs the abort.
 """
 
 from dataclasses import replace
@@ -33,6 +34,7 @@ B5_BEGIN_OR_CREATE = strategy(
         header=header(
             "b5_begin_or_create", "baseTs = max(beginTs, creation of the table)", SOURCE, CLAIMS
         ),
+        base_ts=border_rules.at_begin_or_creation,
         enlist=border_rules.enlist_as_of_begin_or_creation,
     )
 )

@@ -16,6 +16,7 @@ MUST_FIND = {
     "B0-T1": "I7",
     "B0-T2": "I5",
     "B1-T1": "I5",
+    "B1-T1-view": "I5",
     "B2-T1": "I4",
     "B2-T2": "I3",
     "B3-T1": "I3",
@@ -43,8 +44,9 @@ MUST_FIND = {
 CONTROLLED = ("B4-T2", "B5-T1", "B13-T2", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
-    "B0-T3", "B3-C0", "B6-T3", "B6-T3-ends", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1",
-    "B8-T2", "B8-T3", "B9-T1", "B10-T1", "B11-T1", "B11-T3", "B11-T4", "B12-C0",
+    "B0-T3", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered", "B6-T3", "B6-T3-ends",
+    "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2", "B8-T3", "B9-T1", "B10-T1",
+    "B11-T1", "B11-T3", "B11-T4", "B12-C0",
 )  # fmt: skip
 """What the steps alone decide."""
 

@@ -19,7 +19,9 @@ from ddlsim.model.ddl import (
 )
 from ddlsim.model.pending import PendingChange
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.design.flows import replicate_wait_acknowledge
+from ddlsim.model.schema import SchemaObject
+from ddlsim.protocol.design.flows import enlist_once, replicate_wait_acknowledge
+from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
 from ddlsim.protocol.schema.column_types import Misfit, fit
 from ddlsim.protocol.schema.compatibility import is_forward_compatible
 from ddlsim.protocol.schema.ddl import Built, build
@@ -27,6 +29,7 @@ from ddlsim.protocol.schema.ddl_answers import Decision
 from ddlsim.protocol.strategy import CoordinatorPart, SchemaChangePart, Steps
 from ddlsim.protocol.transaction.enlistment import enlisted
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
+from ddlsim.units import Timestamp
 
 # --- operations after a DDL -----------------------------------------------------------------------
 
@@ -34,25 +37,47 @@ from ddlsim.protocol.transaction_record import Enlistment, Transaction
 async def enlist_what_is_current(
     coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
 ) -> Enlistment | Reason:
-    """Option 1: each operation runs under the schema of its time, if that is compatible."""
-    now = coordinator.node.clock.now()
+    """Option 1: each operation runs under the schema of its time, if that is compatible.
+
+    A read-only transaction has one time for all its operations, its read_ts.
+    """
+    if tx.read_ts is not None:
+        return await enlist_once(coordinator, tx, name, op)
+    try:
+        return await _what_is_current(coordinator, tx, name, op)
+    except MetadataLateError:
+        return Reason.METADATA_LATE
+
+
+async def _what_is_current(
+    coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
+) -> Enlistment | Reason:
+    """What is known under a name, with the views on the way and the table as they are now."""
+    now, sync, label = coordinator.node.clock.now(), coordinator.sync, tx.id.label
     known = tx.by_name.get(name)
-    if known is not None:
-        object_id = known.object_id
-        found = await coordinator.sync.object_at(now, tx.id.label, op, "enlist", object_id)
+    if known is None:
+        first = await sync.named_at(now, label, op, name)
+        if first is None:
+            return Reason.TABLE_NOT_FOUND
+        return enlisted(coordinator, tx, name, first, now)
+    current: list[SchemaObject] = []
+    is_same = True
+    for object_id, version in (*known.views, (known.table.id, known.table.version)):
+        found = await sync.object_at(now, label, op, "enlist", object_id)
         if found is None:
             return Reason.TABLE_DROPPED
-        if found.version == known.version:
-            return known
-        steps = coordinator.sync.catalog.steps(object_id, known.version, now)
-        if not all(is_forward_compatible(step) for step in steps):
-            return Reason.SCHEMA_INCOMPATIBLE
-        tx.by_id.pop(object_id, None)
-    else:
-        found = await coordinator.sync.named_at(now, tx.id.label, op, name)
-        if found is None:
-            return Reason.TABLE_NOT_FOUND
-    return enlisted(coordinator, tx, name, found, now)
+        if found.version != version:
+            is_same = False
+            steps = sync.catalog.steps(object_id, version, now)
+            if not all(is_forward_compatible(step) for step in steps):
+                return Reason.SCHEMA_INCOMPATIBLE
+        current.append(found)
+    if is_same:
+        return known
+    for found in current:
+        if tx.by_id[found.id].version < found.version:
+            del tx.by_id[found.id]
+    return enlisted(coordinator, tx, name, current[0], now)
 
 
 def go_on(_initial: int, _current: int, _steps: Steps) -> Reason | None:
@@ -118,18 +143,38 @@ def _is_harmless(change: SimpleChange) -> bool:
 # --- base timestamps ------------------------------------------------------------------------------
 
 
+def at_begin_or_creation(_now: Timestamp, begin_ts: Timestamp, created_ts: Timestamp) -> Timestamp:
+    """The begin, or the creation of the table if that came later [110.simple].
+
+    Only `enlist_as_of_begin_or_creation` knows the creation; `enlist_once` gives the begin for it.
+    """
+    return max(begin_ts, created_ts)
+
+
 async def enlist_as_of_begin_or_creation(
     coordinator: CoordinatorPart, tx: Transaction, name: str, op: str
 ) -> Enlistment | Reason:
-    """baseTs = max(beginTs, creation of the table): as of begin, else as it is [110.simple]."""
+    """What the name means now is enlisted as it was at baseTs, which counts its creation.
+
+    With baseTs = max(beginTs, tableCreationTs) a table that was altered since the begin, or since
+    it was created, is enlisted in a version that no operation may use any more [110.simple].
+    """
     known = tx.by_name.get(name)
     if known is not None:
         return known
-    base_ts, label = tx.id.begin_ts, tx.id.label
-    found = await coordinator.sync.named_at(base_ts, label, op, name)
-    if found is None:
-        base_ts = coordinator.node.clock.now()
-        found = await coordinator.sync.named_at(base_ts, label, op, name)
+    if tx.read_ts is not None:
+        return await enlist_once(coordinator, tx, name, op)
+    sync, label, begin_ts = coordinator.sync, tx.id.label, tx.id.begin_ts
+    now = coordinator.node.clock.now()
+    try:
+        meant = await sync.named_at(now, label, op, name)
+        if meant is None:
+            return Reason.TABLE_NOT_FOUND
+        created_ts = sync.catalog.activation_of_object(meant.id, 1)
+        base_ts = coordinator.strategy.base_ts(now, begin_ts, created_ts)
+        found = await sync.object_at(base_ts, label, op, "enlist", meant.id)
+    except MetadataLateError:
+        return Reason.METADATA_LATE
     if found is None:
         return Reason.TABLE_NOT_FOUND
     return enlisted(coordinator, tx, name, found, base_ts)
