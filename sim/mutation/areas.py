@@ -138,6 +138,7 @@ OUT: Final = (
     "protocol/transaction/readers.py:Readers._found",
     "protocol/schema/indexes.py:*",
     "protocol/schema/type_examples.py:*",
+    "protocol/schema/endpoints.py:*",
     "protocol/design/agreed_installs.py:*",
     "protocol/design/border_rules.py:*",
     "protocol/design/index_rules.py:at_once",

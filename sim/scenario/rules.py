@@ -67,6 +67,7 @@ ALSO: Final[dict[str, tuple[Any, ...]]] = {
     "lease_outdated_ts": (failure_rules.expired_here,),
     "keeps_lease": (failure_rules.promote_another,),
     "in_one_phase": (failure_rules.never_in_one_phase,),
+    "check_commit": (border_rules.endpoints_by_id,),
     "resolve_schema": (
         lag_policies.wait_in_time_then_look_up,
         lag_policies.wait_a_while_then_look_up,

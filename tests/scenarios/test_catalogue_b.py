@@ -5,12 +5,16 @@ columns on empty tables (B12) [110.later.2], old names that live on (B13) [110.l
 newer schemas that may be read (B7) [110.later.4].
 """
 
+from tomllib import loads
+from typing import Any
+
 import pytest
 
+from ddlsim.checkers.outcome import Outcome
 from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
 from tests.scenarios.catalogue import FOLDER, statuses
-from tests.scenarios.runs import runner_of
+from tests.scenarios.runs import compared, loaded, runner_of
 
 MUST_FIND = {
     "B0-T1": "I7",
@@ -26,7 +30,7 @@ MUST_FIND = {
     "B4-T1": "I11",
     "B5-T2": "I4",
     "B5-T4": "I8",
-    "B6-T1": "I8",
+    "B6-T1-last": "I8",
     "B6-T2": "I8",
     "B7-T0": "I3",
     "B7-T1": "I3",
@@ -44,17 +48,21 @@ MUST_FIND = {
 CONTROLLED = ("B4-T2", "B5-T1", "B13-T2", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
-    "B0-T3", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered", "B6-T3", "B6-T3-ends",
-    "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2", "B8-T3", "B9-T1", "B10-T1",
-    "B11-T1", "B11-T3", "B11-T4", "B12-C0",
+    "B0-T3", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered", "B6-T1", "B6-T3",
+    "B6-T3-last", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2", "B8-T3", "B9-T1",
+    "B10-T1", "B11-T1", "B11-T3", "B11-T4", "B12-C0",
 )  # fmt: skip
 """What the steps alone decide."""
+ENDS = ("B6-T1-ends", "B6-T3-ends")
+"""What the rule `endpoints_by_id` lets pass; B6-T1 and B6-T3 are their controls."""
+BY_STEPS = ("B4-T2", "B11-T1-strict", "B13-T2")
+"""Whose control has the same rules, marks apart: it differs in its steps or its graph."""
 
 
 def test_every_schedule_has_its_file() -> None:
     """And every file of the family is one of them."""
     controlled = [*MUST_FIND, *CONTROLLED]
-    wanted = {*controlled, *(f"{name}-control" for name in controlled), *ALONE}
+    wanted = {*controlled, *(f"{name}-control" for name in controlled), *ALONE, *ENDS}
     found = {name.removeprefix(FOLDER) for name in shipped() if name.startswith(f"{FOLDER}B")}
     assert found == wanted
 
@@ -71,6 +79,38 @@ CALM = [*CONTROLLED, *(f"{name}-control" for name in CONTROLLED), *ALONE]
 @pytest.mark.parametrize("name", CALM)
 def test_a_right_schedule_has_no_violation(name: str) -> None:
     assert all("violation" not in given for given in statuses(name).values())
+
+
+def other_rules(name: str, of: str) -> dict[str, Any]:
+    """The rules of one schedule for another, marks apart: these stay as they are there."""
+    theirs, own = (loads(loaded(f"{FOLDER}{one}").text)["strategy"] for one in (of, name))
+    return {
+        f"strategy.{key}": value
+        for key, value in theirs.items()
+        if key != "on_activated" and own.get(key) != value
+    }
+
+
+COUNTERPARTS = [
+    *((f"{name}-control", name) for name in (*MUST_FIND, *CONTROLLED) if name not in BY_STEPS),
+    *((name.removesuffix("-ends"), name) for name in ENDS),
+    ("B3-C0", "B1-T1"),
+]
+
+
+@pytest.mark.parametrize(("name", "of"), COUNTERPARTS)
+def test_a_control_is_right_by_the_rule_that_its_counterpart_lacks(name: str, of: str) -> None:
+    """Without it the control is not as expected: nothing else, such as a mark, decides it."""
+    scenario = load(f"{FOLDER}{name}", other_rules(name, of))
+    found = compared(scenario, [runner_of(scenario).row(1)])
+    assert found.outcome is not Outcome.CRASHED
+    assert found.unexpected
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_is_done_and_undone_is_no_difference_of_the_ends(name: str) -> None:
+    """It commits, against the letter of [110.compat.steps] only."""
+    assert statuses(name) == {"I2": {"violation"}, "I8": {"violation"}}
 
 
 @pytest.mark.parametrize(

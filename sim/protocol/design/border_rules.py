@@ -23,9 +23,10 @@ from ddlsim.model.schema import SchemaObject
 from ddlsim.protocol.design.flows import enlist_once, replicate_wait_acknowledge
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
 from ddlsim.protocol.schema.column_types import Misfit, fit
-from ddlsim.protocol.schema.compatibility import is_forward_compatible
+from ddlsim.protocol.schema.compatibility import is_forward_compatible, judge
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.schema.ddl_answers import Decision
+from ddlsim.protocol.schema.endpoints import difference
 from ddlsim.protocol.strategy import CoordinatorPart, SchemaChangePart, Steps
 from ddlsim.protocol.transaction.enlistment import enlisted
 from ddlsim.protocol.transaction_record import Enlistment, Transaction
@@ -95,6 +96,18 @@ def go_on_if_compatible(initial: int, current: int, steps: Steps) -> Reason | No
 def exact_match(steps: Steps) -> Reason | None:
     """No commit across any change, compatible or not."""
     return Reason.SCHEMA_INCOMPATIBLE if steps else None
+
+
+def endpoints_by_id(steps: Steps) -> Reason | None:
+    """I and C are compared by ids, whatever came between: the steps are not judged [110.compat.id].
+
+    The next step may undo what dooms a transaction now, so it goes with `leave_unmarked`: marks
+    would end the transaction before that.
+    """
+    for change in difference(steps):
+        if not all(verdict.compatible for verdict in judge(change, steps[0].kind)):
+            return Reason.SCHEMA_INCOMPATIBLE
+    return None
 
 
 def commit_anyway(_steps: Steps) -> Reason | None:

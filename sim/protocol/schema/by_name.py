@@ -34,7 +34,7 @@ def difference(step: ObjectChange) -> tuple[SimpleChange, ...]:
                 found.append(ColumnRenamed(new.id, former.name, name))
             else:
                 found.append(ColumnAdded(new))
-        elif old is not None and new is not None and _shape(old) != _shape(new):
+        elif old is not None and new is not None and shape(old) != shape(new):
             found.append(ColumnAltered(old, new))
     found += [ColumnDropped(column) for column in gone.values() if column is not None]
     return (*found, *(one for one in step.changes if not isinstance(one, OF_COLUMNS)))
@@ -85,7 +85,7 @@ def _renamed(column: Column, name: str) -> Column:
     )
 
 
-def _shape(column: Column) -> tuple[object, ...]:
+def shape(column: Column) -> tuple[object, ...]:
     """What the shipped code compares; 1 and TRUE are different defaults."""
     return (column.type, column.nullable, type(column.default), column.default)
 
@@ -93,6 +93,6 @@ def _shape(column: Column) -> tuple[object, ...]:
 def _same_column(new: Column, gone: Names) -> Column | None:
     """The column that was renamed to this one and is otherwise as it was."""
     for old in gone.values():
-        if old is not None and old.id == new.id and _shape(old) == _shape(new):
+        if old is not None and old.id == new.id and shape(old) == shape(new):
             return old
     return None
