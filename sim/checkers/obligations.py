@@ -78,7 +78,6 @@ class _Requests:
         self._calm = calm
         self._from_us = from_us
         self._users: dict[int, list[Transaction]] = {}
-        self._logged_us = [update.at_us for _, update in case.of(UpdateLogged)]
 
     def check(self) -> Iterator[Anomaly]:
         """Each request that its client gave up, or whose node gave up."""
@@ -111,7 +110,7 @@ class _Requests:
             return None
         clients_us = 4 * calm.slowest_us + TICKS_US
         if asked.kind == "ddl":
-            return clients_us + self._statement_us(operation)
+            return statement_us(self._case, calm, operation)
         names = operation.txs or ({} if asked.tx is None else {asked.tx: None})
         txs = [self._case.transactions[one] for one in names if one in self._case.transactions]
         began = [self._case.began[tx.name][1] for tx in txs if tx.name in self._case.began]
@@ -170,23 +169,25 @@ class _Requests:
                     return True
         return False
 
-    def _statement_us(self, operation: Operation) -> int:
-        """A statement: those before it on its node, lost races, and the wait for Tu + CSmax."""
-        asked, ended, calm = operation.invoked, operation.ended, self._calm
-        assert asked is not None, operation.name
-        assert ended is not None, operation.name
-        ahead = sum(
-            other.invoked is not None
-            and other.invoked.kind == "ddl"
-            and other.invoked.node == asked.node
-            and other.invoked.at_us <= ended.at_us
-            and (other.ended is None or other.ended.at_us >= asked.at_us)
-            for other in self._case.operations.values()
-        )
-        races = sum(asked.at_us <= at_us <= ended.at_us for at_us in self._logged_us)
-        active_us = calm.largest_us("delay_duration_ms") + calm.skew_us + TICKS_US
-        turn_us = (races + 1) * calm.submit_us + 2 * calm.completeness_us + active_us
-        return (ahead + 1) * turn_us + active_us
+
+def statement_us(case: Case, calm: Calm, operation: Operation) -> int:
+    """A statement: those before it on its node, lost races, and the wait for Tu + CSmax."""
+    asked, ended = operation.invoked, operation.ended
+    assert asked is not None, operation.name
+    assert ended is not None, operation.name
+    ahead = sum(
+        other.invoked is not None
+        and other.invoked.kind == "ddl"
+        and other.invoked.node == asked.node
+        and other.invoked.at_us <= ended.at_us
+        and (other.ended is None or other.ended.at_us >= asked.at_us)
+        for other in case.operations.values()
+    )
+    races = sum(asked.at_us <= e.at_us <= ended.at_us for _, e in case.of(UpdateLogged))
+    active_us = calm.largest_us("delay_duration_ms") + calm.skew_us + TICKS_US
+    turn_us = (races + 1) * calm.submit_us + 2 * calm.completeness_us + active_us
+    clients_us = 4 * calm.slowest_us + TICKS_US
+    return clients_us + (ahead + 1) * turn_us + active_us
 
 
 def _is_unanswered(operation: Operation) -> bool:

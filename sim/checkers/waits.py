@@ -8,17 +8,23 @@ as between a leader without a majority and the next election, or while half of i
 been faulty. Nor is a run judged in which healthy nodes wait for other reasons (not `calm`), nor a
 wait during which no node was faulty.
 
+An operation is compared with those of its kind during which no node was faulty; a statement without
+any such is judged by the settings.
+
 A wait for a lock may last as long as its holder lives: it is no anomaly, and counted where a holder
 had a faulty participant.
 """
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Final
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.bounds import Bounds
+from ddlsim.checkers.calm import Calm
 from ddlsim.checkers.case.case import Case, Operation, Transaction
 from ddlsim.checkers.faulty_nodes import FaultSpan, Leaders
+from ddlsim.checkers.obligations import statement_us
 from ddlsim.history.events import (
     AnyEvent,
     Failed,
@@ -34,6 +40,13 @@ from ddlsim.history.world_events import LeaseBegan, PartitionSafeTime
 
 JUDGED = ("get", "put", "delete", "insert", "replace", "update", "commit", "ddl")
 """Not scans, whose partitions may have no event; begin and rollback wait for no node."""
+WAIT_FOR_WORK: Final = (
+    "install_if_seen_empty",
+    "install_pending_first",
+    "install_once_unused",
+    "install_in_states",
+)
+"""The rules by which a statement waits for transactions, or for rows and their primaries."""
 
 
 class Waits:
@@ -45,6 +58,8 @@ class Waits:
         self._faulty = bounds.faulty
         self._leaders = Leaders(case)
         voters = case.of_cluster.get("voters", 1)
+        self._voters = [node for node in case.header.settings if node][:voters]
+        """The first nodes vote; the rest of them learn."""
         self._half = voters - voters // 2
 
     def check(self) -> Iterator[Anomaly]:
@@ -58,7 +73,7 @@ class Waits:
         """The faulty nodes of a span, if its participants and the meta storage were healthy."""
         faulty = self._faulty.nodes(from_us, until_us)
         leaders = self._leaders.between(from_us, until_us)
-        if not faulty or len(faulty) >= self._half or not leaders:
+        if not faulty or not leaders or sum(one in faulty for one in self._voters) >= self._half:
             return {}
         if self._leaders.were_missing(from_us, until_us):
             return {}
@@ -108,9 +123,10 @@ class Waits:
         for is_ddl, suspects in spans.items():
             quick_us = self._bounds.quick_us(healthy[is_ddl]) if healthy[is_ddl] else None
             for operation, busy_us in suspects:
-                if quick_us is None or busy_us <= quick_us:
-                    continue
-                yield from self._one(operation, busy_us, healthy[is_ddl], is_ddl=is_ddl)
+                if quick_us is not None and busy_us > quick_us:
+                    yield from self._one(operation, busy_us, healthy[is_ddl], is_ddl=is_ddl)
+                elif quick_us is None and is_ddl:
+                    yield from self._statement(operation, busy_us)
 
     def _judged(self) -> Iterator[tuple[Operation, Invoked, Ok | Failed | Unknown]]:
         for operation in self._case.operations.values():
@@ -136,14 +152,27 @@ class Waits:
         elif self._reads_the_past(operation):
             bound_us = self._bounds.read_only_us(healthy)
         if busy_us > bound_us:
-            yield _anomaly(
-                "slow-operation",
-                f"{operation.name} ({asked.kind} on node {asked.node}) took {_ms(busy_us)} ms, "
-                f"its waits for locks and schemas apart, where {_ms(bound_us)} ms are enough; its "
-                f"participants were {', '.join(nodes)}",
-                unrelated,
-                (asked, ended),
-            )
+            yield _slow(operation, busy_us, bound_us, nodes, unrelated)
+
+    def _statement(self, operation: Operation, busy_us: int) -> Iterator[Anomaly]:
+        """A statement where no other shows how long one takes: by the settings, as in a calm run.
+
+        Not where a design's statements wait for transactions or rows: the history does not name
+        those, nor their nodes. Nor across an election: the leader before may not know of it yet.
+        """
+        rules = self._case.header.design.rules
+        if "slowest_us" not in self._case.of_cluster or rules.get("install") in WAIT_FOR_WORK:
+            return
+        asked, ended = operation.invoked, operation.ended
+        assert asked is not None, operation.name
+        assert ended is not None, operation.name
+        bound_us = statement_us(self._case, self._case.once(Calm), operation)
+        if busy_us <= bound_us or len(self._leaders.between(asked.at_us, ended.at_us)) > 1:
+            return
+        nodes = self._participants(operation)
+        unrelated = self._unrelated(nodes, asked.at_us, ended.at_us)
+        if unrelated:
+            yield _slow(operation, busy_us, bound_us, nodes, unrelated)
 
     def _reads_the_past(self, operation: Operation) -> bool:
         return any(tx.read_ts is not None for tx in self._transactions(operation))
@@ -238,6 +267,26 @@ class Waits:
             return False
         nodes = {e.node: None for e in before} | {e.node: None for _, e in tx.resolved}
         return self._faulty.any_of(nodes, from_us, waited.at_us)
+
+
+def _slow(
+    operation: Operation,
+    busy_us: int,
+    bound_us: int,
+    nodes: dict[str, None],
+    unrelated: dict[str, FaultSpan],
+) -> Anomaly:
+    asked, ended = operation.invoked, operation.ended
+    assert asked is not None, operation.name
+    assert ended is not None, operation.name
+    return _anomaly(
+        "slow-operation",
+        f"{operation.name} ({asked.kind} on node {asked.node}) took {_ms(busy_us)} ms, its waits "
+        f"for locks and schemas apart, where {_ms(bound_us)} ms are enough; its participants were "
+        f"{', '.join(nodes)}",
+        unrelated,
+        (asked, ended),
+    )
 
 
 def _anomaly(

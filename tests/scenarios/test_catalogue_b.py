@@ -43,6 +43,7 @@ MUST_FIND = {
     "B12-T1": "I7",
     "B12-T2": "I7",
     "B13-T1": "I5",
+    "B16-T1-for-ever": "I9",
 }
 """What the design of a schedule breaks."""
 CONTROLLED = ("B4-T2", "B5-T1", "B13-T2", "B15-T1", "B16-T1")

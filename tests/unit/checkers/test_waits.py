@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case
@@ -15,6 +16,7 @@ from ddlsim.history.events import (
     SafeTimeAdvanced,
     SchemaResolved,
     TxBegan,
+    Unknown,
 )
 from ddlsim.history.world_events import (
     FaultBegan,
@@ -98,9 +100,30 @@ def test_schema_waits_of_faulty_nodes_and_leaders_are_not_judged() -> None:
     assert waited(500, sick=None) == []  # nobody was sick
     assert waited(500, at=900) == []  # not yet
     assert waited(500, at=3000) == []  # and no more
-    assert waited(500, voters=2) == []  # half of the voters may be sick
+    assert waited(500, node="n3", sick="n2", voters=2) == []  # half of the voters may be sick
     assert waited(500, named=False) == []  # anybody may be
     assert waited(500, calm=0) == []  # it may wait for the script
+
+
+@pytest.mark.parametrize(
+    ("voters", "sick", "found"),
+    [
+        (1, ("n3",), ["schema-wait"]),  # learners are no voters
+        (1, ("n3", "n4"), ["schema-wait"]),
+        (2, ("n3", "n4"), ["schema-wait"]),
+        (3, ("n3", "n4"), ["schema-wait"]),  # one of each
+        (4, ("n3",), ["schema-wait"]),
+        (4, ("n3", "n4"), []),  # half of the voters
+    ],
+)
+def test_only_voters_that_may_be_faulty_excuse_a_schema_wait(
+    voters: int, sick: tuple[str, ...], found: list[str]
+) -> None:
+    story = world(sick=None, voters=voters)
+    for node in sick:
+        story.add(1000, FaultBegan, "pause", node, (node,))
+    story.add(1500, SchemaResolved, "n2", "T", "op", "arrival", None, 1, ts(9), 1, ms(500))
+    assert kinds(story) == found
 
 
 def between_leaders(*told: tuple[float, Any, str, int], group: str = "meta") -> list[str]:
@@ -190,7 +213,7 @@ def test_a_crashed_node_is_faulty_until_it_restarts() -> None:
     assert story((1000, NodeCrashed, "n2")) == []
     assert story((1000, NodeCrashed, "n3"), (1100, NodeRestarted, "n3", 2)) == []
     assert story((1000, NodeCrashed, "n3"), (1290, NodeRestarted, "n3", 2)) == ["schema-wait"]
-    assert story((1000, NodeCrashed, "n3"), (1010, NodeCrashed, "n4")) == []
+    assert story((1000, NodeCrashed, "n3"), (1010, NodeCrashed, "n4")) == ["schema-wait"]
 
 
 # --- operations ----------------------------------------------------------------------------------
@@ -260,6 +283,46 @@ def test_a_ddl_may_wait_for_its_acknowledgement() -> None:
     """Nothing but DDLs is compared with it; DD is 0 here, and no update won a race."""
     assert kinds(operated(BOUND + 10, kind="ddl")) == []
     assert kinds(operated(BOUND + 11, kind="ddl")) == ["slow-operation"]
+
+
+SUBMIT = 32 + 2 * 20
+COMPLETE = 10 + 50 + 8 + 3 + 2 * 20
+STATEMENT = (4 + 3) + 2 * (SUBMIT + 2 * COMPLETE + 13) + 13
+"""Of a statement by the settings alone, as in a calm run, with messages of 1 ms; DD is 0."""
+
+
+def alone(took: float, *, kind: str = "ddl", install: str = "", **more: Any) -> list[str]:
+    """An operation on n2 while n3 is sick, and no other; messages take 1 ms."""
+    story = world(**more)
+    story.settings[""] |= {"slowest_us": 1000} if more.get("fast", True) else {}
+    story.design = replace(story.design, rules={"install": install})
+    if more.get("elected"):
+        story.add(1200, LeaderElected, "n2", "meta", 2)
+    story.add(1100, Invoked, "c", "b", None, "n2", kind)
+    if more.get("unanswered"):
+        story.add(1100 + took, Unknown, "c", "b", "NODE_UNREACHABLE")
+    else:
+        story.add(1100 + took, Ok, "c", "b")
+    return kinds(story)
+
+
+@pytest.mark.parametrize("unanswered", [False, True])
+def test_a_statement_alone_is_judged_by_the_settings(unanswered: bool) -> None:
+    """Whoever waits for every node waits for a faulty one, with one statement or with several."""
+    assert STATEMENT > 30 * 20, "or nothing would be looked at"
+    assert alone(STATEMENT, unanswered=unanswered) == []
+    assert alone(STATEMENT + 1, unanswered=unanswered) == ["slow-operation"]
+
+
+def test_a_statement_alone_is_not_judged_where_something_else_may_hold_it_up() -> None:
+    assert alone(2000, leader="n3") == []
+    assert alone(2000, sick="n2") == []
+    assert alone(2000, sick=None) == []
+    assert alone(2000, elected=True) == []
+    assert alone(2000, fast=False) == []  # how fast messages are is not known
+    assert alone(2000, kind="put") == []
+    assert alone(2000, install="install_once_unused") == []  # it waits for transactions
+    assert alone(2000, install="install_once_known_everywhere") == ["slow-operation"]
 
 
 # --- locks ---------------------------------------------------------------------------------------
