@@ -40,6 +40,11 @@ ALLOWED_BY: Final = {
     "by_table_version": leaves_rows_alone,
 }
 """The rules for newer rows that go by the changes alone."""
+EXACT_IF_SHOWN: Final = (
+    "schema_at_commit_ts_exact_if_shown",
+    "schema_at_commit_ts_exact_if_written",
+)
+"""The rules at commit that close finding F-1: no change of a table whose columns were shown."""
 
 
 class Precision:
@@ -47,9 +52,10 @@ class Precision:
 
     By the complete log and the judges' own rules: an operation was refused because the table's
     schema at its op_ts was another than the enlisted one; a commit because some step from I to the
-    schema at commit_ts is not forward-compatible, or a query had shown that there was a change; a
-    mark because an incompatible change had activated; a read because a row of a newer schema was
-    there; a name because nothing bore it.
+    schema at commit_ts is not forward-compatible, or a query had shown that there was a change and
+    the design, as declared, has a rule that closes finding F-1; a mark because an incompatible
+    change had activated; a read because a row of a newer schema was there; a name because nothing
+    bore it.
 
     What justifies the other reasons is in `grounds`: a holder of the lock, the end of a
     lease, a time limit, a fault; in `row_grounds`: a column that is missing, a row that does not
@@ -209,10 +215,12 @@ def _has_states(case: Case) -> bool:
 
 
 def _incompatible(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """A commit at commit_ts: some step from I is incompatible, or was there to be noticed.
+    """A commit at commit_ts: some step from I is incompatible.
 
-    Or an index that I has not began to be built.
+    Or there to be noticed, if the design asks for that; or an index that I has not began to be
+    built.
     """
+    exact_if_shown = case.header.design.rules.get("commit_schema") in EXACT_IF_SHOWN
     latest = next(_looked_up(tx, "commit"), None)
     if latest is None:
         return Needless("not-validated", "it had not come to its commit")
@@ -222,7 +230,8 @@ def _incompatible(case: Case, tx: Transaction, aborted: TxAborted) -> Needless |
             continue
         if first_incompatible(case, enlisted.object_id, enlisted.version, latest.ts) is not None:
             return None
-        if any(query.object_id == enlisted.object_id for _, query in tx.metadata):
+        shown = any(query.object_id == enlisted.object_id for _, query in tx.metadata)
+        if shown and exact_if_shown:
             return None
         steps = case.schemas.steps_at(enlisted.object_id, enlisted.version, latest.ts)
         if _has_states(case) and begins_build(steps):

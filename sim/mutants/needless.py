@@ -5,6 +5,7 @@ from typing import Final
 from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
 from ddlsim.mutants.base import mutant, mutates
+from ddlsim.protocol.design import closing
 from ddlsim.protocol.design.time_rules import at_operation
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Operate, Operated
@@ -98,3 +99,6 @@ for name, why in REFUSALS.items():
 # fmt: off
 mutant("waits_without_delay", "98.past.3", "precision", completeness_ts=at_operation,
        summary="a reader waits for safeTime >= Top although updates activate DD later")
+mutant("refuses_shown_columns", "110.valid.1", "precision", also=("110.req.0",),
+       commit_schema=closing.schema_at_commit_ts_exact_if_shown,
+       summary="a commit is refused across a compatible change of a table whose columns were shown")

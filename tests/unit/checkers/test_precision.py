@@ -1,6 +1,7 @@
 """I11: aborts that a schema change asked for, the quirk, and aborts for nothing."""
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
 from ddlsim.history.events import Failed, TxBegan
@@ -75,8 +76,30 @@ def test_a_commit_is_refused_where_a_step_is_incompatible() -> None:
     """[110.valid.1]"""
     assert kinds(incompatible(DROPPED)) == []
     assert kinds(incompatible(add_column(2, "w"))) == ["compatible-change"]
-    assert kinds(incompatible(add_column(2, "w"), shown=True)) == []
     assert kinds(incompatible(DROPPED, validated=False)) == ["not-validated"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ("schema_at_commit_ts_exact_if_shown", []),
+        ("schema_at_commit_ts_exact_if_written", []),
+        ("schema_at_commit_ts_exact_if_used_later", ["compatible-change"]),
+        ("schema_at_commit_ts", ["compatible-change"]),
+    ],
+)
+def test_a_change_that_could_be_noticed_refuses_a_commit_by_the_rules_that_close_f_1_only(
+    rule: str, found: list[str]
+) -> None:
+    """By the rule as declared: a mutant that takes it is not excused."""
+
+    def told(*, shown: bool) -> list[str]:
+        story = incompatible(add_column(2, "w"), shown=shown)
+        story.design = replace(story.design, rules={"commit_schema": rule})
+        return kinds(story)
+
+    assert told(shown=True) == found
+    assert told(shown=False) == ["compatible-change"]
 
 
 def marked(change: object, *, at: int) -> Story:
