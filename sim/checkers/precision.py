@@ -183,11 +183,28 @@ def _looked_up(tx: Transaction, *purposes: str) -> Iterator[SchemaResolved]:
             yield resolved
 
 
+def _enlisted_again(tx: Transaction) -> Iterator[tuple[SchemaResolved, int]]:
+    """Look-ups of what was enlisted before, with its version then, the latest first."""
+    for position, resolved in reversed(tx.resolved):
+        if position >= tx.aborted_at or resolved.purpose != "enlist":
+            continue
+        known = [
+            enlisted.version
+            for at, enlisted in tx.enlisted
+            if at < position and enlisted.object_id == resolved.object_id
+        ]
+        if known:
+            yield resolved, known[-1]
+
+
 # --- the reasons ---------------------------------------------------------------------------------
 
 
 def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """An operation at op_ts: some table's version then was another than the enlisted one."""
+    """An operation at op_ts: some table's version then was another than the enlisted one.
+
+    Or the table was missing where it was looked up again at an enlistment (option 1).
+    """
     initial = {event.object_id: event for _, event in tx.enlisted}
     for resolved in _looked_up(tx, *AT_THE_PRIMARY):
         enlisted = initial.get(resolved.object_id)
@@ -204,6 +221,11 @@ def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
         if _has_states(case) and of_indexes_alone(steps):
             return undrained(case, aborted)
         return None
+    if aborted.reason == "TABLE_DROPPED" and any(
+        case.schemas.existing(looked_up.object_id, looked_up.ts) is None
+        for looked_up, _ in _enlisted_again(tx)
+    ):
+        return None
     return Needless(
         "nothing-changed", "no table that it had enlisted changed up to any of its operations"
     )
@@ -215,7 +237,7 @@ def _has_states(case: Case) -> bool:
 
 
 def _incompatible(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """A commit at commit_ts: some step from I is incompatible.
+    """A commit at commit_ts, or an operation under option 1: some step from I is incompatible.
 
     Or there to be noticed, if the design asks for that; or an index that I has not began to be
     built.
@@ -223,7 +245,7 @@ def _incompatible(case: Case, tx: Transaction, aborted: TxAborted) -> Needless |
     exact_if_shown = case.header.design.rules.get("commit_schema") in EXACT_IF_SHOWN
     latest = next(_looked_up(tx, "commit"), None)
     if latest is None:
-        return Needless("not-validated", "it had not come to its commit")
+        return _incompatible_at_enlistment(case, tx)
     for _, enlisted in tx.enlisted:
         due = case.schemas.effective(enlisted.object_id, latest.ts)
         if due is None or due.version == enlisted.version:
@@ -240,6 +262,19 @@ def _incompatible(case: Case, tx: Transaction, aborted: TxAborted) -> Needless |
         "compatible-change",
         f"what it had enlisted is forward-compatible at {show(latest.ts)}",
     )
+
+
+def _incompatible_at_enlistment(case: Case, tx: Transaction) -> Needless | None:
+    """Where an operation looks up again what is enlisted (option 1): some step is incompatible."""
+    asked: Needless | None = None
+    for looked_up, version in _enlisted_again(tx):
+        object_id, ts = looked_up.object_id, looked_up.ts
+        if first_incompatible(case, object_id, version, ts) is not None:
+            return None
+        asked = asked or Needless(
+            "compatible-change", f"what an operation met is forward-compatible at {show(ts)}"
+        )
+    return asked or Needless("not-validated", "it had not come to its commit")
 
 
 def _marked(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.protocol.design import border_rules
 from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
 from tests.scenarios.catalogue import FOLDER, statuses
@@ -49,7 +50,7 @@ MUST_FIND = {
 CONTROLLED = ("B4-T2", "B5-T1", "B13-T2", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
-    "B0-T3", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered", "B6-T1", "B6-T3",
+    "B0-T3", "B1-T1-incompatible", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered", "B6-T1", "B6-T3",
     "B6-T3-last", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2", "B8-T3", "B9-T1",
     "B10-T1", "B11-T1", "B11-T3", "B11-T4", "B12-C0",
 )  # fmt: skip
@@ -112,6 +113,17 @@ def test_a_control_is_right_by_the_rule_that_its_counterpart_lacks(name: str, of
 def test_what_is_done_and_undone_is_no_difference_of_the_ends(name: str) -> None:
     """It commits, against the letter of [110.compat.steps] only."""
     assert statuses(name) == {"I2": {"violation"}, "I8": {"violation"}}
+
+
+def test_option_1_is_convicted_where_it_takes_every_change_for_an_incompatible_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same schedule with a column that is added instead."""
+    monkeypatch.setattr(border_rules, "is_forward_compatible", lambda _: False)
+    changes = {"step[2].ddl": "ALTER TABLE t ADD COLUMN w INT"}
+    row = runner_of(load(f"{FOLDER}B1-T1-incompatible", changes)).row(0)
+    (found,) = row.violations
+    assert (found.invariant, found.kind, found.status) == ("I11", "compatible-change", "violation")
 
 
 @pytest.mark.parametrize(

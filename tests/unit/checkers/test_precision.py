@@ -102,6 +102,32 @@ def test_a_change_that_could_be_noticed_refuses_a_commit_by_the_rules_that_close
     assert told(shown=False) == ["compatible-change"]
 
 
+def met(reason: str, change: object, *, op_ts: int = 30) -> list[str]:
+    """T writes under version 1, then an operation looks its table up again and is refused."""
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 10)
+    story.ddl("D", t, change, tu=20)
+    story.resolve("T", t, op_ts, 2, purpose="enlist")
+    story.abort("T", op_ts + 1, reason)
+    return kinds(story)
+
+
+def test_an_operation_is_refused_where_it_meets_an_incompatible_change() -> None:
+    """Option 1: each operation runs under the schema of its time."""
+    assert met("SCHEMA_INCOMPATIBLE", DROPPED) == []
+    assert met("SCHEMA_INCOMPATIBLE", DROPPED, op_ts=19) == ["compatible-change"]  # not yet
+    assert met("SCHEMA_INCOMPATIBLE", add_column(2, "w")) == ["compatible-change"]
+    assert met("SCHEMA_INCOMPATIBLE", ddl.ObjectDropped()) == []
+
+
+def test_an_operation_is_refused_where_its_table_is_gone_as_it_is_looked_up_again() -> None:
+    assert met("TABLE_DROPPED", ddl.ObjectDropped()) == []
+    assert met("TABLE_DROPPED", ddl.ObjectDropped(), op_ts=19) == ["nothing-changed"]
+    assert met("TABLE_DROPPED", DROPPED) == ["nothing-changed"]
+    assert met("SCHEMA_CHANGED", DROPPED) == ["nothing-changed"]  # a primary compares
+
+
 def marked(change: object, *, at: int) -> Story:
     story = Story(settings={"": {"max_clock_skew_ms": 10}, "n1": {}, "n2": {}})
     t = story.table()
