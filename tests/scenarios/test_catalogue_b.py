@@ -50,9 +50,9 @@ MUST_FIND = {
 CONTROLLED = ("B4-T2", "B5-T1", "B13-T2", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
-    "B0-T3", "B1-T1-incompatible", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered", "B6-T1", "B6-T3",
-    "B6-T3-last", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2", "B8-T3", "B9-T1",
-    "B10-T1", "B11-T1", "B11-T3", "B11-T4", "B12-C0",
+    "B0-T3", "B1-T1-incompatible", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered",
+    "B6-T1", "B6-T3", "B6-T3-last", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2",
+    "B8-T3", "B9-T1", "B10-T1", "B11-T1", "B11-T3", "B11-T4", "B12-C0",
 )  # fmt: skip
 """What the steps alone decide."""
 ENDS = ("B6-T1-ends", "B6-T3-ends")
