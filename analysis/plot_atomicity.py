@@ -3,7 +3,7 @@
 A map of the share of runs with a violation of I1 for each design: two axes of the sweep span it,
 say the slowest delays and the skew. The map of a design that waits for safe time must be empty.
 Where they are the delay of a link and the offset of a clock, the border of a design that never
-waits is drawn too: delay + skew = DD (6.5, A1).
+waits is drawn too: delay + skew = Tu - Tm, DD of A1 and 0 of A0 (6.5).
 """
 
 import sys
@@ -44,14 +44,14 @@ def draw(cells: Cells) -> Any:
     designs = cells.values("design")
     columns = min(3, len(designs))
     known = worlds(cells) if _are_delay_and_skew(cells, axes_of) else {}
-    border = ""
+    borders: dict[str, None] = {}
     drawn, panels = canvas(-(-len(designs) // columns), columns, height_in=2.6, sharey=True)
     for panel in panels.flat[len(designs) :]:
         panel.set_visible(False)
     for place, (panel, design) in enumerate(zip(panels.flat, designs, strict=False)):
         mine = cells.where(design=design)
         _map(panel, mine, x, y)
-        border = _border(panel, mine, known) or border
+        borders[_border(panel, mine, known)] = None
         panel.set_title(f"{design}\n{_count(mine)}", fontsize=9)
         panel.set_xlabel(said(x))
         if not place % columns:
@@ -62,6 +62,8 @@ def draw(cells: Cells) -> Any:
     key.solids.set_edgecolor("face")
     key.set_label("runs in which nodes disagreed (I1)")
     heading(drawn, "Where do nodes give different answers about the same instant?")
+    sums = " or ".join(filter(None, borders))
+    border = f"; dashed: delay + skew = Tu - Tm, {sums} (formula 6.5)" if sums else ""
     note(drawn, f"a dot: a setting that was run; below: at 95 %{border}\n{cells.ran}")
     return drawn
 
@@ -82,17 +84,17 @@ def _count(cells: Cells) -> str:
 
 
 def _border(panel: Any, cells: Cells, known: dict[int, Forms]) -> str:
-    """Draw delay + skew = DD for a design that never waits; what the note says of it."""
+    """Draw delay + skew = Tu - Tm for a design that never waits; what the note says of it."""
     world = known.get(cells.cells[0].number)
     if world is None or world.border is None:
         return ""
-    along = np.array([0.0, world.border])
     limits = panel.get_xlim(), panel.get_ylim()
+    along = np.array(limits[0])
     form(panel, along, world.border - along, None)
     panel.get_lines()[-1].set_path_effects([HALO])
     panel.set_xlim(limits[0])
     panel.set_ylim(limits[1])
-    return f"; dashed: delay + skew = DD, {world.border:g} ms (formula 6.5)"
+    return f"{world.border:g} ms"
 
 
 def _map(panel: Any, cells: Cells, x: str, y: str) -> None:

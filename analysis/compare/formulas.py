@@ -1,19 +1,23 @@
 """The closed forms of the catalogue beside the numbers of a line: 6.1, 6.2, 6.3 and 6.6.
 
+Which of them is a design's: `protocol_forms`, `design_forms`.
+
 Rates and lengths are those that were measured in the same runs; settings and delays are those of
 the scenario. A form has a least and a most, for what it leaves out: it knows of no faults, and of
 no statements that wait for each other. A number whose interval does not meet them is outside.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ddlsim.analysis.compare import crossings
+from ddlsim.analysis.compare.measured import Measured, measured
 from ddlsim.analysis.compare.records import Formula, Value
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula import design_forms, lock_forms
+from ddlsim.analysis.formula import design_forms, lock_forms, protocol_forms
 from ddlsim.analysis.formula import store_forms as store
 from ddlsim.analysis.formula.by_formula import Forms
 from ddlsim.analysis.formula.comparison import CLOCK_MS
@@ -22,7 +26,6 @@ from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.units import US_PER_MS
-from ddlsim.verify.rates import Rates, Used
 from ddlsim.verify.row import RunRow
 
 Array = NDArray[np.float64]
@@ -39,87 +42,6 @@ BUCKET: Final = 0.008
 """Quantiles of runs are within so much of their durations."""
 CLIENTS_AT_ONCE: Final = 2
 """So many clients of a process may wait for its first schema."""
-
-
-class Measured(NamedTuple):
-    """Sums over the runs of a design, in ms and numbers."""
-
-    runs: int
-    simulated_ms: float
-    load_ms: float
-    operations: int
-    committed: int
-    statements: int
-    attempts: int
-    readers: int
-    looks: int
-    first_looks: int
-    changes: int
-    in_load: int
-    span_ms: float
-    exponents: dict[int, tuple[float, float, float]]
-    """By table: changes per ms, and of a transaction the mean time of use and from that to the
-    commit, of those that have not used the table too."""
-    holds: dict[int, tuple[float, Array]]
-    """By table: for how long transactions had it in use in all, ms per ms of the load, and a sample
-    of how long each had."""
-
-    @property
-    def per_ms(self) -> float:
-        """Schema changes per ms of the load."""
-        return self.changes / self.load_ms
-
-
-def measured(rows: Sequence[RunRow]) -> Measured:
-    """The sums of runs that have prices and figures; at least one."""
-    rates = [row.prices.rates for row in rows if row.prices is not None]
-    taken = [row.figures for row in rows if row.figures is not None]
-    prices = [row.prices for row in rows if row.prices is not None]
-    load_ms = float(sum(one.load_ms for one in prices))
-    users = sum(one.users for one in rates)
-    return Measured(
-        runs=len(rows),
-        simulated_ms=sum(one.simulated_ms for one in taken),
-        load_ms=load_ms,
-        operations=sum(one.operations for one in prices),
-        committed=sum(one.committed for one in taken),
-        statements=sum(one.ddl_latency_ms.count for one in taken),
-        attempts=sum(one.attempts for one in taken),
-        readers=sum(one.readers for one in rates),
-        looks=sum(one.looks for one in rates),
-        first_looks=sum(one.first_looks for one in rates),
-        changes=sum(one.changes for one in rates),
-        in_load=sum(one.in_load for one in rates),
-        span_ms=sum(one.span_us for one in rates) / US_PER_MS / max(users, 1),
-        exponents=_exponents(rates, load_ms, users),
-        holds=_holds(rates, load_ms),
-    )
-
-
-def _holds(rates: Sequence[Rates], load_ms: float) -> dict[int, tuple[float, Array]]:
-    found = {}
-    for table in dict.fromkeys(one for each in rates for one in each.holds):
-        many = [each.holds[table] for each in rates if table in each.holds]
-        pairs = [pair for one in many for pair in one.counts.items()]
-        each_us, counts = np.array(pairs, dtype=np.int64).T
-        whole_ms = sum(one.total_us for one in many) / US_PER_MS
-        found[table] = (whole_ms / load_ms, np.repeat(each_us, counts) / US_PER_MS)
-    return found
-
-
-def _exponents(
-    rates: Sequence[Rates], load_ms: float, users: int
-) -> dict[int, tuple[float, float, float]]:
-    found = {}
-    for table in dict.fromkeys(one for each in rates for one in each.uses):
-        used = [each.uses.get(table, Used(0, 0, 0)) for each in rates]
-        changes = sum(each.changes_of.get(table, 0) for each in rates)
-        found[table] = (
-            changes / load_ms,
-            sum(one.using_us for one in used) / US_PER_MS / max(users, 1),
-            sum(one.tail_us for one in used) / US_PER_MS / max(users, 1),
-        )
-    return found
 
 
 # --- the forms of a design -----------------------------------------------------------------------
@@ -154,15 +76,7 @@ def _beside(section: str, ends: tuple[float, float]) -> Callable[[Value], Formul
 
 # --- the Ignite plane ----------------------------------------------------------------------------
 
-STATEMENT: Final[Mapping[str, str]] = {
-    "install": "replicate_wait_acknowledge", "drain": "none", "index_entries": "none",
-}  # fmt: skip
-"""The rules of designs whose statements take what 6.2 says of A5 to A8."""
-ONCE_UNUSED: Final = "install_once_unused"
-"""The rule of `install` that waits for those that use what is to change."""
-EXACT_COMMIT: Final = "exact_match"
 HOLDS_THE_LOG: Final = "learner_lag"
-AIMED: Final = "transborder"
 DIRECT: Final = "direct"
 """The plan in which every statement is one step."""
 
@@ -173,9 +87,9 @@ def _of_protocol(world: Forms, took: Measured) -> Found:
     sample = _of_statement(world, took)
     if sample is not None:
         found |= _latencies(world, sample, CLOCK_MS)
-    if rules["base_ts"] == "at_enlistment" and rules["check_operation"] == "must_be_same_schema":
-        exact = rules["check_commit"] == EXACT_COMMIT
-        found["schema_aborts"] = ("6.3", _crossed(world.scenario, took, exact=exact))
+    kind = protocol_forms.crossing(rules)
+    if kind is not None:
+        found["schema_aborts"] = ("6.3", crossings.schema_aborts(world, took, kind))
     return found
 
 
@@ -185,8 +99,10 @@ def _added(world: Forms, took: Measured) -> tuple[float, float] | None:
     for each client and change; a node whose log is held freezes each client once at most."""
     again = took.changes * _clients(world.scenario) * 2 * float(world.client_delays.mean())
     again /= max(took.operations, 1)
-    if world.slack is None:
+    if protocol_forms.looks_up_at_once(world.design.rules):
         return 0.0, again
+    if world.slack is None:
+        return None
     model = world.wait(took.per_ms)
     if model is None or not took.operations:
         return None
@@ -211,30 +127,11 @@ def _clients(scenario: Scenario) -> int:
     return sum(int(one.get("clients", 1)) for one in scenario.table.workload)
 
 
-def _crossed(scenario: Scenario, took: Measured, *, exact: bool) -> tuple[float, float]:
-    """6.3, option 3: between that no change is incompatible and that each is, q = 0 and q = 1.
-
-    A workload that aims at changes has a transaction of each client across each of them, which may
-    all be aborted."""
-    using = sum(lam * using for lam, using, _ in took.exponents.values())
-    whole = using + sum(lam * tail for lam, _, tail in took.exponents.values())
-    least = float(forms.abort_options_1_2(1.0, 1.0, whole if exact else using))
-    aimed = sum(int(one.get("clients", 1)) for one in scenario.table.workload
-                if one.get("name") == AIMED)  # fmt: skip
-    share = min(aimed * took.changes / max(took.attempts, 1), 1.0)
-    most = float(forms.abort_options_1_2(1.0, 1.0, whole))
-    return least * (1 - share), most * (1 - share) + share
-
-
 def _of_statement(world: Forms, took: Measured) -> tuple[Array, Array] | None:
     """6.2 of A5 to A8; of B16 behind those that use the table, least if none came meanwhile."""
-    rules = world.design.rules
-    known = all(rules[name] == rule for name, rule in STATEMENT.items() if name != "install")
-    latency = world.ddl_latency() if known else None
-    if latency is None or rules["install"] == STATEMENT["install"]:
+    latency = world.ddl_latency()
+    if latency is None or not world.waits_for_users:
         return None if latency is None else (latency, latency)
-    if rules["install"] != ONCE_UNUSED:
-        return None
     nodes = len(world.scenario.nodes)
     least, most = _waits(
         world, took, len(latency),

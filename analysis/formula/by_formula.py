@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula import protocol_forms
 from ddlsim.analysis.formula.comparison import (
     FAR,
     PARTS,
@@ -25,7 +26,7 @@ from ddlsim.analysis.formula.wait_model import COARSE, Commands, Wait
 from ddlsim.analysis.sweep import grid
 from ddlsim.analysis.sweep.cells import Cell, Cells
 from ddlsim.analysis.sweep.sweep_file import read_sweep
-from ddlsim.cluster.designs import declared, design
+from ddlsim.cluster.designs import declared, design, rules_of
 from ddlsim.kernel.rng import quantiles
 from ddlsim.model.design import DesignHeader
 from ddlsim.plan.plan import plan_without_load
@@ -78,15 +79,20 @@ class Forms:
 
     @property
     def slack(self) -> int | None:
-        """How far a reader may lag behind Top; None if no operation ever waits."""
+        """How far a reader may lag behind Top; None if no operation waits for safe time."""
         return slack_ms(self.strategy, self.dd, self.cs_max)
 
     @property
     def border(self) -> int | None:
         """The sum of delay and skew from which a design that never waits errs; else None."""
-        if self.slack is not None:
+        if not protocol_forms.never_waits(rules_of(self.strategy)):
             return None
         return physical_ms(self.strategy.activation_ts(FAR, self.dd)) - physical_ms(FAR)
+
+    @property
+    def waits_for_users(self) -> bool:
+        """Whether a statement waits for those that use what it changes, before it is installed."""
+        return protocol_forms.waits_for_users(rules_of(self.strategy))
 
     @cached_property
     def delays(self) -> Array:
@@ -137,10 +143,11 @@ class Forms:
     def ddl_latency(self) -> Array | None:
         """Section 6.2: a sample of the latencies of statements sent to a random node.
 
+        Without what a statement waits for before it is installed; None where it is not one update.
         All nodes but the leader are equally far from it; its log's round ends when a majority,
         itself included, has the entry.
         """
-        if not self.simple:
+        if not self.simple or not protocol_forms.is_one_update(rules_of(self.strategy)):
             return None
         dice = np.random.default_rng(1)
         nodes = len(self.scenario.nodes)

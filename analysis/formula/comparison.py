@@ -13,7 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ddlsim.analysis.formula import protocol_forms
 from ddlsim.analysis.formula.wait_model import Commands, Ends, Grid, Link, Wait, commit_of, wait
+from ddlsim.cluster.designs import rules_of
 from ddlsim.model.settings import DEFAULTS, complete
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import physical_ms, timestamp
@@ -106,10 +108,13 @@ def brackets(model: Wait, slack: float, margin: float = CLOCK_MS) -> Brackets:
 
 
 def slack_ms(design: Strategy, dd: int, cs_max: int) -> int | None:
-    """How far a reader may lag behind Top: DD of A7, 0 of A5, -CSmax of A6; None: never waits."""
-    safe = design.completeness_ts(FAR, dd, cs_max)
-    behind = physical_ms(FAR) - physical_ms(safe)
-    return None if behind > 10**12 else behind
+    """How far a reader may lag behind Top: DD of A7, 0 of A5, -CSmax of A6.
+
+    None: it never waits, or for something else than safe time.
+    """
+    if not protocol_forms.waits_for_safe_time(rules_of(design)):
+        return None
+    return physical_ms(FAR) - physical_ms(design.completeness_ts(FAR, dd, cs_max))
 
 
 def ddl_delay_ms(design: Strategy, dd: int, cs_max: int) -> int:

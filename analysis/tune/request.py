@@ -1,5 +1,6 @@
 """The input of `tune`: measurements, goals, load, settings, and what follows from the design."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -7,11 +8,13 @@ from typing import Final
 import numpy as np
 
 from ddlsim.analysis.formula.comparison import ddl_delay_ms, slack_ms
+from ddlsim.analysis.formula.protocol_forms import NEWEST, never_waits
 from ddlsim.analysis.formula.wait_model import Wait
 from ddlsim.analysis.tune.cells import CLIENT_MS, Load, Setting
 from ddlsim.analysis.tune.goals import RATE, Goal, TuneError, read_goal
 from ddlsim.analysis.tune.skew import ClockBound, clock_bound
 from ddlsim.analysis.tune.world import World
+from ddlsim.cluster.designs import rules_of
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.base import STRATEGIES
 
@@ -92,11 +95,12 @@ class Request:
 
     @cached_property
     def uses_dd(self) -> bool:
-        """Whether readers wait less with a larger DD; raises `TuneError` if they never wait."""
+        """Whether readers wait less with a larger DD; raises `TuneError` if none waits for it."""
         slack = [slack_ms(self.design, dd, self.cs_max) for dd in (0, 1_000)]
         if slack[0] is None:
-            what = "never waits, so no wait tells how large DD must be: only a bound on every delay"
-            raise TuneError(f"--strategy {self.strategy} {what}; take a design that waits")
+            what = _untuned(rules_of(self.design))
+            remedy = "take a design that waits for safe time"
+            raise TuneError(f"--strategy {self.strategy} {what}; {remedy}")
         return slack[0] != slack[1]
 
     def slack(self, dd: int, cs_max: int | None = None) -> int:
@@ -135,6 +139,15 @@ class Request:
         """The idle intervals to consider, the longest first."""
         shorter = [h for h in LADDER_MS if h < self.present.h]
         return (self.present.h, *shorter)
+
+
+def _untuned(rules: Mapping[str, str]) -> str:
+    """Why no wait of a design tells how large DD must be."""
+    if not never_waits(rules):
+        return "waits for something else than safe time, so no DD shortens its waits"
+    if rules["resolve_schema"] == NEWEST:
+        return "never waits and uses what has arrived, so its look-ups have no use for DD"
+    return "never waits, so no wait tells how large DD must be: only a bound on every delay"
 
 
 def _dd_for_mean(wait: Wait, limit: float) -> tuple[float, float]:

@@ -1,9 +1,16 @@
-"""How long committed transactions used tables: what closed forms multiply with the rate of DDL."""
+"""How long transactions used tables: what closed forms multiply with the rate of DDL."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ddlsim.history.events import Enlisted, ReadExecuted, TxBegan, TxCommitted, WriteExecuted
+from ddlsim.history.events import (
+    Enlisted,
+    ReadExecuted,
+    TxAborted,
+    TxBegan,
+    TxCommitted,
+    WriteExecuted,
+)
 from ddlsim.history.history import History
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
@@ -45,6 +52,21 @@ def uses(history: History) -> Iterator[Use]:
         elif isinstance(event, ReadExecuted | WriteExecuted):
             of = (event.tx, event.object_id)
             last[of] = max(last.get(of, 0), event.op_ts)
+
+
+def lost_uses(history: History) -> Iterator[tuple[int, int]]:
+    """Every table of every aborted transaction of a client, and how long it was used, in us: from
+    the timestamp of the enlistment to the abort, which is up to a skew too much or too little."""
+    enlisted: dict[str, dict[int, int]] = {event.tx: {} for event in history.of(TxBegan)}
+    for event in history.of(Enlisted, TxCommitted, TxAborted):
+        if isinstance(event, Enlisted):
+            if event.tx in enlisted:
+                enlisted[event.tx].setdefault(event.object_id, event.enlist_ts)
+        elif isinstance(event, TxCommitted | TxAborted):
+            own = enlisted.pop(event.tx, {})
+            for object_id, since_ts in own.items() if isinstance(event, TxAborted) else ():
+                since_us = physical_ms(Timestamp(since_ts)) * US_PER_MS
+                yield object_id, max(event.at_us - since_us, 0)
 
 
 def apart_us(one_ts: int, other_ts: int) -> int:

@@ -2,11 +2,13 @@
 
 *readers*: transactions for which a schema was looked up; *looks*: how often, and *first_looks*, at
 an enlistment, which comes at any time. *changes*: schema updates of statements, and *changes_of* by
-the object that they changed; *in_load*: those that came into force while the load was on; *met*:
+the object that they changed; *in_load*: those that came into force while the load was on, and
+*crossed* by the object that was there before, as transactions that use it may be; *met*:
 those of which a committed transaction of a client used what they made of a table, or a later
 version of it, or after which an operation did not find what they dropped. *users*: committed
 transactions of clients that used any table, and *span_us*, the sum of their longest uses; *uses*
-has those by table. *holds*: by table, from the enlistment of each transaction of a client to its
+has those by table, and *lost_us*, in which no table need stand, how long aborted ones used it until
+their abort. *holds*: by table, from the enlistment of each transaction of a client to its
 end, in simulated time, aborted ones too.
 """
 
@@ -25,9 +27,12 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.figures import Buckets, bucketed
 from ddlsim.history.history import History
-from ddlsim.history.uses import uses
+from ddlsim.history.uses import lost_uses, uses
+from ddlsim.model.ddl import ObjectChange, ObjectCreated
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
+from ddlsim.protocol.design.as_shipped import is_table_version
+from ddlsim.protocol.schema.compatibility import IGNITE3, is_forward_compatible
 from ddlsim.units import Timestamp, physical_ms
 
 
@@ -39,6 +44,16 @@ class Used(NamedTuple):
     tail_us: int
 
 
+class Crossed(NamedTuple):
+    """Of one table: its changes, those that are not forward-compatible, and the same two as Apache
+    Ignite 3 counts table versions and judges steps."""
+
+    every: int
+    incompatible: int
+    every_shipped: int
+    incompatible_shipped: int
+
+
 class Rates(Record, frozen=True):
     """The counts of one run; see above."""
 
@@ -48,10 +63,12 @@ class Rates(Record, frozen=True):
     changes: int
     changes_of: dict[int, int]
     in_load: int
+    crossed: dict[int, Crossed]
     met: int
     users: int
     span_us: int
     uses: dict[int, Used]
+    lost_us: dict[int, int]
     holds: dict[int, Buckets]
 
 
@@ -63,28 +80,50 @@ def rates(history: History) -> Rates:
     for update in updates.values():
         for object_id in {change.object_id for change in update.objects}:
             changes_of[object_id] = changes_of.get(object_id, 0) + 1
+    load_ms = history.header.settings[""]["load_ms"]
+    in_load = [
+        one for one in updates.values() if physical_ms(Timestamp(one.activation_ts)) < load_ms
+    ]
     of: dict[int, Used] = {}
     longest: dict[str, int] = {}
     for one in uses(history):
         longest[one.tx] = max(longest.get(one.tx, 0), one.using_us + one.tail_us)
         many, using_us, tail_us = of.get(one.object_id, Used(0, 0, 0))
         of[one.object_id] = Used(many + 1, using_us + one.using_us, tail_us + one.tail_us)
+    lost_us: dict[int, int] = {}
+    for object_id, used_us in lost_uses(history):
+        lost_us[object_id] = lost_us.get(object_id, 0) + used_us
     return Rates(
         readers=len({one.tx for one in looked}),
         looks=len(looked),
         first_looks=sum(one.purpose == "enlist" for one in looked),
         changes=len(updates),
         changes_of=dict(sorted(changes_of.items())),
-        in_load=sum(
-            physical_ms(Timestamp(one.activation_ts)) < history.header.settings[""]["load_ms"]
-            for one in updates.values()
-        ),
+        in_load=len(in_load),
+        crossed=_crossed(step for one in in_load for step in one.objects),
         met=_met(history, updates.values()),
         users=len(longest),
         span_us=sum(longest.values()),
         uses=dict(sorted(of.items())),
+        lost_us=dict(sorted(lost_us.items())),
         holds=_holds(history),
     )
+
+
+def _crossed(steps: Iterable[ObjectChange]) -> dict[int, Crossed]:
+    found: dict[int, Crossed] = {}
+    for step in steps:
+        if any(isinstance(change, ObjectCreated) for change in step.changes):
+            continue
+        kinds = (
+            True,
+            not is_forward_compatible(step),
+            is_table_version(step),
+            not is_forward_compatible(step, IGNITE3),
+        )
+        before = found.get(step.object_id, Crossed(0, 0, 0, 0))
+        found[step.object_id] = Crossed(*map(sum, zip(before, kinds, strict=True)))
+    return dict(sorted(found.items()))
 
 
 def _met(history: History, updates: Iterable[UpdateLogged]) -> int:

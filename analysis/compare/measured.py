@@ -1,0 +1,120 @@
+"""What closed forms multiply, measured in the runs of one design."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddlsim.model.reasons import Reason
+from ddlsim.units import US_PER_MS
+from ddlsim.verify.rates import Crossed, Rates, Used
+from ddlsim.verify.row import RunRow
+
+Array = NDArray[np.float64]
+MISSED: Final = (Reason.TABLE_NOT_FOUND.name, Reason.COLUMN_NOT_FOUND.name)
+NO_CHANGES: Final = Crossed(0, 0, 0, 0)
+
+
+class Measured(NamedTuple):
+    """Sums over the runs of a design, in ms and numbers."""
+
+    runs: int
+    simulated_ms: float
+    load_ms: float
+    operations: int
+    committed: int
+    statements: int
+    attempts: int
+    missed: int
+    """Attempts that asked for a table or a column that was not there."""
+    readers: int
+    looks: int
+    first_looks: int
+    changes: int
+    in_load: int
+    span_ms: float
+    users: int
+    exponents: dict[int, tuple[float, float, float]]
+    """By table: changes per ms, and of a transaction the mean time of use and from that to the
+    commit, of those that have not used the table too."""
+    crossed: dict[int, Crossed]
+    """By table: changes that came into force during the load, by kinds."""
+    lost_ms: dict[int, float]
+    """By table: for how long aborted transactions used it in all."""
+    holds: dict[int, tuple[float, Array]]
+    """By table: for how long transactions had it in use in all, ms per ms of the load, and a sample
+    of how long each had."""
+
+    @property
+    def per_ms(self) -> float:
+        """Schema changes per ms of the load."""
+        return self.changes / self.load_ms
+
+
+def measured(rows: Sequence[RunRow]) -> Measured:
+    """The sums of runs that have prices and figures; at least one."""
+    rates = [row.prices.rates for row in rows if row.prices is not None]
+    taken = [row.figures for row in rows if row.figures is not None]
+    prices = [row.prices for row in rows if row.prices is not None]
+    load_ms = float(sum(one.load_ms for one in prices))
+    users = sum(one.users for one in rates)
+    return Measured(
+        runs=len(rows),
+        simulated_ms=sum(one.simulated_ms for one in taken),
+        load_ms=load_ms,
+        operations=sum(one.operations for one in prices),
+        committed=sum(one.committed for one in taken),
+        statements=sum(one.ddl_latency_ms.count for one in taken),
+        attempts=sum(one.attempts for one in taken),
+        missed=sum(one.aborted.get(reason, 0) for one in taken for reason in MISSED),
+        readers=sum(one.readers for one in rates),
+        looks=sum(one.looks for one in rates),
+        first_looks=sum(one.first_looks for one in rates),
+        changes=sum(one.changes for one in rates),
+        in_load=sum(one.in_load for one in rates),
+        span_ms=sum(one.span_us for one in rates) / US_PER_MS / max(users, 1),
+        users=users,
+        exponents=_exponents(rates, load_ms, users),
+        crossed=_crossed(rates),
+        lost_ms={
+            table: sum(one.lost_us.get(table, 0) for one in rates) / US_PER_MS
+            for table in dict.fromkeys(one for each in rates for one in each.lost_us)
+        },
+        holds=_holds(rates, load_ms),
+    )
+
+
+def _crossed(rates: Sequence[Rates]) -> dict[int, Crossed]:
+    found: dict[int, Crossed] = {}
+    for each in rates:
+        for table, own in each.crossed.items():
+            before = found.get(table, NO_CHANGES)
+            found[table] = Crossed(*map(sum, zip(before, own, strict=True)))
+    return found
+
+
+def _holds(rates: Sequence[Rates], load_ms: float) -> dict[int, tuple[float, Array]]:
+    found = {}
+    for table in dict.fromkeys(one for each in rates for one in each.holds):
+        many = [each.holds[table] for each in rates if table in each.holds]
+        pairs = [pair for one in many for pair in one.counts.items()]
+        each_us, counts = np.array(pairs, dtype=np.int64).T
+        whole_ms = sum(one.total_us for one in many) / US_PER_MS
+        found[table] = (whole_ms / load_ms, np.repeat(each_us, counts) / US_PER_MS)
+    return found
+
+
+def _exponents(
+    rates: Sequence[Rates], load_ms: float, users: int
+) -> dict[int, tuple[float, float, float]]:
+    found = {}
+    for table in dict.fromkeys(one for each in rates for one in each.uses):
+        used = [each.uses.get(table, Used(0, 0, 0)) for each in rates]
+        changes = sum(each.changes_of.get(table, 0) for each in rates)
+        found[table] = (
+            changes / load_ms,
+            sum(one.using_us for one in used) / US_PER_MS / max(users, 1),
+            sum(one.tail_us for one in used) / US_PER_MS / max(users, 1),
+        )
+    return found
