@@ -22,16 +22,17 @@ def schema_aborts(
     """6.3 by the measured share q of changes that are incompatible.
 
     Least: changes come at any time; most: a workload may aim transactions at them. Both with those
-    that asked for what was not there, which abort whatever the design.
+    that asked for what was not there, which abort whatever the design, and where operations go on
+    behind a change, with those that read a newer row, which the form leaves out.
     """
-    exponents = list(protocol_forms.crossed(kind, _tables(took, shipped=kind.shipped)))
+    exponents = list(protocol_forms.crossed(kind, _tables(took, kind)))
     if kind.late:
         looks = took.first_looks / max(took.attempts, 1)
         exponents[1] += looks * took.in_load / took.load_ms * float(world.delays.mean())
     least, most = (_share(one) for one in exponents)
     aimed, dies = _aimed(world.scenario, took, kind)
     most += aimed * max(dies - most, 0.0)
-    missed = took.missed / max(took.attempts, 1)
+    missed = (took.missed + kind.go_on * took.newer) / max(took.attempts, 1)
     return missed + (1 - missed) * least, missed + (1 - missed) * most
 
 
@@ -75,16 +76,20 @@ def _whole(span: Any) -> range:
     return range(int(least), int(most) + 1)
 
 
-def _tables(took: Measured, *, shipped: bool) -> list[protocol_forms.Used]:
+def _tables(took: Measured, kind: protocol_forms.Crossing) -> list[protocol_forms.Used]:
     found = []
     attempts = max(took.attempts, 1)
     for table in dict.fromkeys((*took.exponents, *took.lost_ms)):
         _, using, tail = took.exponents.get(table, (0.0, 0.0, 0.0))
-        every, incompatible = took.crossed.get(table, NO_CHANGES)[2 * shipped :][:2]
+        every, incompatible = took.crossed.get(table, NO_CHANGES)[2 * kind.shipped :][:2]
         whole = (using * took.users + took.lost_ms.get(table, 0.0)) / attempts
         found.append(
             protocol_forms.Used(
-                every / took.load_ms, incompatible / took.load_ms, using, whole, tail
+                every / took.load_ms,
+                incompatible / took.load_ms,
+                took.writing_ms.get(table, 0.0) if kind.rows else using,
+                whole,
+                tail,
             )
         )
     return found

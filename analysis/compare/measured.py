@@ -28,6 +28,8 @@ class Measured(NamedTuple):
     attempts: int
     missed: int
     """Attempts that asked for a table or a column that was not there."""
+    newer: int
+    """Attempts that read a row of a newer schema."""
     readers: int
     looks: int
     first_looks: int
@@ -40,6 +42,8 @@ class Measured(NamedTuple):
     commit, of those that have not used the table too."""
     crossed: dict[int, Crossed]
     """By table: changes that came into force during the load, by kinds."""
+    writing_ms: dict[int, float]
+    """By table: of a transaction the mean time up to its last write of a row there."""
     lost_ms: dict[int, float]
     """By table: for how long aborted transactions used it in all."""
     holds: dict[int, tuple[float, Array]]
@@ -68,6 +72,7 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         statements=sum(one.ddl_latency_ms.count for one in taken),
         attempts=sum(one.attempts for one in taken),
         missed=sum(one.aborted.get(reason, 0) for one in taken for reason in MISSED),
+        newer=sum(one.aborted.get(Reason.NEWER_ROW_VERSION.name, 0) for one in taken),
         readers=sum(one.readers for one in rates),
         looks=sum(one.looks for one in rates),
         first_looks=sum(one.first_looks for one in rates),
@@ -77,6 +82,12 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         users=users,
         exponents=_exponents(rates, load_ms, users),
         crossed=_crossed(rates),
+        writing_ms={
+            table: sum(one.uses[table].writing_us for one in rates if table in one.uses)
+            / US_PER_MS
+            / max(users, 1)
+            for table in dict.fromkeys(one for each in rates for one in each.uses)
+        },
         lost_ms={
             table: sum(one.lost_us.get(table, 0) for one in rates) / US_PER_MS
             for table in dict.fromkeys(one for each in rates for one in each.lost_us)
@@ -110,7 +121,7 @@ def _exponents(
 ) -> dict[int, tuple[float, float, float]]:
     found = {}
     for table in dict.fromkeys(one for each in rates for one in each.uses):
-        used = [each.uses.get(table, Used(0, 0, 0)) for each in rates]
+        used = [each.uses.get(table, Used(0, 0, 0, 0)) for each in rates]
         changes = sum(each.changes_of.get(table, 0) for each in rates)
         found[table] = (
             changes / load_ms,

@@ -76,12 +76,15 @@ class Crossing(NamedTuple):
     """What aborts up to the last operation on a table, and from then to the commit.
 
     `late`: every operation looks up the schema anew (option 1), which may change before it runs.
-    `shipped`: steps are judged by the rules of Apache Ignite 3.
+    `go_on`: operations go on behind a change, and may read newer rows. `rows`: only operations with
+    rows are checked. `shipped`: steps are judged by the rules of Apache Ignite 3.
     """
 
     using: Between
     tail: Between
     late: bool = False
+    go_on: bool = False
+    rows: bool = False
     shipped: bool = False
 
     def dies(self, every: float, incompatible: float, again: float) -> float:
@@ -121,9 +124,8 @@ GO_ON: Final = ("go_on", "go_on_if_compatible")
 BY_STEPS: Final = "each_step_forward_compatible"
 EXACT: Final = "exact_match"
 AS_SHIPPED: Final = "each_step_as_shipped"
-NO_ROW_EXCUSED: Final = "none"
-"""The rule of `excuses_tuple` under which reading a newer row aborts, which option 2 allows to be
-there."""
+WITH_ROWS: Final = "AFTER_LOCKS_WITH_ROWS"
+"""The rule of `check_operation_when` under which an operation that finds no row is not checked."""
 JUDGED: Final = {
     "schema_at_commit_ts": False,
     "judged_at_finish": False,
@@ -145,13 +147,11 @@ def crossing(rules: Rules) -> Crossing | None:
     if checked in OPTION_3 and (checked == SAME_SHIPPED) == shipped:
         if rules["enlist"] == CURRENT:
             return None if shipped else Crossing(tail, tail, late=True)
-        # as shipped an operation that finds no row is not checked
-        least = Deadly.NONE if shipped else Deadly.EVERY
-        return Crossing((least, Deadly.EVERY), tail, shipped=shipped)
+        rows = rules["check_operation_when"] == WITH_ROWS
+        return Crossing((Deadly.EVERY, Deadly.EVERY), tail, rows=rows, shipped=shipped)
     if checked not in GO_ON or shipped or rules["enlist"] == CURRENT:
         return None
-    reads_old = rules["excuses_tuple"] == NO_ROW_EXCUSED
-    return Crossing((tail[0], Deadly.EVERY if reads_old else tail[1]), tail)
+    return Crossing(tail, tail, go_on=True)
 
 
 def _at_commit(rules: Rules) -> Between | None:
@@ -169,8 +169,9 @@ def _at_commit(rules: Rules) -> Between | None:
 class Used(NamedTuple):
     """Of one table: its changes per ms, of all kinds; and the mean times of a transaction with it.
 
-    `using` is from the base timestamp to the last operation, `tail` from that to the commit, both
-    of committed transactions; `whole_using` is of all, aborted ones up to their abort.
+    `using` is from the base timestamp to the last operation that is checked, `tail` from the last
+    one to the commit, both of committed transactions; `whole_using` is of all, to the last
+    operation of any kind, of aborted ones to their abort.
     """
 
     every: float

@@ -17,7 +17,8 @@ from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 class Use(NamedTuple):
     """A table in a committed transaction of a client, in us of whole ms: from the enlistment to the
-    last operation there (`using_us`), and from that to the commit (`tail_us`).
+    last operation there (`using_us`), and from that to the commit (`tail_us`); `writing_us` is to
+    the last operation that left a row there.
 
     On plane `fdb`, where the enlistment has the read version, both together are cv - rv."""
 
@@ -26,6 +27,7 @@ class Use(NamedTuple):
     implicit: bool
     using_us: int
     tail_us: int
+    writing_us: int
 
 
 def uses(history: History) -> Iterator[Use]:
@@ -33,6 +35,7 @@ def uses(history: History) -> Iterator[Use]:
     implicit = {event.tx: event.implicit for event in history.of(TxBegan)}
     enlisted: dict[tuple[str, int], int] = {}
     last: dict[tuple[str, int], int] = {}
+    wrote: dict[tuple[str, int], int] = {}
     for event in history.of(Enlisted, ReadExecuted, WriteExecuted, TxCommitted):
         if type(event) is Enlisted:
             enlisted.setdefault((event.tx, event.object_id), event.enlist_ts)
@@ -48,10 +51,13 @@ def uses(history: History) -> Iterator[Use]:
                     implicit[event.tx],
                     apart_us(enlisted[of], until),
                     apart_us(until, event.commit_ts),
+                    apart_us(enlisted[of], wrote.get(of, enlisted[of])),
                 )
         elif isinstance(event, ReadExecuted | WriteExecuted):
             of = (event.tx, event.object_id)
             last[of] = max(last.get(of, 0), event.op_ts)
+            if isinstance(event, WriteExecuted) and event.row is not None:
+                wrote[of] = max(wrote.get(of, 0), event.op_ts)
 
 
 def lost_uses(history: History) -> Iterator[tuple[int, int]]:

@@ -37,11 +37,13 @@ from ddlsim.units import Timestamp, physical_ms
 
 
 class Used(NamedTuple):
-    """Of one table: committed transactions, their time of use, and from that to the commit, us."""
+    """Of one table: committed transactions, their time of use, from that to the commit, and of it
+    that up to the last write of a row, us."""
 
     transactions: int
     using_us: int
     tail_us: int
+    writing_us: int
 
 
 class Crossed(NamedTuple):
@@ -88,8 +90,9 @@ def rates(history: History) -> Rates:
     longest: dict[str, int] = {}
     for one in uses(history):
         longest[one.tx] = max(longest.get(one.tx, 0), one.using_us + one.tail_us)
-        many, using_us, tail_us = of.get(one.object_id, Used(0, 0, 0))
-        of[one.object_id] = Used(many + 1, using_us + one.using_us, tail_us + one.tail_us)
+        before = of.get(one.object_id, Used(0, 0, 0, 0))
+        own = (1, one.using_us, one.tail_us, one.writing_us)
+        of[one.object_id] = Used(*map(sum, zip(before, own, strict=True)))
     lost_us: dict[int, int] = {}
     for object_id, used_us in lost_uses(history):
         lost_us[object_id] = lost_us.get(object_id, 0) + used_us
