@@ -31,8 +31,6 @@ from ddlsim.history.uses import lost_uses, uses
 from ddlsim.model.ddl import ObjectChange, ObjectCreated
 from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
-from ddlsim.protocol.design.as_shipped import is_table_version
-from ddlsim.protocol.schema.compatibility import IGNITE3, is_forward_compatible
 from ddlsim.units import Timestamp, physical_ms
 
 
@@ -114,6 +112,10 @@ def rates(history: History) -> Rates:
 
 
 def _crossed(steps: Iterable[ObjectChange]) -> dict[int, Crossed]:
+    # imported here, as `check` needs none of the protocol
+    from ddlsim.protocol.design.as_shipped import is_table_version
+    from ddlsim.protocol.schema.compatibility import IGNITE3, is_forward_compatible
+
     found: dict[int, Crossed] = {}
     for step in steps:
         if any(isinstance(change, ObjectCreated) for change in step.changes):

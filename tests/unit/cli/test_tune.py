@@ -310,7 +310,10 @@ def test_files_that_are_not_there(capsys: pytest.CaptureFixture[str], tmp_path: 
     [
         (["--slo", "dml_wait<=1ms"], "tune: --slo 'dml_wait<=1ms': unknown metric 'dml_wait'"),
         (["--strategy", "nonesuch"], "no strategy"),
-        (["--strategy", "a1_naive_future"], "tune: --strategy a1_naive_future never waits"),
+        (["--strategy", "a1_naive_future"], "tune: --strategy a1_naive_future never waits, so no"),
+        (["--strategy", "a0_on_receipt"], "tune: --strategy a0_on_receipt never waits and uses"),
+        (["--strategy", "a4_on_receipt"], "tune: --strategy a4_on_receipt never waits and uses"),
+        (["--strategy", "a3_barrier"], "tune: --strategy a3_barrier waits for something else"),
         (["--leader", "n9"], "tune: --leader n9: no node is called so; nodes: n1, n2, n3"),
         (["--voters", "9"], "tune: --voters 9: the cluster has 5 nodes"),
         (["--voters", "n1,n7"], "tune: --voters n7: no node is called so; nodes: n1, n2, n3"),
