@@ -27,6 +27,8 @@ COMPATIBLE = {
     "workload[2].operations": 1,
 }
 """Compatible changes alone, and transactions long enough to meet them."""
+LATE = {**COMPATIBLE, "migration[0].every_ms": 110}
+"""Some changes come when the load has ended."""
 AIMED = {
     "workload[0].operations": 10,
     "workload[1].after": [3, 3],
@@ -34,7 +36,9 @@ AIMED = {
     "workload[1].keys": 2_000,
 }
 """Most transactions are there when a change comes."""
-SETTINGS: dict[str, dict[str, object]] = {"": {}, "compatible": COMPATIBLE, "aimed": AIMED}
+SETTINGS: dict[str, dict[str, object]] = {
+    "": {}, "compatible": COMPATIBLE, "late": LATE, "aimed": AIMED,
+}  # fmt: skip
 
 
 @cache
@@ -120,7 +124,7 @@ def test_changes_of_what_was_there_count_while_there_is_load() -> None:
         crossed = sum(each.every for each in one.crossed.values())
         assert crossed < sum(one.changes_of.values()), "some create a table"
         assert 0 < sum(each.incompatible for each in one.crossed.values()) < crossed
-    late = [row.prices.rates for row in ran("iep", "compatible")[1] if row.prices is not None]
+    late = [row.prices.rates for row in ran("iep", "late")[1] if row.prices is not None]
     for one in late:
         assert sum(each.every for each in one.crossed.values()) <= one.in_load < one.changes
         assert sum(each.incompatible for each in one.crossed.values()) == 0
