@@ -39,7 +39,7 @@ def draw(cells: Cells) -> Any:
         _on_line(dml, cell.quantile_ms("dml_latency_us", 0.99), line, hollow=hollow)
         _on_line(ddl, cell.mean_ms("ddl_latency_us"), line, hollow=hollow)
         _on_line(aborts, cell.schema_aborts.percent, line, hollow=hollow)
-        needless = cell.ratio(_needless, lambda row: row["attempts"]).percent
+        needless = cell.share(_needless, lambda row: row["attempts"]).percent
         point(aborts, needless, (line + BESIDE,) * 3, None, 1, hollow=True)
         _on_line(unsafe, broken.percent, line, hollow=hollow)
     labels = [cell.label(others) for cell in cells.cells]

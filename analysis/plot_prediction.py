@@ -40,7 +40,7 @@ def draw(found: dict[str, Any]) -> Any:
 
 
 def _panel(panel: Any, quantities: list[dict[str, Any]], designs: list[str]) -> None:
-    series: dict[str, list[tuple[int, dict[str, float]]]]
+    series: dict[str, list[tuple[int, dict[str, float | None]]]]
     series = {name: [] for name in ("predicted", *designs, "measured")}
     for at, one in enumerate(quantities):
         series["predicted"].append((at, one["predicted"]))
@@ -52,9 +52,8 @@ def _panel(panel: Any, quantities: list[dict[str, Any]], designs: list[str]) -> 
         if not found:
             continue
         x = [at + APART * (number - (len(series) - 1) / 2) for at, _ in found]
-        middle, low, high = (
-            np.array([each[key] for _, each in found]) for key in ("value", "low", "high")
-        )
+        columns = [[each[key] for _, each in found] for key in ("value", "low", "high")]
+        middle, low, high = np.array(columns, dtype=np.float64)
         points(panel, x, middle, low, high, label, number)
     panel.set_xticks(range(len(quantities)), [one["name"].replace("_", "\n") for one in quantities])
     panel.set_ylim(bottom=0)

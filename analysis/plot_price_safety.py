@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ddlsim.analysis.figures.drawing import canvas, heading, key_of, logarithmic, note, point
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
@@ -88,7 +90,7 @@ def _there(one: Design, key: str) -> bool:
 
 def _of(one: Design, key: str) -> Estimate:
     value = one[key]
-    ends = (value["value"] if value[end] is None else value[end] for end in ("low", "high"))
+    ends = (np.nan if value[end] is None else value[end] for end in ("low", "high"))
     return Estimate(value["value"], *ends)
 
 

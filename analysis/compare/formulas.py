@@ -8,6 +8,7 @@ no statements that wait for each other. A number whose interval does not meet th
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from ddlsim.analysis.formula import design_forms, lock_forms, protocol_forms
 from ddlsim.analysis.formula import store_forms as store
 from ddlsim.analysis.formula.by_formula import Forms
 from ddlsim.analysis.formula.comparison import CLOCK_MS
-from ddlsim.analysis.formula.wait_model import Ends
+from ddlsim.analysis.stats.intervals import meets
 from ddlsim.cluster.fdb_cluster import schema_servers
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.scenario.scenario import Scenario
@@ -62,14 +63,14 @@ Found = dict[str, tuple[str, tuple[float, float] | None]]
 
 
 def _beside(section: str, ends: tuple[float, float]) -> Callable[[Value], Formula]:
-    least, most = (round(float(one), 6) for one in ends)
+    least, most = sorted(round(float(one), 6) for one in ends)
 
     def beside(value: Value) -> Formula:
         if value.value is None:
             return Formula(section, least, most, None)
         low = value.value if value.low is None else value.low
-        high = value.value if value.high is None else value.high
-        return Formula(section, least, most, Ends(least, most).holds(low, high))
+        high = inf if value.high is None else value.high
+        return Formula(section, least, most, meets(least, most, value.value, low, high))
 
     return beside
 

@@ -3,7 +3,8 @@
 Every number is pooled over the runs of all seeds that finished; its interval is of 95 % and comes
 from resampling whole seeds (analysis/stats/intervals.py). A quantile of so few durations that it
 would be their maximum is left out, and so is what a plane does not measure; each such cell has its
-reason.
+reason. An upper end is left out where nothing bounds a number: a mean of zeros alone, a quantile of
+few durations.
 """
 
 from collections import Counter
@@ -66,7 +67,7 @@ class Runs:
             lost=len(self.all) - len(self.rows),
             crash=next((row.crash for row in self.all if row.crash), ""),
             verdict=word if self.rows else "not judged",
-            changes_met=ratio(met, np.ones_like(met), "run that finished"),
+            changes_met=rate(met, np.ones_like(met), "run that finished"),
             kept=kept(claims, breaches),
             breaches=tuple(breaches),
             findings=dict(sorted(findings.items())),
@@ -80,18 +81,18 @@ class Runs:
             dml_p99=self._quantile(_pool("dml_latency_ms"), 0.99),
             ddl_p50=self._quantile(_pool("ddl_latency_ms"), 0.5),
             ddl_p99=self._quantile(_pool("ddl_latency_ms"), 0.99),
-            schema_aborts=unmet or ratio(aborts, self._counts(_attempts), "attempts"),
-            refused=ratio(self._counts(_refused), self._counts(_operations), "operations"),
-            frozen=ratio(self._counts(_frozen), self._counts(_operations), "operations"),
-            reads_per_transaction=untold or ratio(reads, committed, "committed transactions"),
-            reads_per_ddl=untold or ratio(reads, statements, "statements that changed the schema"),
-            messages_per_transaction=ratio(
+            schema_aborts=unmet or share_of(aborts, self._counts(_attempts), "attempts"),
+            refused=share_of(self._counts(_refused), self._counts(_operations), "operations"),
+            frozen=share_of(self._counts(_frozen), self._counts(_operations), "operations"),
+            reads_per_transaction=untold or rate(reads, committed, "committed transactions"),
+            reads_per_ddl=untold or rate(reads, statements, "statements that changed the schema"),
+            messages_per_transaction=rate(
                 self._counts(_messages), committed, "committed transactions"
             ),
-            hottest_per_s=ratio(self._counts(_hottest), self._counts(_load_s), "seconds of load"),
-            hottest_share=ratio(self._counts(_hottest), self._counts(_received), "messages"),
+            hottest_per_s=rate(self._counts(_hottest), self._counts(_load_s), "seconds of load"),
+            hottest_share=share_of(self._counts(_hottest), self._counts(_received), "messages"),
             schema_hottest_per_s=self._unmeasured("schema_hottest", SCHEMA_SERVER)
-            or ratio(self._counts(_price("schema_hottest")), self._counts(_load_s), "load"),
+            or rate(self._counts(_price("schema_hottest")), self._counts(_load_s), "load"),
             strict_share=self._share(lambda row: bool(row.violations)),
             committed=int(committed.sum()),
             statements=int(statements.sum()),
@@ -197,7 +198,7 @@ def quantile(each: Sequence[Buckets], share: float) -> Value:
         return Value(None, why=f"{what} durations: a quantile would be their maximum")
     values_us, counts = histogram.matrix(each)
     at = intervals.pooled_quantile(counts.sum(axis=0), values_us, share)
-    low, high = intervals.bootstrap_pooled_quantile(counts, values_us, share)
+    low, high = intervals.pooled_quantile_intervals(counts, values_us, [share])[0]
     return _value(at / US_PER_MS, low / US_PER_MS, high / US_PER_MS)
 
 
@@ -205,14 +206,28 @@ def mean(each: Sequence[Buckets]) -> Value:
     """The mean in ms of all durations, with its interval over seeds."""
     totals = np.array([one.total_us / US_PER_MS for one in each], dtype=np.float64)
     counts = np.array([histogram.size(one) for one in each], dtype=np.float64)
-    return ratio(totals, counts, "durations")
+    return _ratio(intervals.ratio_interval, totals, counts, "durations")
 
 
-def ratio(above: intervals.Array, below: intervals.Array, of: str) -> Value:
-    """The sum of one quantity over that of another, with its interval over seeds."""
+def share_of(hits: intervals.Array, trials: intervals.Array, of: str) -> Value:
+    """The share of trials, with its interval over seeds."""
+    return _ratio(intervals.share_interval, hits, trials, of)
+
+
+def rate(events: intervals.Array, spans: intervals.Array, of: str) -> Value:
+    """Events over that in which they were counted, with the interval over seeds."""
+    return _ratio(intervals.rate_interval, events, spans, of)
+
+
+def _ratio(
+    how: Callable[[intervals.Array, intervals.Array], intervals.Ends],
+    above: intervals.Array,
+    below: intervals.Array,
+    of: str,
+) -> Value:
     if not below.sum():
         return Value(None, why=f"no {of}")
-    low, high = intervals.ratio_interval(above, below)
+    low, high = how(above, below)
     return _value(above.sum() / below.sum(), low, high)
 
 

@@ -29,7 +29,8 @@ WORDS: Final[dict[Word, str]] = {
 
 
 class Value(Record, frozen=True):
-    """A number with the ends of its 95 % interval over seeds; or `why` there is none."""
+    """A number with the ends of its 95 % interval over seeds; or `why` there is none. `high` is
+    missing where nothing bounds it."""
 
     value: float | None
     low: float | None = None
@@ -40,7 +41,7 @@ class Value(Record, frozen=True):
 class Formula(Record, frozen=True):
     """What a closed form of a section of the catalogue gives for a number, by the rates and lengths
     that were measured: `low` and `high`. `agrees`: whether the number's interval meets them (None:
-    it has none)."""
+    it has none, or lacks the end that would tell)."""
 
     section: str
     low: float

@@ -103,11 +103,15 @@ def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, numb
 
 
 def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, number: int) -> None:
-    """Measured values with their intervals, and no line between them."""
+    """Measured values with their intervals, and no line between them.
+
+    An interval without an upper end has no bar.
+    """
+    known = np.isfinite(high)
     axes.errorbar(
         x,
         middle,
-        yerr=[np.maximum(middle - low, 0), np.maximum(high - middle, 0)],
+        yerr=np.where(known, [np.maximum(middle - low, 0), np.maximum(high - middle, 0)], np.nan),
         label=label,
         linestyle="none",
         **_marks(number),
@@ -131,7 +135,9 @@ def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: 
 
 
 def _bar(value: Any) -> list[list[float]] | None:
-    """The extent of an interval to both sides; None where it is a point."""
+    """The extent of an interval to both sides; None where it is a point or lacks an end."""
+    if not np.isfinite(value).all():
+        return None
     below, above = max(value[0] - value[1], 0), max(value[2] - value[0], 0)
     return [[below], [above]] if below or above else None
 

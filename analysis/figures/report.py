@@ -172,7 +172,7 @@ def _interval(estimate: Estimate, scale: float = 1.0) -> str:
 def _wait(cell: Cell) -> str:
     """The 99th percentile of waits; where it is 0, the upper bound of the share that waits."""
     estimate = cell.quantile_ms("operation_wait_us", 0.99)
-    if any(estimate):
+    if estimate.value or 0 < estimate.high < math.inf:
         return _interval(estimate)
     waiting = cell.share_above("operation_wait_us")
     if not waiting.value:

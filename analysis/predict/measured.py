@@ -6,6 +6,7 @@ a slice of time: whole units are resampled.
 
 from collections import defaultdict
 from dataclasses import dataclass, fields
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,8 @@ from ddlsim.analysis.tune.goals import TuneError
 
 NAMES: Final = tuple(one.name for one in fields(Forecast))
 OF_SLICES: Final = ("abort_share", "lock_abort_share")
+OF_STATEMENTS: Final = ("ddl_timeout_share",)
+"""The share of statements; with those of slices all that are shares."""
 RESAMPLES: Final = 500
 TAIL: Final = 0.025
 
@@ -90,7 +93,8 @@ def _window(change: Tx, ddl: Sent, uses: _Uses, usual: float) -> Window:
 
 
 def measure(recorded: Recorded, known: Calibrated) -> dict[str, tuple[float, float, float]]:
-    """Each quantity of a forecast as it was: (value, low, high), 95 %."""
+    """Each quantity of a forecast as it was: (value, low, high), 95 %; `high` is infinite where
+    nothing bounds it: what was 0 for all statements of DDL is not bounded, but for shares."""
     found = windows(recorded, float(np.median(known.takes)))
     if len(found) < 2:
         raise TuneError(
@@ -111,8 +115,9 @@ def measure(recorded: Recorded, known: Calibrated) -> dict[str, tuple[float, flo
     for row in seed_weights(len(found), RESAMPLES).astype(int):
         again = [one for one, times in zip(found, row, strict=True) for _ in range(times)]
         _add(spread, of_windows(again, executes))
-    trials = {name: len(found) for name in NAMES} | dict.fromkeys(OF_SLICES, len(recorded.clients))
-    return {name: (values[name], *_ends(spread[name], trials[name])) for name in NAMES}
+    trials = dict.fromkeys(OF_STATEMENTS, len(found))
+    trials |= dict.fromkeys(OF_SLICES, len(recorded.clients))
+    return {name: (values[name], *_ends(spread[name], trials.get(name))) for name in NAMES}
 
 
 def _add(spread: dict[str, list[float]], again: dict[str, float]) -> None:
@@ -120,10 +125,11 @@ def _add(spread: dict[str, list[float]], again: dict[str, float]) -> None:
         spread[name].append(value)
 
 
-def _ends(again: list[float], trials: int) -> tuple[float, float]:
-    """The ends of resampled values; of what was never seen, resamples show nothing either."""
+def _ends(again: list[float], trials: int | None) -> tuple[float, float]:
+    """The ends of resampled values; of what was never seen, resamples show nothing either: there
+    the upper end is that of a share of so many trials, infinite of anything else."""
     low, high = map(float, np.nanquantile(again, [TAIL, 1 - TAIL]))
-    return low, high or float(none_seen(trials))
+    return low, high or (inf if trials is None else float(none_seen(trials)))
 
 
 def of_windows(some: list[Window], executes: float) -> dict[str, float]:

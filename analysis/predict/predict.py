@@ -6,6 +6,7 @@ They hold what the sample leaves open, not what the model leaves out: where two 
 overlap, the model is wrong there, and `wrong` says so.
 """
 
+from math import isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from ddlsim.analysis.predict.lock_queue import Forecast, Load, forecast
 from ddlsim.analysis.predict.measured import NAMES, TAIL, measure, windows
 from ddlsim.analysis.predict.recorded import Recorded, read
 from ddlsim.analysis.predict.simulated import simulate
-from ddlsim.analysis.stats.intervals import Array
+from ddlsim.analysis.stats.intervals import Array, meets
 from ddlsim.analysis.tune.goals import TuneError
 
 FORMAT: Final = 1
@@ -37,7 +38,7 @@ MEANINGS: Final = {
 }
 """Unit and meaning of each quantity."""
 assert tuple(MEANINGS) == NAMES
-Interval = dict[str, float]
+Interval = dict[str, float | None]
 
 
 def predict(calm_folder: str, loaded_folder: str | None, seeds: range) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def _quantity(
     unit, meaning = MEANINGS[name]
     agrees = None
     if measured is not None:
-        agrees = predicted[1] <= measured[2] and measured[1] <= predicted[2]
+        agrees = meets(predicted[1], predicted[2], *measured)
     return {
         "name": name,
         "meaning": meaning,
@@ -124,7 +125,7 @@ def _quantity(
 
 
 def _interval(found: tuple[float, float, float]) -> Interval:
-    value, low, high = (round(each, 6) for each in found)
+    value, low, high = (round(each, 6) if isfinite(each) else None for each in found)
     return {"value": value, "low": low, "high": high}
 
 

@@ -126,6 +126,34 @@ def bootstrap_pooled_quantiles(
     return [(each[..., 0], each[..., 1]) for each in ends.reshape(len(shares), *shape, 2)]
 
 
+def pooled_quantile_intervals(
+    counts: ArrayLike,
+    values: ArrayLike,
+    shares: Sequence[float],
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+) -> list[Ends]:
+    """The intervals of several pooled quantiles; counts are (…, seeds, buckets).
+
+    Resamples show nothing of what was not observed. Therefore no upper end is below that of so many
+    independent observations, which is infinite where they are too few (`effective_quantile`).
+    """
+    found = bootstrap_pooled_quantiles(counts, values, shares, level, resamples)
+    pooled = _array(counts).sum(axis=-2)
+    cells = pooled.reshape(-1, pooled.shape[-1])
+    bounds = [[_order_statistics(cell, values, one, level) for cell in cells] for one in shares]
+    least = np.array(bounds).reshape(len(shares), *pooled.shape[:-1])
+    return [(low, np.maximum(high, end)) for (low, high), end in zip(found, least, strict=True)]
+
+
+def _order_statistics(counts: Array, values: ArrayLike, share: float, level: float) -> float:
+    """The upper end of a histogram's quantile as if its observations were independent."""
+    seen = np.flatnonzero(counts)
+    if not len(seen):
+        return np.nan
+    return effective_quantile(counts[seen], _array(values)[seen], share, counts.sum(), level)[1]
+
+
 def effective_quantile(
     counts: ArrayLike, values: ArrayLike, share: float, trials: float, level: float = LEVEL
 ) -> tuple[float, float]:
@@ -170,13 +198,39 @@ def seed_weights(seeds: int, resamples: int = RESAMPLES) -> Array:
 # --- means and ratios ----------------------------------------------------------------------------
 
 
+def share_interval(
+    hits: ArrayLike, trials: ArrayLike, level: float = LEVEL, resamples: int = RESAMPLES
+) -> Ends:
+    """The interval of a share of trials over seeds, whole seeds resampled; last axis: seeds.
+
+    Without any hit the upper end is `none_seen` of all trials.
+    """
+    low, high = ratio_interval(hits, trials, level, resamples)
+    return low, np.where(np.isposinf(high), none_seen(_array(trials).sum(axis=-1), level), high)
+
+
+def rate_interval(
+    events: ArrayLike, spans: ArrayLike, level: float = LEVEL, resamples: int = RESAMPLES
+) -> Ends:
+    """The interval of a rate, events over the spans in which they were counted, in their unit.
+
+    Without any event the upper end is the rule of three, at 95 % three in all spans together:
+    events are taken to come one by one (Poisson).
+    """
+    low, high = ratio_interval(events, spans, level, resamples)
+    with np.errstate(divide="ignore"):
+        bound = -np.log1p(-level) / _array(spans).sum(axis=-1)
+    return low, np.where(np.isposinf(high), bound, high)
+
+
 def ratio_interval(
     above: ArrayLike, below: ArrayLike, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> Ends:
     """The interval of sum(above) / sum(below) over seeds, whole seeds resampled; last axis: seeds.
 
-    Where `above` is all zeros, resampling would give a false [0, 0]: there the upper end is
-    `none_seen` of the sum of `below`.
+    Where `above` is all zeros, resampling would give a false [0, 0]: there nothing bounds a mean,
+    and the upper end is infinite. What counts hits or events is for `share_interval` or
+    `rate_interval`.
     """
     a, b = np.broadcast_arrays(_array(above), _array(below))
     weights = seed_weights(a.shape[-1], resamples)
@@ -184,7 +238,7 @@ def ratio_interval(
         ratios = (a @ weights.T) / (b @ weights.T)
     tail = resampling_tail(a.shape[-1], level)
     ends = np.nanquantile(ratios, [tail, 1 - tail], axis=-1)
-    high = np.where(a.sum(axis=-1) == 0, none_seen(b.sum(axis=-1), level), ends[1])
+    high = np.where(a.sum(axis=-1) == 0, np.inf, ends[1])
     return _array(ends[0]), _array(high)
 
 
@@ -197,6 +251,16 @@ def mean_interval(values: ArrayLike, level: float = LEVEL) -> Ends:
         return mean - np.inf, mean + np.inf
     half = special.stdtrit(count - 1, (1 + level) / 2) * data.std(axis=-1, ddof=1) / np.sqrt(count)
     return mean - half, mean + half
+
+
+def meets(least: float, most: float, value: float, low: float, high: float) -> bool | None:
+    """Whether a value's interval meets another one, from `least` to `most`.
+
+    None where only a known upper end of the value could tell, and it is infinite.
+    """
+    if np.isposinf(high) and least > value:
+        return None
+    return least <= high and low <= most
 
 
 # --- when to stop --------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ Two tables. *Per seed* has one row per run: rates, and the count, the share abov
 three quantiles of each histogram. *Per cell* has one row per cell: the number of runs by outcome,
 the same figures over all its runs (histograms are added, never averaged), and the ends of their
 intervals over seeds, `NAME_low` and `NAME_high`, null with fewer than two seeds.
+`NAME_high` is null, too, where nothing bounds the figure: a mean that was 0 in all runs, a quantile
+of so few observations that larger ones may be missing (299 for a p99, 2,995 for a p999).
 
 `violation_rate` is the share of runs with a violation, with Wilson's interval; where it is 0 of N,
 `violation_bound` is the rate's upper bound at 95 %, about 3/N. An unfinished run counts as a run
@@ -12,7 +14,7 @@ most 0.8 % too low.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +36,10 @@ RATES: Final = {
     "meta_writes_per_s": ("meta_writes", "simulated_us", 1_000_000),
 }
 """Sums divided by sums, times a number."""
+RATE_INTERVALS: Final = {
+    "schema_abort_rate": intervals.share_interval,
+    "meta_writes_per_s": intervals.rate_interval,
+}
 TOTALS: Final = (
     *("attempts", "committed", "unknown", "schema_aborts", "simulated_us", "events"),
     "meta_writes",
@@ -189,7 +195,8 @@ def _intervals(table: Any, level: float) -> dict[str, Any]:
     done = table.filter(table["attempts"].is_valid())
     if done.num_rows > 1:
         for name, (above, below, times) in RATES.items():
-            found[name] = _ratio(numbers(done[above]) * times, numbers(done[below]), level)
+            how = RATE_INTERVALS[name]
+            found[name] = _ratio(how, numbers(done[above]), numbers(done[below]) / times, level)
         for kind in kinds():
             found |= _of_histograms(kind, done[f"{kind}_us"].combine_chunks(), level)
     columns = {
@@ -209,11 +216,11 @@ def _of_histograms(kind: str, column: Any, level: float) -> dict[str, tuple[floa
     waited = sizes - (counts[:, 0] if values[0] == 0 else 0)
     totals = numbers(column.field("total_us"))
     found = {
-        f"{kind}_waited": _ratio(waited, sizes, level),
-        f"{kind}_mean_us": _ratio(totals, sizes, level),
+        f"{kind}_waited": _ratio(intervals.share_interval, waited, sizes, level),
+        f"{kind}_mean_us": _ratio(intervals.ratio_interval, totals, sizes, level),
     }
     shares = [above / below for above, below in QUANTILES.values()]
-    ends = intervals.bootstrap_pooled_quantiles(counts, values, shares, level, RESAMPLES)
+    ends = intervals.pooled_quantile_intervals(counts, values, shares, level, RESAMPLES)
     for name, (low, high) in zip(QUANTILES, ends, strict=True):
         found[f"{kind}_{name}_us"] = (float(low), float(high))
     return found
@@ -228,10 +235,12 @@ def _matrix(column: Any) -> tuple[Any, Any]:
     return matrix, values
 
 
-def _ratio(above: Any, below: Any, level: float) -> tuple[float, float]:
+def _ratio(
+    how: Callable[[Any, Any, float, int], intervals.Ends], above: Any, below: Any, level: float
+) -> tuple[float, float]:
     if not below.sum():
         return (np.nan, np.nan)
-    low, high = intervals.ratio_interval(above, below, level, RESAMPLES)
+    low, high = how(above, below, level, RESAMPLES)
     return float(low), float(high)
 
 

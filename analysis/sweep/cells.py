@@ -45,7 +45,7 @@ class CellsError(BadInputError):
 
 
 class Estimate(NamedTuple):
-    """A value with the ends of its 95 % interval."""
+    """A value with the ends of its 95 % interval, infinite where nothing bounds it."""
 
     value: float
     low: float
@@ -61,11 +61,12 @@ NO_ESTIMATE: Final = Estimate(np.nan, np.nan, np.nan)
 """Of cells without data."""
 
 
-def _ratio(above: Any, below: Any) -> Estimate:
-    """The sum of one quantity over the sum of another, both given per seed."""
+def _ratio(how: Callable[[Any, Any], intervals.Ends], above: Any, below: Any) -> Estimate:
+    """The sum of one quantity over the sum of another, both given per seed; its interval is of a
+    share, a rate or a mean."""
     if not below.sum():
         return NO_ESTIMATE
-    low, high = intervals.ratio_interval(above, below)
+    low, high = how(above, below)
     return Estimate(float(above.sum() / below.sum()), float(low), float(high))
 
 
@@ -117,8 +118,16 @@ class Cell:
         above: Callable[[Mapping[str, Any]], float],
         below: Callable[[Mapping[str, Any]], float],
     ) -> Estimate:
-        """The sum of one quantity over the sum of another, of all runs."""
-        return _ratio(self.counts(above), self.counts(below))
+        """Events, over the trials or the time in which they were counted, of all runs."""
+        return _ratio(intervals.rate_interval, self.counts(above), self.counts(below))
+
+    def share(
+        self,
+        hits: Callable[[Mapping[str, Any]], float],
+        trials: Callable[[Mapping[str, Any]], float],
+    ) -> Estimate:
+        """The share of hits among the trials of all runs."""
+        return _ratio(intervals.share_interval, self.counts(hits), self.counts(trials))
 
     def share_of_runs(self, of: Callable[[Mapping[str, Any]], bool]) -> Estimate:
         """The share of runs for which `of` is true; Wilson's interval."""
@@ -140,7 +149,8 @@ class Cell:
         """The mean duration, exact, in milliseconds."""
         each = self.durations(name)
         totals = np.array([one.total_us for one in each], dtype=np.float64) / US_PER_MS
-        return _ratio(totals, np.array([histogram.size(one) for one in each], dtype=np.float64))
+        counts = np.array([histogram.size(one) for one in each], dtype=np.float64)
+        return _ratio(intervals.ratio_interval, totals, counts)
 
     def quantile_ms(self, name: str, share: float) -> Estimate:
         """A quantile of all durations in milliseconds, to the width of a bucket.
@@ -153,7 +163,7 @@ class Cell:
         if counts.sum() * (1 - share) < 1 - ROUNDING:
             return NO_ESTIMATE
         middle = intervals.pooled_quantile(counts.sum(axis=0), values, share)
-        low, high = intervals.bootstrap_pooled_quantile(counts, values, share)
+        low, high = intervals.pooled_quantile_intervals(counts, values, [share])[0]
         return Estimate(float(middle), float(low), float(high))
 
     def share_above(self, name: str, limit_us: int = 0) -> Estimate:
@@ -161,12 +171,13 @@ class Cell:
         each = self.durations(name)
         over = [sum(n for lower, n in one.counts.items() if lower > limit_us) for one in each]
         sizes = [histogram.size(one) for one in each]
-        return _ratio(np.array(over, dtype=np.float64), np.array(sizes, dtype=np.float64))
+        hits, trials = np.array(over, dtype=np.float64), np.array(sizes, dtype=np.float64)
+        return _ratio(intervals.share_interval, hits, trials)
 
     @property
     def schema_aborts(self) -> Estimate:
         """The share of attempts that a schema change aborted."""
-        return self.ratio(lambda row: row["schema_aborts"], lambda row: row["attempts"])
+        return self.share(lambda row: row["schema_aborts"], lambda row: row["attempts"])
 
     def violating(self, *invariants: str, within: Sequence[str] = BROKEN) -> Estimate:
         """The share of runs in which one of these invariants (any, if none is named) is violated.

@@ -145,7 +145,7 @@ class Figures:
     def resampled_interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
         """Its interval over seeds by resampling alone: too narrow for rare events."""
         if goal.metric == RATE:
-            ends = intervals.ratio_interval(
+            ends = intervals.share_interval(
                 self.column("schema_aborts"), self.column("attempts"), level
             )
             return float(ends[0]), float(ends[1])
@@ -209,7 +209,7 @@ class Figures:
         values, counts = self.counts("schema_wait")
         waited = counts[:, values > 0].sum(axis=1)
         total = counts.sum(axis=1)
-        low, high = (float(end) for end in intervals.ratio_interval(waited, total))
+        low, high = (float(end) for end in intervals.share_interval(waited, total))
         share = float(waited.sum() / max(total.sum(), 1))
         if resampled:
             return share, low, high

@@ -20,11 +20,12 @@ class Recorded(TypedDict):
 
 
 class Interval(TypedDict):
-    """A value with its 95 % interval."""
+    """A value with its 95 % interval; `high` is null where nothing bounds it: of a measurement that
+    was 0 throughout and is no share."""
 
     value: float
     low: float
-    high: float
+    high: float | None
 
 
 class Simulated(Interval):
@@ -36,7 +37,8 @@ class Simulated(Interval):
 class Quantity(TypedDict):
     """A quantity as predicted by closed form, by the simulator, and as it was.
 
-    `agrees` is whether the intervals of the closed form and of the measurement overlap.
+    `agrees` is whether the intervals of the closed form and of the measurement overlap; null
+    without a measurement, and where only the end that it lacks would tell.
     """
 
     name: str

@@ -102,15 +102,17 @@ def _table(made: dict[str, Any], to: Any) -> None:
         runs = {each["strategy"]: _number(each["value"], share=share) for each in one["simulated"]}
         cells = [_shown(one["predicted"], share=share)]
         if made["loaded"]:
-            cells.append(_shown(one["measured"], share=share) + ("" if one["agrees"] else " *"))
+            cells.append(_shown(one["measured"], share=share) + " *" * (one["agrees"] is False))
         table.add_row(one["name"], *cells, *(runs.get(name, "-") for name in designs))
     to.print(table)
 
 
-def _shown(one: dict[str, float], *, share: bool) -> str:
+def _shown(one: dict[str, float | None], *, share: bool) -> str:
     value, low, high = (_number(one[key], share=share) for key in ("value", "low", "high"))
     return f"{value} [{low.removesuffix(' %')}, {high.removesuffix(' %')}]"
 
 
-def _number(value: float, *, share: bool) -> str:
+def _number(value: float | None, *, share: bool) -> str:
+    if value is None:
+        return "-"
     return f"{100 * value:.2f} %" if share else f"{value:.3g}"

@@ -181,7 +181,7 @@ def _line(
     mean = float(np.mean(each))
     aborts = np.array([run.aborts for run in own], dtype=np.float64)
     attempts = np.array([run.attempts for run in own], dtype=np.float64)
-    low, high = intervals.ratio_interval(aborts, attempts)
+    low, high = intervals.share_interval(aborts, attempts)
     survive = -np.log1p(-mean)  # the exponent that the mean share stands for
     slack = len(TABLES) * lam * (CLOCK_MS + 2 * LATENCY_MS)
     cell: dict[str, Any] = {

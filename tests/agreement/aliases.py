@@ -89,7 +89,7 @@ def lines(seeds: range, *, quick: bool = False, jobs: int | None = None) -> list
 def line_of(window_ms: int, runs: list[tuple[int, int]]) -> Line:
     """The share that is aborted, beside the formula."""
     counted = np.array(runs, dtype=np.float64)
-    low, high = intervals.ratio_interval(counted[:, 1], counted[:, 0])
+    low, high = intervals.share_interval(counted[:, 1], counted[:, 0])
     slack_ms = CLOCK_MS + 2 * LATENCY_MS
     cell: dict[str, Any] = {"design": "b13_alias", "alias_ms": window_ms, "mean_ms": MEAN_MS}
     ends = Ends(

@@ -165,7 +165,7 @@ def _ways() -> tuple[float, float]:
 def _line(cell: dict[str, float], own: list[Looks], ends: list[float]) -> Line:
     looks = np.array([run.looks for run in own], dtype=np.float64)
     missed = np.array([run.missed for run in own], dtype=np.float64)
-    ends_of = intervals.ratio_interval(missed, looks)
+    ends_of = intervals.share_interval(missed, looks)
     share = float(missed.sum() / max(looks.sum(), 1))
     unseen = float(intervals.none_seen(len(own)))  # the clocks of a seed are one draw
     low = min(float(ends_of[0]), 1 - unseen)

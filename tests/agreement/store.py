@@ -275,7 +275,7 @@ def until_a_conflict(runs: list[Noticed]) -> Line:
         float(store.stale_until_conflict(share, committed / whole, conflicts / whole))
         for share in shares
     ]
-    low, high = intervals.ratio_interval(
+    low, high = intervals.rate_interval(
         np.array([run.stale for run in runs], dtype=np.float64),
         np.array([run.changes * NODES for run in runs], dtype=np.float64),
     )
@@ -326,6 +326,6 @@ def _share(
 ) -> Line:
     hits = np.array([above(run) for run in runs], dtype=np.float64)
     of = np.array([below(run) for run in runs], dtype=np.float64)
-    low, high = intervals.ratio_interval(hits, of)
+    low, high = intervals.share_interval(hits, of)
     share = float(hits.sum() / of.sum())
     return Line(cell, figure, share, float(low), float(high), Ends(*bracket), 8)

@@ -227,7 +227,7 @@ def by_rates(strategy: str, runs: list[Reads]) -> tuple[float, float]:
 
 def of_reads(strategy: str, clients: int, every_ms: int, runs: list[Reads]) -> Line:
     """Requests for the schema per second."""
-    low, high = intervals.ratio_interval(
+    low, high = intervals.rate_interval(
         np.array([run.requests for run in runs], dtype=np.float64),
         np.array([run.span_ms for run in runs]),
     )

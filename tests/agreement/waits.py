@@ -151,7 +151,7 @@ def of_looks(dd: int, h: int, p99: int, skew: int, runs: list[Looked]) -> list[L
     count = np.array([run.waits.total() for run in runs], dtype=np.float64)
     waited = count - np.array([run.waits[0] for run in runs])
     total = np.array([sum(us * n for us, n in run.waits.items()) for run in runs]) / US_PER_MS
-    share = intervals.ratio_interval(waited, count)
+    share = intervals.share_interval(waited, count)
     mean = intervals.ratio_interval(total, count)
     most = float(share[1]) * h if not total.any() else float(mean[1])
     tail, tail_low, tail_high = _tail(runs)

@@ -12,11 +12,15 @@ from ddlsim.analysis.stats.intervals import (
     bootstrap_pooled_quantile,
     level_of_look,
     mean_interval,
+    meets,
     next_is_larger,
     none_seen,
     pooled_quantile,
+    pooled_quantile_intervals,
+    rate_interval,
     ratio_interval,
     resampling_tail,
+    share_interval,
     wilson,
 )
 
@@ -132,7 +136,7 @@ def test_a_ratio_covers_and_its_seeds_count_as_heavy_as_they_are() -> None:
     dice = np.random.default_rng(4)
     trials = dice.integers(50, 400, size=(400, 25))
     seen = dice.binomial(trials, dice.beta(5, 20, size=trials.shape))  # seeds differ
-    low, high = ratio_interval(seen, trials, resamples=400)
+    low, high = share_interval(seen, trials, resamples=400)
     covered = np.mean((low <= 0.2) & (high >= 0.2))
     assert 0.88 <= covered <= 0.985
     naive_low, naive_high = wilson(seen.sum(axis=-1), trials.sum(axis=-1))
@@ -141,9 +145,52 @@ def test_a_ratio_covers_and_its_seeds_count_as_heavy_as_they_are() -> None:
 
 
 def test_what_was_never_seen_still_has_an_upper_end() -> None:
-    low, high = ratio_interval(np.zeros(10), np.full(10, 300))
+    low, high = share_interval(np.zeros(10), np.full(10, 300))
     assert low == 0
     assert high == none_seen(3_000)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
+def test_of_events_never_seen_the_rate_is_three_in_the_whole_span(unit: float) -> None:
+    low, high = rate_interval(np.zeros(10), np.full(10, 2 * unit))
+    assert low == 0
+    assert high == pytest.approx(0.15 / unit, rel=2e-3)
+    seen = np.arange(10)
+    assert np.allclose(rate_interval(seen, np.full(10, 2.0)), ratio_interval(seen, np.full(10, 2)))
+
+
+def test_zeros_alone_do_not_bound_a_mean() -> None:
+    above = np.zeros((2, 10))
+    above[1, 4] = 25_000
+    low, high = ratio_interval(above, np.full((2, 10), 100))
+    assert list(low) == [0, 0]
+    assert high[0] == np.inf
+    assert high[1] == pytest.approx(100, abs=30), "one wait of 25 ms in 1,000 look-ups"
+
+
+def test_a_quantile_needs_as_many_observations_as_show_what_is_above_it() -> None:
+    for count, wanted in ((298, [0, np.inf, np.inf]), (299, [0, 0, np.inf]), (2_995, [0, 0, 0])):
+        counts = np.zeros((2, 10, 3))  # of two cells, the other one without data
+        counts[0, :, 0] = count / 10
+        ends = pooled_quantile_intervals(counts, [0, 5, 9], [0.5, 0.99, 0.999], resamples=50)
+        assert [float(high[0]) for _, high in ends] == wanted
+        assert all(np.isnan(high[1]) for _, high in ends)
+
+
+def test_a_quantile_is_not_bounded_below_what_so_many_observations_may_hide() -> None:
+    """Where one is seen, as many as 5.57 may be expected (97.5 %): in 5,000 more than 0.001."""
+    counts = np.zeros((10, 2))
+    counts[:, 0] = 500
+    counts[0] = 499, 1
+    assert bootstrap_pooled_quantile(counts, [0, 9], 0.999)[1] == 0
+    assert pooled_quantile_intervals(counts, [0, 9], [0.999])[0][1] == 9
+
+
+def test_an_open_interval_meets_what_it_cannot_exclude() -> None:
+    assert meets(0.0, 3.0, 0.0, 0.0, np.inf) is True
+    assert meets(2.0, 3.0, 0.0, 0.0, np.inf) is None
+    assert meets(2.0, 3.0, 5.0, 4.0, np.inf) is False
+    assert meets(2.0, 3.0, 1.0, 0.0, 1.5) is False
 
 
 def test_all_looks_together_spend_no_more_than_one() -> None:

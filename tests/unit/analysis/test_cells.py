@@ -67,6 +67,18 @@ def test_quantile_ms_of_too_few_durations_is_nan() -> None:
         assert math.isnan(cell.quantile_ms("dml_latency_us", 0.99).value) is not known
 
 
+def test_what_was_0_in_all_runs_bounds_shares_and_rates_but_no_mean() -> None:
+    taken = histogram.cell(histogram.of([0] * 150))
+    cell = Cell([a_row(seed, schema_aborts=0, dml_latency_us=taken) for seed in range(2)])
+    assert cell.mean_ms("dml_latency_us") == (0.0, 0.0, math.inf)
+    assert cell.quantile_ms("dml_latency_us", 0.99) == (0.0, 0.0, 0.0)
+    assert cell.quantile_ms("dml_latency_us", 0.995) == (0.0, 0.0, math.inf)
+    assert cell.share_above("dml_latency_us").high == pytest.approx(3 / 300, rel=0.01)
+    assert cell.schema_aborts.high == pytest.approx(0.139, abs=0.001)
+    per_ms = cell.ratio(lambda row: row["schema_aborts"], lambda _row: 0.25)
+    assert per_ms.high == pytest.approx(3 / 0.5, rel=0.01)
+
+
 def test_estimates_without_data_are_nan() -> None:
     nothing = histogram.cell(histogram.of([]))
     cell = Cell([a_row(0, attempts=0, schema_aborts=0, dml_latency_us=nothing)])

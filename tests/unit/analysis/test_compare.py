@@ -12,7 +12,7 @@ from msgspec import structs
 from ddlsim.analysis.compare import compare as comparing
 from ddlsim.analysis.compare.columns import brief
 from ddlsim.analysis.compare.compare import World, found, line_of, merged, worlds
-from ddlsim.analysis.compare.lines import Runs, quantile, ratio, word_of
+from ddlsim.analysis.compare.lines import Runs, mean, quantile, rate, share_of, word_of
 from ddlsim.analysis.compare.records import SAFETY, WORDS, Line, Value, ordered
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Failed, Invoked, Ok, SchemaResolved, TxBegan
@@ -244,12 +244,26 @@ def test_pooling_is_no_mean_of_quantiles() -> None:
     assert quantile([quick, slow], 0.5).value == pytest.approx(1.0, rel=0.009)
     assert quantile([quick, slow], 0.95).value == pytest.approx(200.0, rel=0.009)
     few, many = np.array([1.0, 0.0]), np.array([1.0, 99.0])
-    assert ratio(few, many, "attempts").value == 0.01
+    assert share_of(few, many, "attempts").value == rate(few, many, "attempts").value == 0.01
 
 
 def test_an_empty_cell_has_its_reason() -> None:
     assert quantile([bucketed([])], 0.5).why.startswith("no durations")
-    assert ratio(np.zeros(2), np.zeros(2), "attempts") == Value(None, why="no attempts")
+    assert rate(np.zeros(2), np.zeros(2), "attempts") == Value(None, why="no attempts")
+
+
+def test_zeros_bound_shares_and_rates_but_no_mean() -> None:
+    none, each = np.zeros(4), np.full(4, 0.5)
+    assert mean([bucketed([0] * 200)] * 4) == Value(0.0, 0.0, None)
+    assert mean([bucketed([0] * 200), bucketed([0] * 199 + [9])]).high is not None
+    assert share_of(none, 600 * each, "attempts").high == pytest.approx(0.0025, rel=0.01)
+    assert rate(none, each, "seconds").high == pytest.approx(1.5, rel=0.01)
+
+
+def test_a_tail_of_few_durations_has_no_upper_end() -> None:
+    taken = [bucketed([9] * 100)] * 2
+    assert quantile(taken, 0.99).high is None
+    assert quantile(taken * 2, 0.99).high == pytest.approx(quantile(taken, 0.5).value)
     elsewhere = [
         structs.replace(row, prices=structs.replace(row.prices, schema_reads=None))
         for row in rows()

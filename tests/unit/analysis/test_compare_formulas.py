@@ -180,6 +180,9 @@ def test_the_tail_is_compared_with_a_number(monkeypatch: pytest.MonkeyPatch) -> 
     assert tail(Value(None)).agrees is None
     assert tail(Value(150.0, 120.0, 180.0)).agrees
     assert not tail(Value(50.0, 40.0, 60.0)).agrees
+    assert tail(Value(50.0, 40.0, None)).agrees is None, "its upper end is not known"
+    assert tail(Value(150.0, 120.0, None)).agrees
+    assert tail(Value(900.0, 800.0, None)).agrees is False
     monkeypatch.setattr(formulas, "TAIL", 0.5)
     without = formulas.by_formula(world.scenario, rows)["ddl_p99"]
     assert without(Value(None)).low < tail(Value(None)).low

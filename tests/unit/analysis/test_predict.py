@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -14,7 +15,7 @@ import pytest
 from ddlsim.analysis.predict import lock_queue, measured
 from ddlsim.analysis.predict.calibrated import Calibrated, calibrate, free_since
 from ddlsim.analysis.predict.lock_queue import Forecast, Load, forecast
-from ddlsim.analysis.predict.predict import predict
+from ddlsim.analysis.predict.predict import _quantity, predict
 from ddlsim.analysis.predict.recorded import Recorded, read
 from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.cli import verb_predict
@@ -122,6 +123,18 @@ def test_the_wait_of_constant_holds_is_that_of_the_longest_residual() -> None:
     # P(W > x) = 1 - (1 - (1 - x / 10) / 2)^2 up to 10: its integral is 10 (1 - 7 / 12)
     assert said.ddl_wait_mean == pytest.approx(10 * 5 / 12, rel=0.01)
     assert said.ddl_latency_mean == pytest.approx(2 + 10 * 5 / 12, rel=0.01)
+
+
+def test_what_was_never_seen_bounds_a_share_but_no_time() -> None:
+    none = [0.0] * 500
+    assert measured._ends(none, None) == (0.0, math.inf)
+    assert measured._ends(none, 15) == (0.0, pytest.approx(0.181, abs=0.001))
+    was = (0.0, 0.0, math.inf)
+    made = _quantity("stall_mean", (5.0, 4.0, 6.0), {}, was)
+    assert made["measured"] == {"value": 0.0, "low": 0.0, "high": None}
+    assert made["agrees"] is None
+    assert _quantity("stall_mean", (5.0, 0.0, 6.0), {}, was)["agrees"] is True
+    assert verb_predict._shown(made["measured"], share=False) == "0 [0, -]"
 
 
 def test_a_wait_ends_at_the_time_limit() -> None:
