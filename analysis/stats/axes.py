@@ -6,6 +6,7 @@ both whole make whole values.
 """
 
 import re
+from math import floor
 from typing import Any, Final
 
 from ddlsim.model.records import Record
@@ -38,7 +39,7 @@ class Interval(Record, frozen=True):
         """The value at a share from 0 to 1 of the interval."""
         low, high = self.low, self.high
         if self.whole and not self.logarithmic:
-            return min(int(low + share * (high - low + 1)), int(high))
+            return min(floor(low + share * (high - low + 1)), int(high))
         if not self.logarithmic:
             return low + share * (high - low)
         value = min(max(low * float((high / low) ** share), low), high)

@@ -1,5 +1,7 @@
 """Sweep files: ranges, samples, conditions, and every slip told with its line."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,6 +123,13 @@ def test_read_range_values() -> None:
     assert read_range("1..1000 log 4") == (1, 10, 100, 1000)
     assert read_range("1..1e3 log 3") == (1.0, 31.6227766017, 1000.0)
     assert read_range("0..9", sampled=True) == Interval(0, 9, logarithmic=False, whole=True)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-9, -3), (-3, 3), (-6, 0), (0, 6), (2, 8)])
+def test_even_shares_take_each_whole_value_as_often(low: int, high: int) -> None:
+    interval = Interval(low, high, logarithmic=False, whole=True)
+    found = Counter(interval.at((place + 0.5) / 7_000) for place in range(7_000))
+    assert found == dict.fromkeys(range(low, high + 1), 1_000)
 
 
 @given(st.integers(-50, 50), st.integers(0, 100), st.floats(0, 1), st.booleans())
