@@ -2,9 +2,9 @@
 
 One file holds one quantity, in the column that is named after it and its unit: `delay_ms`,
 `delay_us` or `delay_s`; `offset_ms` and so on. Columns `from` and `to` say on which link a delay
-was seen, `node` whose clock an offset is of; without them every row counts for all of them. A time
-column, with a unit, must ascend within its link or node. Other columns are refused, since
-one may be misspelt. Lines that begin with `#` are comments.
+was seen, `node` whose clock an offset is of; without them every row counts for all of them. One
+time column, with a unit and from any origin (`time_s`, `at_us`), must ascend within its link or
+node. Other columns are refused, since one may be misspelt. Lines that begin with `#` are comments.
 
 A Parquet file is turned into the text of the same CSV when it is read, so that it can travel with a
 plan like any file that a scenario names.
@@ -27,7 +27,7 @@ GROUPS: Final = {"delay": ("from", "to"), "offset": ("node",)}
 """The columns that say where a quantity was measured."""
 TIMES: Final = tuple(f"{stem}_{unit}" for stem in ("time", "at") for unit in UNITS)
 LARGEST_MS: Final = 10**7
-"""Larger values are refused: almost three hours."""
+"""Delays and offsets that are larger, in either direction, are refused: almost three hours."""
 Group = tuple[str, ...]
 
 
@@ -98,18 +98,15 @@ def parse(text: str, name: str, quantity: str) -> Measured:
         if len(row) != len(header):
             raise ScenarioError(f"{where}: {len(row)} fields, but the header has {len(header)}")
         group = _group(row, columns, where)
-        value = _number(row[columns.value], columns.value_name, where) * columns.scale
-        if quantity == "delay" and value < 0:
-            what = f"a negative delay, {row[columns.value].strip()}; are the two clocks in step?"
-            raise ScenarioError(f"{where}: {columns.value_name}: {what}")
+        value = _value(row[columns.value].strip(), columns, quantity, where)
         if columns.time is not None:
-            at = _number(row[columns.time], header[columns.time], where)
+            at = _number(row[columns.time], header[columns.time], where, columns.time_scale)
             before = times.setdefault(group, [])
-            if before and at * columns.time_scale < before[-1]:
-                last = before[-1] / columns.time_scale
-                what = f"{header[columns.time]} goes back from {last:g} to {at:g}"
+            if before and at < before[-1]:
+                last, now = (round(each / columns.time_scale, 6) for each in (before[-1], at))
+                what = f"{header[columns.time]} goes back from {last:.16g} to {now:.16g}"
                 raise ScenarioError(f"{where}: {what}; sort the file by time")
-            before.append(at * columns.time_scale)
+            before.append(at)
         groups.setdefault(group, []).append(value)
         starts.setdefault(group, line)
     if not groups:
@@ -166,6 +163,9 @@ def _columns(header: list[str], quantity: str, where: str) -> _Columns:
             raise ScenarioError(f"{where}: column {name!r} {what}")
         if name in names[:place]:
             raise ScenarioError(f"{where}: two columns {name!r}")
+    if len(times) > 1:
+        both = " and ".join(repr(names[place]) for place in times)
+        raise ScenarioError(f"{where}: more than one column of times, {both}; keep one")
     present = [name for name in wanted if name in names]
     if present and len(present) < len(wanted):
         missing = next(name for name in wanted if name not in present)
@@ -189,13 +189,26 @@ def _group(row: list[str], columns: _Columns, where: str) -> Group:
     return group
 
 
-def _number(field: str, column: str, where: str) -> float:
+def _value(field: str, columns: _Columns, quantity: str, where: str) -> float:
+    """A delay or an offset in milliseconds."""
+    value = _number(field, columns.value_name, where, columns.scale)
+    where = f"{where}: {columns.value_name}"
+    if abs(value) > LARGEST_MS:
+        most = f"{LARGEST_MS:,} ms, almost three hours"
+        raise ScenarioError(f"{where}: {field} is more than {most}; is the unit right?")
+    if quantity == "delay" and value < 0:
+        raise ScenarioError(f"{where}: a negative delay, {field}; are the two clocks in step?")
+    return value
+
+
+def _number(field: str, column: str, where: str, scale: float) -> float:
+    """A field in milliseconds."""
     if not field.strip():
         raise ScenarioError(f"{where}: {column}: empty; drop the row, or measure again")
     if not _is_number(field):
         raise ScenarioError(f"{where}: {column}: expected a number, not {field.strip()!r}")
-    value = float(field)
-    if not isfinite(value) or abs(value) > LARGEST_MS:
+    value = float(field) * scale
+    if not isfinite(value):
         raise ScenarioError(f"{where}: {column}: {field.strip()} cannot be; is the unit right?")
     return value
 

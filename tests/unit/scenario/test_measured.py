@@ -52,7 +52,22 @@ def test_offsets_may_be_negative_and_delays_may_be_zero() -> None:
         ("delay_ms\n3\nfast\n", "d.csv:3: delay_ms: expected a number, not 'fast'"),
         ("delay_ms,time_s\n3,1\n,2\n", "d.csv:3: delay_ms: empty; drop the row, or measure again"),
         ("delay_ms\nnan\n", "d.csv:2: delay_ms: nan cannot be; is the unit right?"),
-        ("delay_s\n1e9\n", "d.csv:2: delay_s: 1e9 cannot be; is the unit right?"),
+        (
+            "delay_s\n1e9\n",
+            "d.csv:2: delay_s: 1e9 is more than 10,000,000 ms, almost three hours; is",
+        ),
+        ("delay_s\n10001\n", "d.csv:2: delay_s: 10001 is more than 10,000,000 ms"),
+        ("delay_us\n1.1e10\n", "d.csv:2: delay_us: 1.1e10 is more than 10,000,000 ms"),
+        ("delay_ms,time_s\n3,inf\n", "d.csv:2: time_s: inf cannot be; is the unit right?"),
+        ("delay_ms,time_s\n3,1e306\n", "d.csv:2: time_s: 1e306 cannot be; is the unit right?"),
+        (
+            "time_s,at_ms,delay_ms\n1,2,3\n",
+            "d.csv:1: more than one column of times, 'time_s' and 'at",
+        ),
+        (
+            "delay_ms,at_s\n3,1763700001\n3,1763700000\n",
+            "d.csv:3: at_s goes back from 1763700001 to 1763",
+        ),
         ("delay_ms,time_s\n3,5\n3,4\n", "d.csv:3: time_s goes back from 5 to 4; sort the file by"),
         ("delay_ms,time_s\n3,now\n", "d.csv:2: time_s: expected a number, not 'now'"),
         ("delay_ms,time\n3,5\n", "d.csv:1: column 'time' has no unit; say time_ms"),
@@ -70,11 +85,34 @@ def test_parse_refuses_bad_files(text: str, told: str) -> None:
 
 def test_an_infinite_number_and_one_beyond_the_bound_are_refused() -> None:
     assert "inf cannot be" in refused("offset_ms\ninf\n", "offset")
+    assert "-10001 is more than" in refused("offset_s\n-10001\n", "offset")
+
+
+def test_the_bound_is_of_values_in_milliseconds() -> None:
+    assert parse("delay_us\n12000000\n1e10\n", "d.csv", "delay").pooled == (12_000.0, 1e7)
+    assert parse("offset_s\n-10000\n", "o.csv", "offset").pooled == (-1e7,)
+
+
+@pytest.mark.parametrize(
+    ("column", "at", "ms"),
+    [
+        ("time_s", "1763700000.25", 1763700000250.0),
+        ("time_ms", "1763700000000", 1763700000000.0),
+        ("at_us", "1763700000000125", 1763700000000.125),
+        ("time_us", "10000001", 10000.001),
+        ("time_s", "-5", -5000.0),
+    ],
+)
+def test_times_are_of_any_origin(column: str, at: str, ms: float) -> None:
+    found = parse(f"{column},delay_ms\n{at},1\n", "d.csv", "delay")
+    assert found.times[()] == (pytest.approx(ms, rel=1e-15),)
 
 
 def test_each_link_has_its_own_time() -> None:
     text = "from,to,time_s,delay_ms\na,b,10,1\nb,a,0,1\na,b,9,1\n"
     assert refused(text).startswith("d.csv:4: time_s goes back from 10 to 9")
+    back = refused("delay_ms,at_s\n3,1763700001\n3,1763700000.5\n")
+    assert back.startswith("d.csv:3: at_s goes back from 1763700001 to 1763700000.5")
 
 
 @given(
