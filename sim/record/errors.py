@@ -45,9 +45,8 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "57P02": LOST,
         "57P03": LOST,
         "25P03": LOST,
-        "08000": LOST,
-        "08003": LOST,
-        "08006": LOST,
+        "08": LOST,
+        "40003": LOST,
         "23505": UNIQUE,
     },
     "mariadb": {
@@ -84,7 +83,11 @@ CODES: Final[dict[str, dict[str, str]]] = {
         "ConnectionException": LOST,
     },
 }
-"""Of each database, what its codes mean."""
+"""Of each database, what its codes mean; two characters are a whole class of SQLSTATE.
+
+After 40003 (statement completion unknown) and errors of class 08 (such as 08007, transaction
+resolution unknown) nobody knows whether a COMMIT took effect.
+"""
 
 TEXTS: Final[dict[str, dict[tuple[str, str], str]]] = {
     "postgresql": {("0A000", "cached plan"): PLAN},
@@ -101,4 +104,5 @@ def class_of(database: str, code: str, text: str) -> str:
     """What an error of a database means; `other` for one that is in no table."""
     known = TEXTS.get(database, {}).items()
     told = (kind for (first, word), kind in known if code.startswith(first) and word in text)
-    return next(told, CODES[database].get(code, OTHER))
+    codes = CODES[database]
+    return next(told, codes.get(code) or codes.get(code[:2], OTHER))

@@ -23,7 +23,7 @@ from ddlsim.history.recording import (
 from ddlsim.record.client import Client, Tally, left_out
 from ddlsim.record.dialects.base import Connection, Problem
 from ddlsim.record.dialects.sqlite import Sqlite
-from ddlsim.record.errors import LOST, SERIALIZATION
+from ddlsim.record.errors import LOST, SERIALIZATION, class_of
 from ddlsim.record.faults.base import FAULTS, Ground
 from ddlsim.record.journal import Journal
 from ddlsim.record.programs import Append, Program, Read
@@ -101,6 +101,12 @@ def test_only_a_commit_that_was_lost_is_not_known(
     second = ("ok", "", 4 if ended[0] == "info" else 0)
     assert done(tmp_path, database, program, program) == [(*ended, 0), second]
     assert database.connections == (2 if ended[1] == LOST else 1)
+
+
+@pytest.mark.parametrize("code", ["08000", "08006", "08007", "08P01", "40003"])
+def test_a_commit_that_the_server_may_have_done_is_not_known(code: str, tmp_path: Path) -> None:
+    database = Faulty("COMMIT", class_of("postgresql", code, ""))
+    assert done(tmp_path, database, Program((WRITE,))) == [("info", LOST, 0)]
 
 
 class Waits(threading.Event):

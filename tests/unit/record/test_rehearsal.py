@@ -332,6 +332,13 @@ def test_keys_of_another_type_are_compared_as_far_as_they_can_be(
     [
         ("postgresql", "0A000", "cached plan must not change result type", "cached-plan"),
         ("postgresql", "0A000", "cannot alter type of a column used by a view", "other"),
+        ("postgresql", "08001", "", "connection"),
+        ("postgresql", "08004", "", "connection"),
+        ("postgresql", "08007", "transaction resolution unknown", "connection"),
+        ("postgresql", "08P01", "protocol violation", "connection"),
+        ("postgresql", "40003", "statement completion unknown", "connection"),
+        ("postgresql", "40002", "integrity constraint violation", "other"),
+        ("mariadb", "0800", "", "other"),
         ("sqlite", "SQLITE_ERROR", "no such column: w", "undefined"),
         ("sqlite", "SQLITE_ERROR", "table t has no column named w", "undefined"),
         ("sqlite", "SQLITE_ERROR", 'near "x": syntax error', "other"),
