@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.formula.wait_model import COARSE, Ends
+from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.tune import agreement
 from ddlsim.analysis.tune.advise import Advice
 from ddlsim.analysis.tune.cells import Setting
@@ -291,14 +292,14 @@ def _curve(advice: Advice) -> dict[str, Any]:
 
 def _skew(advice: Advice, factor: float) -> dict[str, Any]:
     figures = advice.skewed[factor]
-    runs = len(figures.rows)
+    runs, broken = len(figures.rows), figures.breaches(ATOMICITY)
     return {
         "factor": factor,
         "skew_ms": factor * advice.recommended.cs_max,
         "runs": runs,
         "own_ddl_missed_runs": figures.breaches(OWN_DDL),
-        "atomicity_broken_runs": figures.breaches(ATOMICITY),
-        "atomicity_broken_most": _round(1 - 0.05 ** (1 / runs)),
+        "atomicity_broken_runs": broken,
+        "atomicity_broken_most": _round(_share_most(broken, runs)),
         "wait_p99": _round(figures.point(WAIT_TAIL)),
         "by_formula_missed": factor > 1,
         "ahead": advice.request.world.far_apart[0],
@@ -308,6 +309,11 @@ def _skew(advice: Advice, factor: float) -> dict[str, Any]:
             for (invariant, status), count in figures.broken().items()
         ],
     }
+
+
+def _share_most(hits: int, runs: int) -> float:
+    """The upper end of the share of runs: Wilson's, the rule of three where there was no hit."""
+    return float(intervals.wilson(hits, runs)[1] if hits else intervals.none_seen(runs))
 
 
 def _agreement(advice: Advice) -> list[dict[str, Any]]:
