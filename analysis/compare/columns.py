@@ -31,11 +31,12 @@ class Column(NamedTuple):
         return self.figure(self.of(line).value)
 
     def interval(self, line: Line) -> str:
-        """Both ends of the interval; empty where there is none."""
+        """Both ends of the interval, the upper one perhaps open; empty where there is none."""
         value = self.of(line)
         if value.low is None and value.high is None:
             return ""
-        return f"{self.figure(value.low)} to {self.figure(value.high)}"
+        most = OPEN if value.high is None else self.figure(value.high)
+        return f"{self.figure(value.low)} to {most}"
 
     def by_formula(self, line: Line) -> str:
         """The least and the most of the closed form, marked where the number is outside; `-`: the
@@ -133,5 +134,7 @@ FORMED: Final = tuple(
     ) for column in COLUMNS if column.key == key
 )  # fmt: skip
 """The numbers of which some design has a closed form."""
+OPEN: Final = "∞"
+"""The upper end of an interval that nothing bounds."""
 OUTSIDE: Final = "!"
 """Behind a closed form that the interval of the number does not meet."""

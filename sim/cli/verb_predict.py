@@ -114,5 +114,5 @@ def _shown(one: dict[str, float | None], *, share: bool) -> str:
 
 def _number(value: float | None, *, share: bool) -> str:
     if value is None:
-        return "-"
+        return "∞"
     return f"{100 * value:.2f} %" if share else f"{value:.3g}"

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.analysis.compare import compare as comparing
-from ddlsim.analysis.compare.columns import brief
+from ddlsim.analysis.compare.columns import COLUMNS, brief
 from ddlsim.analysis.compare.compare import World, found, line_of, merged, worlds
 from ddlsim.analysis.compare.lines import Runs, mean, quantile, rate, share_of, word_of
 from ddlsim.analysis.compare.records import SAFETY, WORDS, Line, Value, ordered
@@ -258,6 +258,12 @@ def test_zeros_bound_shares_and_rates_but_no_mean() -> None:
     assert mean([bucketed([0] * 200), bucketed([0] * 199 + [9])]).high is not None
     assert share_of(none, 600 * each, "attempts").high == pytest.approx(0.0025, rel=0.01)
     assert rate(none, each, "seconds").high == pytest.approx(1.5, rel=0.01)
+
+
+def test_an_open_interval_is_shown_as_such() -> None:
+    (column,) = [one for one in COLUMNS if one.key == "dml_added_mean"]
+    assert column.interval(structs.replace(line(), dml_added_mean=Value(0.0, 0.0))) == "0.00 to ∞"
+    assert column.interval(structs.replace(line(), dml_added_mean=Value(None))) == ""
 
 
 def test_a_tail_of_few_durations_has_no_upper_end() -> None:

@@ -9,13 +9,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.text import Text
 
 from ddlsim.analysis import plot_designs
 from ddlsim.analysis.figures import figure
 from ddlsim.analysis.figures.catalog import PLOTS
-from ddlsim.analysis.figures.drawing import FORM, MARKERS, canvas, logarithmic, styled
+from ddlsim.analysis.figures.drawing import (
+    FORM,
+    MARKERS,
+    canvas,
+    logarithmic,
+    point,
+    points,
+    styled,
+)
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.sweep.cells import SAFETY, Cell, Cells, CellsError, read
 from ddlsim.history import codec
@@ -287,6 +296,19 @@ def test_logarithmic_keeps_an_axis_without_positive_values_linear() -> None:
     logarithmic(panel.xaxis)
     logarithmic(panel.yaxis)
     assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
+
+
+def test_an_interval_without_an_upper_end_has_no_bar() -> None:
+    _, axes = canvas(1, 2)
+    some, one = axes[0]
+    middle = np.array([0.0, 1.0])
+    points(some, [1, 2], middle, middle - 0.5, np.array([np.inf, 2.0]), "some", 0)
+    (_, caps, (bars,)) = some.containers[0]
+    assert [list(np.isnan(cap.get_ydata())) for cap in caps] == [[True, False]] * 2
+    assert [np.ptp(line[:, 1]) for line in bars.get_segments() if len(line)] == [1.5]
+    point(one, (0.0, 0.0, np.inf), (3.0, 2.0, 5.0), None, 0, hollow=True)
+    assert len(one.containers[0].lines[2]) == 1, "a bar upwards alone"
+    assert np.isfinite([some.get_ylim(), one.get_ylim(), one.get_xlim()]).all()
 
 
 def a_map(delays: list[float], shares: dict[float, str]) -> Any:

@@ -134,7 +134,7 @@ def test_what_was_never_seen_bounds_a_share_but_no_time() -> None:
     assert made["measured"] == {"value": 0.0, "low": 0.0, "high": None}
     assert made["agrees"] is None
     assert _quantity("stall_mean", (5.0, 0.0, 6.0), {}, was)["agrees"] is True
-    assert verb_predict._shown(made["measured"], share=False) == "0 [0, -]"
+    assert verb_predict._shown(made["measured"], share=False) == "0 [0, ∞]"
 
 
 def test_a_wait_ends_at_the_time_limit() -> None:

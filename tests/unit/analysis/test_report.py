@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from ddlsim.analysis.figures.catalog import PLOTS
+from ddlsim.analysis.figures.report import _wait
+from ddlsim.analysis.stats import histogram
+from ddlsim.analysis.sweep.cells import Cell
 from ddlsim.analysis.tune import tuned
 from tests.support.advice import ADVICE
 from tests.support.command import ddlsim
 from tests.support.drawn import SCENARIO
 from tests.support.forked import forked
+from tests.unit.analysis.test_cells import a_row
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,20 @@ def test_the_page_has_the_configuration_and_a_row_for_each_cell(page: str) -> No
     table = page[page.index("<h2>Results by cell") : page.index("<h2>Violations</h2>")]
     assert table.count("<td>a0_on_receipt</td>") == table.count("<td>iep</td>") == 4
     assert "rate below" in table
+
+
+@pytest.mark.parametrize(
+    ("waits_us", "told"),
+    [
+        ([0] * 500, "0 (none in 2 runs)"),
+        ([0] * 120, "0 (none in 2 runs)"),
+        ([0] * 119 + [9_000], "0 (< 0.83 % wait)"),
+        ([0] * 80 + [9_000] * 40, "8.96 (8.96 to ∞)"),
+    ],
+)
+def test_a_wait_of_0_is_told_by_the_share_that_waits(waits_us: list[int], told: str) -> None:
+    taken = histogram.cell(histogram.of(waits_us))
+    assert _wait(Cell([a_row(seed, operation_wait_us=taken) for seed in range(2)])) == told
 
 
 def test_violations_on_the_page_have_a_command_that_repeats_them(page: str) -> None:
