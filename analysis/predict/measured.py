@@ -14,13 +14,14 @@ import numpy as np
 from ddlsim.analysis.predict.calibrated import SLICES, Calibrated
 from ddlsim.analysis.predict.lock_queue import Forecast
 from ddlsim.analysis.predict.recorded import LOCK, Recorded, Sent, Tx
-from ddlsim.analysis.stats.intervals import Array, none_seen, seed_weights
+from ddlsim.analysis.stats.intervals import LEVEL, Array, none_seen, seed_weights
 from ddlsim.analysis.tune.goals import TuneError
 
 NAMES: Final = tuple(one.name for one in fields(Forecast))
 OF_SLICES: Final = ("abort_share", "lock_abort_share")
 OF_STATEMENTS: Final = ("ddl_timeout_share",)
 """The share of statements; with those of slices all that are shares."""
+QUANTILES: Final = {"ddl_latency_p50": 0.5, "ddl_latency_p95": 0.95, "stall_p95": 0.95}
 RESAMPLES: Final = 500
 TAIL: Final = 0.025
 
@@ -94,7 +95,8 @@ def _window(change: Tx, ddl: Sent, uses: _Uses, usual: float) -> Window:
 
 def measure(recorded: Recorded, known: Calibrated) -> dict[str, tuple[float, float, float]]:
     """Each quantity of a forecast as it was: (value, low, high), 95 %; `high` is infinite where
-    nothing bounds it: what was 0 for all statements of DDL is not bounded, but for shares."""
+    nothing bounds it: what was 0 for all statements of DDL, but for shares; a quantile of few.
+    """
     found = windows(recorded, float(np.median(known.takes)))
     if len(found) < 2:
         raise TuneError(
@@ -117,12 +119,23 @@ def measure(recorded: Recorded, known: Calibrated) -> dict[str, tuple[float, flo
         _add(spread, of_windows(again, executes))
     trials = dict.fromkeys(OF_STATEMENTS, len(found))
     trials |= dict.fromkeys(OF_SLICES, len(recorded.clients))
-    return {name: (values[name], *_ends(spread[name], trials.get(name))) for name in NAMES}
+    ends = {name: _ends(spread[name], trials.get(name)) for name in NAMES}
+    sizes = dict.fromkeys(QUANTILES, len(found))
+    sizes["stall_p95"] = sum(len(one.stalls) for one in found)
+    for name, share in QUANTILES.items():
+        if _hides_larger(sizes[name], share):
+            ends[name] = ends[name][0], inf
+    return {name: (values[name], *ends[name]) for name in NAMES}
 
 
 def _add(spread: dict[str, list[float]], again: dict[str, float]) -> None:
     for name, value in again.items():
         spread[name].append(value)
+
+
+def _hides_larger(count: int, share: float) -> bool:
+    """Whether so few observations may all be below a quantile: a 95th percentile needs 59."""
+    return share**count > 1 - LEVEL
 
 
 def _ends(again: list[float], trials: int | None) -> tuple[float, float]:

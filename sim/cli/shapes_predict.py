@@ -21,7 +21,7 @@ class Recorded(TypedDict):
 
 class Interval(TypedDict):
     """A value with its 95 % interval; `high` is null where nothing bounds it: of a measurement that
-    was 0 throughout and is no share."""
+    was 0 throughout and is no share, and of a quantile of few."""
 
     value: float
     low: float

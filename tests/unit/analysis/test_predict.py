@@ -1,6 +1,7 @@
 """`tune --from`: closed forms of a lock with a queue, beside one that is played event by event."""
 
 import dataclasses
+import io
 import json
 import math
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from ddlsim.analysis.predict import lock_queue, measured
 from ddlsim.analysis.predict.calibrated import Calibrated, calibrate, free_since
@@ -135,6 +137,24 @@ def test_what_was_never_seen_bounds_a_share_but_no_time() -> None:
     assert made["agrees"] is None
     assert _quantity("stall_mean", (5.0, 0.0, 6.0), {}, was)["agrees"] is True
     assert verb_predict._shown(made["measured"], share=False) == "0 [0, ∞]"
+    shown = Console(file=io.StringIO(), width=120)
+    verb_predict._table({"quantities": [made], "loaded": True}, shown)
+    assert shown.file.getvalue().split()[-2:] == ["[0,", "∞]"], "it is not said to be wrong"
+
+
+@pytest.mark.parametrize(("count", "known"), [(58, False), (59, True)])
+def test_the_tail_of_few_statements_has_no_upper_end(
+    monkeypatch: pytest.MonkeyPatch, count: int, known: bool
+) -> None:
+    found = [measured.Window("t", 0.0, 5.0 + at, 9.0, False, (), 1.0) for at in range(count)]
+    monkeypatch.setattr(measured, "windows", lambda _recorded, _usual: found)
+    recorded: Any = SimpleNamespace(clients=[], changes=[], span=(0.0, 9.0), folder="")
+    calibrated: Any = SimpleNamespace(takes=[1.0], executes=np.ones(1))
+    made = measured.measure(recorded, calibrated)
+    assert math.isfinite(made["ddl_latency_p95"][2]) is known
+    assert math.isfinite(made["ddl_latency_p50"][2])
+    assert made["stall_p95"][2] == made["stall_mean"][2] == made["stalled_per_ddl"][2] == math.inf
+    assert made["ddl_timeout_share"][2] == pytest.approx(3 / count, rel=0.03)
 
 
 def test_a_wait_ends_at_the_time_limit() -> None:
