@@ -34,7 +34,15 @@ from ddlsim.graph.history import (
 from ddlsim.graph.judge import verdict_of, with_fractured
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.reads import Finding, lost_updates, pairs_of
-from ddlsim.graph.verdict import KEPT_OF_A_KIND, Anomaly, Step, Verdict, counts_of, first_of_each
+from ddlsim.graph.verdict import (
+    KEPT_OF_A_KIND,
+    NOTHING,
+    Anomaly,
+    Step,
+    Verdict,
+    counts_of,
+    first_of_each,
+)
 from ddlsim.graph.versions import Versions
 from ddlsim.graph.words import Words
 
@@ -113,6 +121,8 @@ def _refuse_twice(told: "DataFrame") -> None:
 
 def _open(ops: "DataFrame") -> tuple[str, ...]:
     """What is not known of committed reads and writes, in the words of the judge in memory."""
+    if ops.where(f"status = {COMMITTED}").isEmpty():
+        return (NOTHING,)
     said = ops.where(f"version < 0 and kind != {APPEND} and status = {COMMITTED}")
     found = {row.write: row["count"] for row in said.groupBy("write").count().collect()}
     return tuple(

@@ -26,7 +26,7 @@ from ddlsim.graph.cycles import Cycle
 from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN, Array
 from ddlsim.graph.models import MODELS, Model, model_of
 from ddlsim.graph.names import SUFFIXES, split
-from ddlsim.graph.verdict import Answer, Verdict, counts_of, first_of_each
+from ddlsim.graph.verdict import NOTHING, Answer, Verdict, counts_of, first_of_each
 
 HEAD: Final = 4096
 VISIBLE: Final = re.compile(rb"\S")
@@ -200,6 +200,7 @@ def _verdict(
 ) -> Verdict:
     doubts = [*found.open, *_missing(history, found.node, model)]
     doubts += ["not all of the history could be read or understood"] if history.troubles else []
+    doubts += [] if (history.status == COMMITTED)[history.tx].any() else [NOTHING]
     anomalies = [words.finding(one) for one in first_of_each(found.findings)]
     anomalies += [words.cycle(one) for one in first_of_each(found.cycles)]
     ruled_out = tuple(

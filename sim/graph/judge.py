@@ -22,7 +22,7 @@ from ddlsim.graph.history import APPEND, COMMITTED, Array, ColumnHistory, check,
 from ddlsim.graph.models import DEFAULT, Model, model_of, ruled_out
 from ddlsim.graph.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of, suspects
 from ddlsim.graph.residue import Span
-from ddlsim.graph.verdict import Anomaly, Verdict, counts_of, first_of_each
+from ddlsim.graph.verdict import NOTHING, Anomaly, Verdict, counts_of, first_of_each
 from ddlsim.graph.versions import Versions, versions_of
 from ddlsim.graph.words import Words
 
@@ -138,14 +138,17 @@ def verdict_of(
 
 
 def _open(history: ColumnHistory) -> tuple[str, ...]:
-    """What is not known of committed reads and writes, and could hide an anomaly.
+    """What is not known of committed reads and writes, and could hide an anomaly; or that none is.
 
     An append that no list shows hides none: all that came after it would show it.
     """
+    committed = (history.status == COMMITTED)[history.tx]
+    if not committed.any():
+        return (NOTHING,)
     said = (history.version < 0) & (history.kind != APPEND)
     if not said.any():
         return ()
-    said &= (history.status == COMMITTED)[history.tx]
+    said &= committed
     written = is_write(history.kind[said])
     found = {"read": int((~written).sum()), "write": int(written.sum())}
     return tuple(

@@ -9,6 +9,10 @@ Namer = Callable[[int], str]
 Answer = Literal["unknown"] | bool
 KEPT_OF_A_KIND: Final = 20
 """How many anomalies of one type any judge keeps in full; all are counted."""
+NOTHING: Final = (
+    "no transaction with an operation is known to have committed, so that nothing was judged"
+)
+"""Why a history is neither valid nor not."""
 
 
 @dataclass(frozen=True, slots=True)

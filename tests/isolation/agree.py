@@ -54,7 +54,8 @@ def ambiguous(history: tuple[Transaction, ...]) -> bool:
 
 def doubtful(history: tuple[Transaction, ...], model: str) -> bool:
     """Whether "unknown" may be the best answer: what is told of some transaction leaves a doubt."""
-    return untold(history, model) or ambiguous(history) or by_keyword(history)
+    none = not any(one.status == "ok" and one.operations for one in history)
+    return none or untold(history, model) or ambiguous(history) or by_keyword(history)
 
 
 def untold(

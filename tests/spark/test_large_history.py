@@ -59,6 +59,13 @@ def test_unknown_outcomes_and_versions_are_alike(spark: Any, tmp_path: Path) -> 
     assert found.notes
 
 
+def test_where_nothing_committed_nothing_was_judged(spark: Any, tmp_path: Path) -> None:
+    made = history(5, SHAPE)
+    found, wanted = both(spark, tmp_path, replace(made, status=np.ones_like(made.status)))
+    assert found == wanted
+    assert found.valid == "unknown"
+
+
 def test_a_version_that_two_install_is_refused(spark: Any, tmp_path: Path) -> None:
     made = plant(history(5, Shape(20)), "G0")
     version = made.version.copy()

@@ -88,6 +88,31 @@ def test_people_read_the_argument(files: dict[str, str]) -> None:
     assert max(map(len, done.out.splitlines()[1:])) <= 80
 
 
+@pytest.mark.parametrize("ends", ["", ":fail", ":info"])
+@pytest.mark.parametrize("said", ["[[:append 1 1]]", "[[:w 1 1]]"])
+def test_where_nothing_committed_nothing_was_judged(tmp_path: Path, ends: str, said: str) -> None:
+    file = tmp_path / "none.edn"
+    line = f"{{:type %s, :f :txn, :process 0, :value {said}}}\n"
+    file.write_text(line % ":invoke" + (line % ends if ends else ""))
+    done = call("check", str(file), "--output", "json")
+    [judged] = json.loads(done.out)["files"]
+    assert (done.code, judged["outcome"], judged["valid"]) == (6, "unknown", "unknown")
+    assert "no transaction with an operation is known to have committed" in judged["notes"][0]
+    suite = ElementTree.fromstring(call("check", str(file), "--output", "junit").out)[0]
+    assert suite.get("errors") == "1"
+
+
+def test_what_is_read_of_an_aborted_transaction_counts_all_the_same(tmp_path: Path) -> None:
+    """An anomaly is one even if hardly anything committed."""
+    file = tmp_path / "dirty.edn"
+    line = "{:type %s, :f :txn, :process %d, :value [[%s]]}\n"
+    file.write_text(
+        line % (":invoke", 0, ":append 1 1") + line % (":fail", 0, ":append 1 1")
+        + line % (":invoke", 1, ":r 1 nil") + line % (":ok", 1, ":r 1 [1]")
+    )  # fmt: skip
+    assert call("check", str(file)).code == 1
+
+
 def test_registers_as_json_lines(tmp_path: Path) -> None:
     file = tmp_path / "registers.json"
     file.write_text(synthetic.json_lines(plant([], REGISTERS, "lost-update")))

@@ -7,6 +7,7 @@ import pytest
 
 from ddlsim.graph.history import READ, WRITE, HistoryError, make
 from ddlsim.graph.judge import judge
+from ddlsim.graph.verdict import NOTHING
 from ddlsim.graph.versions import versions_of
 
 GOOD: dict[str, Any] = {"tx": [0, 1], "key": [0, 0], "kind": [WRITE, READ], "version": [1, 1]}
@@ -57,10 +58,13 @@ def test_what_is_not_given_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("model", ["strict-serializable", "snapshot-isolation"])
-def test_an_empty_history_is_valid(model: str) -> None:
+def test_a_history_in_which_nothing_committed_is_unknown(model: str) -> None:
     empty: dict[str, Any] = {name: [] for name in GOOD}
-    assert judge(make(transactions={}, operations=empty), model).valid is True
-    assert judge(make(transactions={"begin": [0, 1]}, operations=empty), model).valid is True
+    failed = {"status": [1] * (1 + max(GOOD["tx"]))}
+    for transactions, operations in (({}, empty), ({"begin": [0, 1]}, empty), (failed, GOOD)):
+        verdict = judge(make(transactions=transactions, operations=operations), model)
+        assert (verdict.valid, verdict.notes) == ("unknown", (NOTHING,))
+        assert not verdict.certificate
 
 
 def test_the_next_writer_skips_who_does_not_count() -> None:
