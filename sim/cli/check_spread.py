@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ddlsim.cli.check_foreign import Foreign
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import InputError
+from ddlsim.cli.problems import InputError, note
 from ddlsim.foreign import inputs
 from ddlsim.graph.models import DEFAULT
 from ddlsim.history import parquet
@@ -17,6 +17,10 @@ from ddlsim.registry import load_file
 
 HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet", parquet.SUFFIX)
 """How histories in a directory end."""
+MIXED: Final = (".json", ".parquet")
+"""How other files in a directory end that are judged where their content is a history."""
+NAMED: Final = 3
+"""How many files that were passed over a note names."""
 
 Judge = Callable[[Options, str], Any]
 
@@ -30,16 +34,27 @@ def files_of(names: Sequence[str]) -> list[str]:
     for name in names:
         if not name:
             raise InputError("check: the name of a file is empty; name a history")
-        if not Path(name).is_dir():
-            files.append(name)
-            continue
-        below = Path(name).rglob("*")
-        found = sorted(f for f in below if f.name.endswith(HISTORIES) and f.is_file())
-        found = [f for f in found if f.name != HISTORY or f.with_name(STATEMENTS) not in found]
-        if not found:
-            raise InputError(f"{name}: no history below it; they end in {' or '.join(HISTORIES)}")
-        files += map(str, found)
+        files += _below(name) if Path(name).is_dir() else [name]
     return files
+
+
+def _below(name: str) -> list[str]:
+    """The histories of a directory; a note on stderr tells what was passed over."""
+    below = sorted(f for f in Path(name).rglob("*") if f.is_file())
+    found = {f for f in below if f.name.endswith(HISTORIES)}
+    found = {f for f in found if f.name != HISTORY or f.with_name(STATEMENTS) not in found}
+    mixed = [f for f in below if f.name.endswith(MIXED) and not f.name.endswith(HISTORIES)]
+    found.update(f for f in mixed if inputs.is_history(str(f)))
+    if not found:
+        raise InputError(
+            f"{name}: no history below it; they end in {' or '.join(HISTORIES)}, and files that "
+            f"end in {' or '.join(MIXED)} are judged if they hold one"
+        )
+    passed = [str(f) for f in mixed if f not in found]
+    if passed:
+        more = f" and {len(passed) - NAMED:,} more" if passed[NAMED:] else ""
+        note(f"passed over, for they hold no history: {', '.join(passed[:NAMED])}{more}")
+    return [str(f) for f in below if f in found]
 
 
 def judged(judge: Judge, options: Options) -> list[Any]:

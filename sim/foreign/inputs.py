@@ -16,6 +16,8 @@ NATIVE: Final = b'{"event":"Header"'
 
 RECORDING: Final = b'{"event":"Recording"'
 """How a recording of a database begins."""
+PARQUET: Final = (parquet.KIND.encode(), b"ddlsim-columns-")
+"""What the footers of Parquet files that are histories say, of events or of columns."""
 
 
 class Input(NamedTuple):
@@ -88,13 +90,37 @@ INPUTS: Final = {one.name: one for one in _KNOWN}
 def kind_of(path: str) -> str:
     """The format of a file by how it begins; `native` if it is none of these, or none to be read
     (its reader says why)."""
-    try:
-        if unfit(path, HISTORY_MOST) is not None:
-            return "native"
-        with Path(path).open("rb") as file:
-            head = file.read(HEAD)
-    except OSError:
-        return "native"
+    head = _head(path)
     if head.startswith(NATIVE) or (head.startswith(parquet.MAGIC) and parquet.is_one(path)):
         return "native"
     return next((one.name for one in INPUTS.values() if one.recognises(head)), "native")
+
+
+def is_history(path: str) -> bool:
+    """Whether a file that may be anything is a history, of this program or of another format."""
+    head = _head(path)
+    if head.startswith(parquet.MAGIC):
+        footer = _footer(path)
+        return any(kind in footer for kind in PARQUET)
+    return head.startswith(NATIVE) or kind_of(path) != "native"
+
+
+def _footer(path: str) -> bytes:
+    """The footer of a Parquet file, whose length stands behind it; no library is needed for it."""
+    size = Path(path).stat().st_size
+    with Path(path).open("rb") as file:
+        file.seek(max(size - 8, 0))
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(size - 8 - length, 0))
+        return file.read(length)
+
+
+def _head(path: str) -> bytes:
+    """How a file begins; nothing for one that is not to be read."""
+    try:
+        if unfit(path, HISTORY_MOST) is not None:
+            return b""
+        with Path(path).open("rb") as file:
+            return file.read(HEAD)
+    except OSError:
+        return b""

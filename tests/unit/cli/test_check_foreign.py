@@ -4,9 +4,14 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no types
 import pytest
 
+from ddlsim.graph import store
 from tests.support import jepsen_histories as synthetic
+from tests.support.column_histories import Shape as Columns
+from tests.support.column_histories import history as columns
 from tests.support.command import ddlsim as call
 from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
 from tests.support.jepsen_plants import plant
@@ -86,6 +91,31 @@ def test_people_read_the_argument(files: dict[str, str]) -> None:
     assert "G2-item" in done.out
     assert "a contradiction" in done.out
     assert max(map(len, done.out.splitlines()[1:])) <= 80
+
+
+def test_a_directory_is_judged_by_content_where_the_ending_does_not_tell(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "some"
+    folder.mkdir()
+    Path(files["valid"]).rename(folder / "a.edn")
+    (folder / "b.json").write_text(synthetic.json_lines(plant([], APPENDS, "G2-item")))
+    (folder / "c.json").write_text(json.dumps({"format": 1, "outcomes": {"ok": 3}}))
+    (folder / "d.json").write_text("[]")
+    store.write(folder / "e.parquet", columns(1, Columns(9)))
+    pq.write_table(pa.table({"seed": [1]}), folder / "f.parquet")
+    done = call("check", str(folder), "--output", "json")
+    judged = json.loads(done.out)["files"]
+    assert [Path(one["file"]).name for one in judged] == ["a.edn", "b.json", "e.parquet"]
+    assert [one["valid"] for one in judged] == [True, False, True]
+    passed = ", ".join(str(folder / name) for name in ("c.json", "d.json", "f.parquet"))
+    assert done.err.strip() == f"ddlsim: passed over, for they hold no history: {passed}"[:300]
+
+
+def test_a_directory_without_a_history_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{}")
+    done = call("check", str(tmp_path))
+    assert (done.code, "no history below it" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("ends", ["", ":fail", ":info"])
