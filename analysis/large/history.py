@@ -31,7 +31,7 @@ from ddlsim.graph.history import (
     Names,
     is_write,
 )
-from ddlsim.graph.judge import verdict_of, with_fractured
+from ddlsim.graph.judge import on_cycles, parts_are_sought, verdict_of, with_fractured
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.reads import Finding, lost_updates, pairs_of
 from ddlsim.graph.verdict import (
@@ -96,10 +96,13 @@ def judge(
     if search.certificate == "order":
         return verdict_of(wanted, anomalies, counts, "order", (), open_)
     words = Words(cut.history)
-    lost = _lost_updates(cut, search, wanted)
-    lost, left_out = with_fractured(lost, cut.history, cut.node, wanted)
-    open_ = (*left_out, *open_)
+    inside_cycles = on_cycles(search, cut.history.transactions)
+    lost = _lost_updates(cut, search, wanted, inside_cycles)
     cycles = with_other_names(search.cycles, cut.history.key)
+    if parts_are_sought(wanted, search, cycles):
+        readers = inside_cycles if "G-single" in wanted.forbids else None
+        lost, left_out = with_fractured(lost, cut.history, cut.node, readers)
+        open_ = (*left_out, *open_)
     inside = [words.finding(one) for one in first_of_each(lost)]
     inside += [words.cycle(one) for one in first_of_each(cycles)]
     for type_, count in counts_of([*lost, *cycles]).items():
@@ -158,13 +161,11 @@ def _findings(
     ]
 
 
-def _lost_updates(cut: Cut, search: Search, model: Model) -> list[Finding]:
+def _lost_updates(cut: Cut, search: Search, model: Model, inside: Array) -> list[Finding]:
     """Updates that were lost among transactions on cycles."""
     if not search.components or "lost-update" not in model.forbids:
         return []
     history = cut.history
-    inside = np.zeros(history.transactions, np.bool_)
-    inside[np.concatenate(search.components)] = True
     pairs = np.stack([history.key, history.version], axis=1)
     slot = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
     slot = np.where(history.version < 0, -1, slot)

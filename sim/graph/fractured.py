@@ -37,12 +37,16 @@ class Seen(NamedTuple):
 
 
 class Fracture(NamedTuple):
-    """A reader of another transaction's write at one key that missed its write at the other key."""
+    """A reader of another transaction's write at one key that missed its write at the other key.
+
+    `row` is that of the read at the other key, in `Seen`.
+    """
 
     reader: int
     writer: int
     seen: int
     missed: int
+    row: int
 
 
 def fractures(written: Written, seen: Seen, *, lists: bool) -> list[Fracture] | None:
@@ -74,7 +78,7 @@ def fractures(written: Written, seen: Seen, *, lists: bool) -> list[Fracture] | 
     found = found[seen.tx[one[found]] != written.tx[missed[row[found]]]]
     return [
         Fracture(int(seen.tx[one[each]]), int(written.tx[missed[row[each]]]),
-                 int(seen.key[other[each]]), int(seen.key[one[each]]))
+                 int(seen.key[other[each]]), int(seen.key[one[each]]), int(one[each]))
         for each in found.tolist()
     ]  # fmt: skip
 

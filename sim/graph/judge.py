@@ -16,10 +16,11 @@ from ddlsim.graph.certificate import (
     snapshots_hold,
     spans_of,
 )
-from ddlsim.graph.cycles import Search, find_cycles, with_other_names
+from ddlsim.graph.cycles import Cycle, Search, find_cycles, with_other_names
 from ddlsim.graph.edges import Edges, data_edges, process_edges
 from ddlsim.graph.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
 from ddlsim.graph.models import DEFAULT, Model, model_of, ruled_out
+from ddlsim.graph.names import split
 from ddlsim.graph.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of, suspects
 from ddlsim.graph.residue import Span
 from ddlsim.graph.verdict import NOTHING, Anomaly, Verdict, counts_of, first_of_each
@@ -47,14 +48,15 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     search = _search(history, versions, (blocks, back), wanted, order, span)
     words = Words(history)
     left_out: tuple[str, ...] = ()
+    inside = on_cycles(search, history.transactions)
     if search.components and "lost-update" in wanted.forbids:
-        inside = np.zeros(history.transactions, np.bool_)
-        inside[np.concatenate(search.components)] = True
         findings += lost_updates(history, versions, pairs, inside)
-    if search.certificate == "components" and by_columns(wanted):
-        readers = suspects(history, versions, back)
-        findings, left_out = with_fractured(findings, history, versions.node, wanted, readers)
     cycles = with_other_names(search.cycles, history.key)
+    if parts_are_sought(wanted, search, cycles):
+        readers = suspects(history, versions, back)
+        if "G-single" in wanted.forbids:
+            readers = inside if readers is None else inside & readers
+        findings, left_out = with_fractured(findings, history, versions.node, readers)
     anomalies = [words.finding(one) for one in first_of_each(findings)]
     anomalies += [words.cycle(one) for one in first_of_each(cycles)]
     return verdict_of(
@@ -68,18 +70,9 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
 
 
 def with_fractured(
-    findings: list[Finding],
-    history: ColumnHistory,
-    node: Array | None,
-    model: Model,
-    readers: Array | None = None,
+    findings: list[Finding], history: ColumnHistory, node: Array | None, readers: Array | None
 ) -> tuple[list[Finding], tuple[str, ...]]:
-    """With fractured reads, and what of them was left open, where no cycle that is sought has them.
-
-    From snapshot isolation upwards each of them lies on a cycle. `readers` as of `fractured_reads`.
-    """
-    if not by_columns(model):
-        return findings, ()
+    """With fractured reads, and what of them was left open. `readers` as of `fractured_reads`."""
     found = fractured_reads(history, node, readers)
     if found is None:
         said = "transactions have too many keys: not all they saw of each other was compared"
@@ -87,9 +80,25 @@ def with_fractured(
     return findings + found, ()
 
 
-def by_columns(model: Model) -> bool:
-    """Whether a model forbids fractured reads, and no cycle that is sought under it has them."""
-    return "fractured-read" in model.forbids and "G-single" not in model.forbids
+def parts_are_sought(model: Model, search: Search, cycles: list[Cycle]) -> bool:
+    """Whether fractured reads are looked for, beside the cycles, of which one may be called so.
+
+    From snapshot isolation upwards each lies on a cycle: without any there is none, but of each
+    type only the lightest ones are told, and `not` must name the models that another one breaks.
+    """
+    if "fractured-read" not in model.forbids or search.certificate != "components":
+        return False
+    if "G-single" not in model.forbids:
+        return True
+    return bool(cycles) and all(split(one.type) != ("fractured-read", 0) for one in cycles)
+
+
+def on_cycles(search: Search, transactions: int) -> Array:
+    """Which transactions are in a component."""
+    inside = np.zeros(transactions, np.bool_)
+    if search.components:
+        inside[np.concatenate(search.components)] = True
+    return inside
 
 
 def _search(

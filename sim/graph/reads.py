@@ -149,44 +149,63 @@ def fractured_reads(
     """Transactions that saw one write of another and not its write of another key.
 
     Each with the read of the other key; None if there is too much to compare. `readers` marks the
-    transactions whose reads are compared, None all.
+    transactions whose reads are compared, None all. A predicate reads the version that it took for
+    absent (Adya: of each row one); after a write of its own to that key this is not certain.
     """
-    named = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
+    named = (history.kind != PRECEDES) & (history.version >= 0)
     if readers is not None:
         theirs = np.zeros(history.keys, np.bool_)
         theirs[history.key[readers[history.tx]]] = True
         named &= theirs[history.key]
-    ops = np.flatnonzero(named)
+    reading = history.status == COMMITTED
+    reading = (reading if readers is None else reading & readers)[history.tx]
+    ops = np.flatnonzero(named & (history.kind != PREDICATE))
     ops = ops[np.lexsort((ops, history.key[ops], history.tx[ops]))]
-    tx, key = history.tx[ops], history.key[ops]
-    if not len(ops):
-        return []
-    new = np.append(True, (tx[1:] != tx[:-1]) | (key[1:] != key[:-1]))
     write = is_write(history.kind[ops])
-    counts = np.ones(len(history.status), np.bool_) if node is None else node
-    wrote = ops[write & counts[tx]]
+    written = _written(history, ops[write], node)
+    tx, key = history.tx[ops], history.key[ops]
+    first = np.append(True, (tx[1:] != tx[:-1]) | (key[1:] != key[:-1]))[: len(ops)]
+    reads = ops[first & ~write & reading[ops]]
+    scans = np.flatnonzero(named & (history.kind == PREDICATE) & reading)
+    if len(scans):
+        reads = np.concatenate([reads, _scanned(history, scans, ops[write], written)])
+    seen = Seen(history.tx[reads], history.key[reads], history.version[reads].astype(np.int64))
+    found = fractures(written, seen, lists=bool((history.kind == LIST_READ).any()))
+    if found is None:
+        return None
+    found_reads = {
+        Finding("fractured-read", one.reader, one.writer, int(reads[one.row])) for one in found
+    }
+    return sorted(found_reads, key=lambda one: (one.op, one.other))
+
+
+def _written(history: ColumnHistory, wrote: Array, node: Array | None) -> Written:
+    """What nodes wrote, a row for each of their keys; `wrote` is sorted by transaction and key."""
+    if node is not None:
+        wrote = wrote[node[history.tx[wrote]]]
     wrote = wrote[np.lexsort((history.version[wrote], history.key[wrote], history.tx[wrote]))]
     tx, key = history.tx[wrote], history.key[wrote]
     first = np.append(True, (tx[1:] != tx[:-1]) | (key[1:] != key[:-1]))[: len(wrote)]
     last = np.append(first[1:], True)[: len(wrote)]
     place = history.version[wrote].astype(np.int64) - 1
-    written = Written(tx[first], key[first], place[first], place[last])
-    reads = ops[new & ~write & (history.status[history.tx[ops]] == COMMITTED)]
-    if readers is not None:
-        reads = reads[readers[history.tx[reads]]]
-    seen = Seen(history.tx[reads], history.key[reads], history.version[reads].astype(np.int64))
-    lists = bool((history.kind == LIST_READ).any())
-    found = fractures(written, seen, lists=lists)
-    if found is None:
-        return None
-    keys = int(history.key.max()) + 1
-    packed = history.tx[reads].astype(np.int64) * keys + history.key[reads]
-    at = [int(np.searchsorted(packed, one.reader * keys + one.missed)) for one in found]
-    found_reads = {
-        Finding("fractured-read", one.reader, one.writer, int(reads[row]))
-        for one, row in zip(found, at, strict=True)
-    }
-    return sorted(found_reads, key=lambda one: (one.op, one.other))
+    return Written(tx[first], key[first], place[first], place[last])
+
+
+def _scanned(history: ColumnHistory, scans: Array, own: Array, written: Written) -> Array:
+    """The predicate reads of keys that anyone wrote, and their own transaction not before.
+
+    `own` has all writes, sorted by transaction, key and operation.
+    """
+    wanted = np.zeros(history.keys, np.bool_)
+    wanted[written.key] = True
+    scans = scans[wanted[history.key[scans]]]
+    packed = history.tx[own].astype(np.int64) * history.keys + history.key[own]
+    mine = history.tx[scans].astype(np.int64) * history.keys + history.key[scans]
+    at = np.searchsorted(packed, mine)
+    after = np.append(packed, -1)[at] == mine
+    after &= np.append(own, -1)[at] < scans
+    found: Array = scans[~after]
+    return found
 
 
 def _internal(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Finding]:

@@ -15,6 +15,7 @@ from ddlsim.graph import store
 from ddlsim.graph.history import ColumnHistory, HistoryError
 from ddlsim.graph.verdict import Verdict
 from tests.support.column_histories import PLANTS, Shape, history, plant
+from tests.unit.graph.test_judge import HIDDEN, scan
 
 SHAPE = Shape(400, sessions=10, keys=40, skew=30)
 
@@ -57,6 +58,16 @@ def test_unknown_outcomes_and_versions_are_alike(spark: Any, tmp_path: Path) -> 
     found, wanted = both(spark, tmp_path, replace(made, status=status, version=version))
     assert found == wanted
     assert found.notes
+
+
+@pytest.mark.parametrize("model", ["read-atomic", "snapshot-isolation", "strict-serializable"])
+def test_fractured_reads_beside_other_cycles_and_of_scans_are_alike(
+    spark: Any, tmp_path: Path, model: str
+) -> None:
+    for made in (HIDDEN, scan()):
+        found, wanted = both(spark, tmp_path, made, model)
+        assert found == wanted
+        assert "fractured-read" in found.types
 
 
 def test_where_nothing_committed_nothing_was_judged(spark: Any, tmp_path: Path) -> None:

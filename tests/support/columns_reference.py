@@ -69,19 +69,24 @@ def _fractured(
     """Whether a transaction saw one last write of another, and an older version of another key."""
     wrote: dict[int, dict[int, int]] = defaultdict(dict)
     saw: dict[int, dict[int, int]] = defaultdict(dict)
+    scanned: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for tx, key, kind, version in ops:
         if kind in (WRITE, APPEND):
             wrote[tx][key] = max(version, wrote[tx].get(key, 0))
             saw[tx].setdefault(key, -1)
-        elif status[tx] == COMMITTED and kind not in (PRECEDES, PREDICATE) and version >= 0:
+        elif status[tx] == COMMITTED and kind == PREDICATE and version >= 0:
+            if key not in wrote[tx]:
+                scanned[tx].add((key, version))
+        elif status[tx] == COMMITTED and kind != PRECEDES and version >= 0:
             saw[tx].setdefault(key, version)
-    for tx, seen in saw.items():
-        for key, version in seen.items():
+    for tx in {*saw, *scanned}:
+        seen = {*saw[tx].items(), *scanned[tx]}
+        for key, version in seen:
             writer = writers.get((key, version))
             if writer is None or writer == tx or writer not in nodes:
                 continue
             if wrote[writer][key] == version and any(
-                0 <= seen.get(other, -1) < later for other, later in wrote[writer].items()
+                other != key and 0 <= older < wrote[writer].get(other, 0) for other, older in seen
             ):
                 return True
     return False
@@ -190,6 +195,9 @@ def random_history(seed: int) -> ColumnHistory:
     faults = dice.random() < 0.3
     odd = dice.choice([COMMITTED, COMMITTED, ABORTED, UNKNOWN], n) if faults else np.zeros(n, int)
     kind = np.where(write, dice.choice([WRITE, APPEND]), dice.choice([READ, PREDICATE]))
+    if seed % 3 == 0:
+        mixed = np.random.default_rng([seed, 1]).choice([READ, PREDICATE], len(tx))
+        kind = np.where(write, kind, mixed)
     if dice.random() < 0.2:
         kind = np.where(write, kind, dice.choice([READ, SCHEMA, PRECEDES], len(tx)))
     untimed = dice.random(n) < (0.1 if dice.random() < 0.3 else 0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ddlsim.graph import fractured
 from ddlsim.graph.certificate import Order, in_real_time, rank_of, spans_of
 from ddlsim.graph.history import (
     APPEND,
@@ -220,6 +221,54 @@ def test_which_absence_a_scan_saw_contradicts_no_read() -> None:
         },
     )
     assert "internal" not in judge(scanned).types
+
+
+def of(*operations: tuple[int, int, int, int]) -> ColumnHistory:
+    """Transactions of one stretch of time; an operation: transaction, key, kind, version."""
+    many = 1 + operations[-1][0]
+    columns = dict(
+        zip(("tx", "key", "kind", "version"), zip(*operations, strict=True), strict=True)
+    )
+    return make(transactions={"begin": [0] * many, "end": [5] * many}, operations=columns)
+
+
+HIDDEN = of(
+    (0, 5, READ, 0), (0, 5, WRITE, 2), (0, 9, READ, 1),
+    (1, 5, WRITE, 1), (1, 8, WRITE, 1),
+    (2, 0, WRITE, 1), (2, 1, WRITE, 1), (2, 8, READ, 1),
+    (3, 0, READ, 1), (3, 1, READ, 0), (3, 9, WRITE, 1),
+)  # fmt: skip
+"""T3 saw a part of T2, on a cycle of two; another one of two comes before it in the component."""
+
+
+@pytest.mark.parametrize("name", ["read-atomic", "snapshot-isolation", "strict-serializable"])
+def test_a_fractured_read_beside_a_lighter_cycle_is_told(name: str) -> None:
+    verdict = judge(HIDDEN, name)
+    assert verdict.valid is False
+    assert "fractured-read" in verdict.types
+    assert verdict.ruled_out == tuple(MODELS)[2:]
+
+
+def scan(*more: tuple[int, int, int, int]) -> ColumnHistory:
+    """T0 writes two rows; T1 sees the first, and its scan found no row where the second is."""
+    return of((0, 0, WRITE, 1), (0, 1, WRITE, 1), (1, 0, READ, 1), *more, (1, 1, PREDICATE, 0))
+
+
+@pytest.mark.parametrize("name", ["read-atomic", "snapshot-isolation", "serializable"])
+def test_a_scan_that_missed_a_row_of_what_was_seen_is_a_fractured_read(name: str) -> None:
+    verdict = judge(scan(), name)
+    assert "fractured-read" in verdict.types
+    assert verdict.ruled_out == tuple(MODELS)[2:]
+    assert judge(scan((1, 1, WRITE, 2)), "read-atomic").valid is True  # its own deletion perhaps
+    assert judge(scan(), "read-committed").valid is True
+
+
+def test_scans_of_what_nobody_wrote_cost_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fractured, "MOST", 4)
+    absent = [(1, key, PREDICATE, 0) for key in range(2, 30)]
+    found = judge(of((0, 0, WRITE, 1), (0, 1, WRITE, 1), (1, 0, READ, 1), *absent), "read-atomic")
+    assert (found.valid, found.notes) == (True, ())
+    assert "fractured-read" in judge(scan(), "read-atomic").types
 
 
 def test_models_are_ruled_out_from_the_weakest_on() -> None:
