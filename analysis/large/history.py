@@ -31,7 +31,7 @@ from ddlsim.graph.history import (
     Names,
     is_write,
 )
-from ddlsim.graph.judge import on_cycles, parts_are_sought, verdict_of, with_fractured
+from ddlsim.graph.judge import gap_notes, on_cycles, parts_are_sought, verdict_of, with_fractured
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.reads import Finding, lost_updates, pairs_of
 from ddlsim.graph.verdict import (
@@ -83,7 +83,7 @@ def judge(
     told = large_frames.versions(ops).persist()
     try:
         _refuse_twice(told)
-        open_ = _open(ops)
+        open_ = (*_open(ops), *gap_notes(_missing(ops)))
         counts, anomalies = _findings(told, wanted, names)
         edges = large_frames.edges(txs, told, strict=strict, process=wanted.level > 0)
         windows = _windows(txs, edges, wanted)
@@ -134,6 +134,16 @@ def _open(ops: "DataFrame") -> tuple[str, ...]:
         for what, written in (("read", False), ("write", True))
         if written in found
     )
+
+
+def _missing(ops: "DataFrame") -> int:
+    """How many versions nobody wrote that come before one of their key that somebody did."""
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+    keys = ops.where("write and version > 0").groupBy("key")
+    gaps = keys.agg((F.max("version") - F.count("version")).alias("gaps"))
+    found = gaps.agg(F.sum("gaps")).first()
+    return int(found[0] or 0) if found is not None else 0
 
 
 # --- reads ----------------------------------------------------------------------------------------

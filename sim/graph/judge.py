@@ -24,7 +24,7 @@ from ddlsim.graph.names import split
 from ddlsim.graph.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of, suspects
 from ddlsim.graph.residue import Span
 from ddlsim.graph.verdict import NOTHING, Anomaly, Verdict, counts_of, first_of_each
-from ddlsim.graph.versions import Versions, versions_of
+from ddlsim.graph.versions import Versions, missing, versions_of
 from ddlsim.graph.words import Words
 
 
@@ -65,7 +65,7 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         counts_of([*findings, *cycles]),
         search.certificate,
         search.notes,
-        (*left_out, *_open(history)),
+        (*left_out, *_open(history), *gap_notes(missing(versions))),
     )
 
 
@@ -165,3 +165,11 @@ def _open(history: ColumnHistory) -> tuple[str, ...]:
         for what, count in found.items()
         if count
     )
+
+
+def gap_notes(count: int) -> tuple[str, ...]:
+    """What is said of versions that are missing; their writes could show an anomaly."""
+    if not count:
+        return ()
+    said = "numbered without gaps, but nobody wrote"
+    return (f"versions are {said} {count:,} of them that have later ones: what they show is open",)

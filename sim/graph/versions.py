@@ -68,6 +68,18 @@ def versions_of(history: ColumnHistory) -> Versions:
     return Versions(base, slot, write, writer, installed_by, node_writer, next_writer, node)
 
 
+def missing(versions: Versions) -> int:
+    """How many versions nobody wrote that come before one of their key that somebody did."""
+    unwritten = np.flatnonzero(versions.writer < 0)
+    if len(unwritten) < len(versions.base):  # the initial ones alone
+        return 0
+    key = np.searchsorted(versions.base, unwritten, side="right") - 1
+    written = np.flatnonzero(versions.writer >= 0)
+    after = np.append(written, versions.slots)[np.searchsorted(written, unwritten)]
+    inside = (after < versions.base[key + 1]) & (unwritten > versions.base[key])
+    return int(inside.sum())
+
+
 def _sizes(history: ColumnHistory, write: Array) -> Array:
     """How many versions each key has, the initial one included."""
     keys = history.keys

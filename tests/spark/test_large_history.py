@@ -15,7 +15,7 @@ from ddlsim.graph import store
 from ddlsim.graph.history import ColumnHistory, HistoryError
 from ddlsim.graph.verdict import Verdict
 from tests.support.column_histories import PLANTS, Shape, history, plant
-from tests.unit.graph.test_judge import HIDDEN, scan
+from tests.unit.graph.test_judge import GAP, HIDDEN, scan
 
 SHAPE = Shape(400, sessions=10, keys=40, skew=30)
 
@@ -68,6 +68,12 @@ def test_fractured_reads_beside_other_cycles_and_of_scans_are_alike(
         found, wanted = both(spark, tmp_path, made, model)
         assert found == wanted
         assert "fractured-read" in found.types
+
+
+def test_a_version_that_nobody_wrote_is_noted_alike(spark: Any, tmp_path: Path) -> None:
+    found, wanted = both(spark, tmp_path, GAP)
+    assert found == wanted
+    assert found.valid == "unknown"
 
 
 def test_where_nothing_committed_nothing_was_judged(spark: Any, tmp_path: Path) -> None:

@@ -241,12 +241,27 @@ HIDDEN = of(
 """T3 saw a part of T2, on a cycle of two; another one of two comes before it in the component."""
 
 
+GAP = of((0, 0, WRITE, 2), (1, 0, READ, 2))
+
+
 @pytest.mark.parametrize("name", ["read-atomic", "snapshot-isolation", "strict-serializable"])
 def test_a_fractured_read_beside_a_lighter_cycle_is_told(name: str) -> None:
     verdict = judge(HIDDEN, name)
     assert verdict.valid is False
     assert "fractured-read" in verdict.types
     assert verdict.ruled_out == tuple(MODELS)[2:]
+
+
+def test_a_version_that_nobody_wrote_leaves_it_open() -> None:
+    """T0 writes version 2 of a row, T1 reads it; whose version 1 was is not told."""
+    assert judge(of((0, 0, WRITE, 1), (1, 0, READ, 1))).valid is True
+    verdict = judge(GAP)
+    assert (verdict.valid, verdict.certificate) == ("unknown", "")
+    assert "nobody wrote 1 of them" in verdict.notes[0]
+    read = judge(of((0, 0, WRITE, 2), (1, 0, READ, 1)))
+    assert (read.valid, read.types) == (False, ("garbage-read",))
+    beyond = judge(of((0, 0, WRITE, 1), (1, 0, READ, 3)))
+    assert (beyond.valid, beyond.notes) == (False, ())
 
 
 def scan(*more: tuple[int, int, int, int]) -> ColumnHistory:
