@@ -13,7 +13,7 @@ from ddlsim.cli.documents import part
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.options import Options
 from ddlsim.cli.report import case_of
-from ddlsim.graph import names
+from ddlsim.graph import models
 from ddlsim.history import codec
 from ddlsim.scenario import findings
 from ddlsim.verify.expectation import sum_of
@@ -21,6 +21,10 @@ from ddlsim.verify.row import RunRow, row_of
 
 VALID = {Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 """Any other outcome leaves a history valid."""
+UNCOMMITTED = ("opacity",)
+"""Checkers of what transactions did that may not have committed; models say nothing of it."""
+MODEL_WORDS = {"non-repeatable-read": "internal"}
+"""What models call an anomaly of another name."""
 
 
 class Native(NamedTuple):
@@ -114,6 +118,9 @@ def _anomaly(found: Violation, argument: str | None) -> shapes.Anomaly:
 
 
 def ruled_out(broken: Iterable[Violation]) -> list[str]:
-    """The weakest models that a history cannot have, by the names of its anomalies."""
-    models = {names.weakest(found.kind) for found in broken}
-    return sorted(model for model in models if model is not None)
+    """The models that a history cannot have, weaker ones first, by the names of its anomalies.
+
+    As in histories of other tools only what committed transactions did counts.
+    """
+    kinds = {found.kind for found in broken if found.checker not in UNCOMMITTED}
+    return list(models.ruled_out(MODEL_WORDS.get(kind, kind) for kind in kinds))

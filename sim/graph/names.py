@@ -22,17 +22,6 @@ GENERAL: Final = {
     "long-fork": "G-nonadjacent",
 }
 """What an anomaly with a name of its own is a case of."""
-_WEAKEST: Final = {
-    "G0": "read-uncommitted",
-    "G1a": "read-committed",
-    "G1b": "read-committed",
-    "G1c": "read-committed",
-    "G-single": "snapshot-isolation",
-    "G-nonadjacent": "snapshot-isolation",
-    "G2-item": "repeatable-read",
-    "G2-predicate": "serializable",
-}
-_TIMED: Final = (None, "strong-session-serializable", "strict-serializable")
 
 
 def cycle_name(kinds: Sequence[str], level: int, *, predicate: bool, schema: bool) -> str:
@@ -73,12 +62,3 @@ def general(type_: str) -> str:
     """A type without its prefix and suffix, as the general case that it is of."""
     base, _ = split(type_)
     return GENERAL.get(base, base)
-
-
-def weakest(type_: str) -> str | None:
-    """The weakest model that an anomaly rules out (Adya); with an order in time its strict form.
-
-    None for what no model forbids by that name.
-    """
-    base = general(type_)
-    return (_TIMED[split(type_)[1]] or _WEAKEST[base]) if base in _WEAKEST else None

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from ddlsim.checkers.judge import Violation
+from ddlsim.cli import check_native
+from ddlsim.graph.models import MODELS
 from ddlsim.history import codec
 from tests.support.command import ddlsim
 
@@ -62,7 +65,28 @@ def test_a_cycle_is_told_by_its_steps(kept: Path) -> None:
     assert anomaly["txns"] == [node for node in nodes if not node.startswith("D")]
     assert anomaly["explanation"].startswith("a cycle: ")
     assert {one["status"] for one in file["violations"]} >= {"violation"}
-    assert file["not"] == ["snapshot-isolation"]
+    assert file["not"] == [*MODELS][3:]
+
+
+@pytest.mark.parametrize(
+    ("checker", "kind", "names"),
+    [
+        ("serializability", "G-single-realtime", [*MODELS][7:]),
+        ("serializability", "schema-G2-item-process",
+         ["strong-session-serializable", "strict-serializable"]),
+        ("serializability", "G2-item",
+         ["serializable", "strong-session-serializable", "strict-serializable"]),
+        ("serializability", "G1b", [*MODELS][1:]),
+        ("serializability", "non-repeatable-read", [*MODELS][2:]),
+        ("serializability", "ddl-not-seen", []),
+        ("opacity", "fractured-read", []),
+    ],
+)  # fmt: skip
+def test_every_model_that_an_anomaly_breaks_is_named(
+    checker: str, kind: str, names: list[str]
+) -> None:
+    found = Violation("I3", checker, kind, "safety", "violation", strict_only=False, summary="so")
+    assert check_native.ruled_out([found]) == names
 
 
 def test_it_says_what_the_run_said(kept: Path) -> None:
