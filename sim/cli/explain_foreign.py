@@ -1,5 +1,6 @@
 """`ddlsim explain` of external histories: everything that was found, and what was looked for."""
 
+import shlex
 from typing import Any
 
 from rich.console import Console
@@ -88,5 +89,5 @@ def _show(one: Foreign, model: str | None, files: list[str], to: Console) -> Non
     if files:
         labelled("wrote", ", ".join(files), to)
     to.print()
-    asked = "" if model is None else f" --model {model}"
-    command(f"ddlsim check {one.file} --input {one.input}{asked}", to)
+    asked = [] if model is None else ["--model", model]
+    command(shlex.join(["ddlsim", "check", one.file, "--input", one.input, *asked]), to)

@@ -300,7 +300,7 @@ def _mended(row: RowRead) -> RowRead:
 
 def _foreign(why: str) -> str:
     return (
-        f"is not a history of this program ({why}); "
+        f"is not a history of this program ({why}), and none of another tool was recognised; "
         "give a .jsonl file of --out DIR, or name its kind with --input"
     )
 

@@ -44,6 +44,15 @@ def test_what_is_no_history_is_bad_input(files: dict[str, str], name: str) -> No
     assert "Traceback" not in done.err
 
 
+def test_what_was_not_recognised_is_said_to_be_so(tmp_path: Path) -> None:
+    file = tmp_path / "none.json"
+    file.write_text("[]")
+    done = call("check", str(file))
+    assert done.code == 2
+    assert "and none of another tool was recognised" in done.err
+    assert done.err.endswith("or name its kind with --input\n")
+
+
 def test_the_json_is_the_check_document(files: dict[str, str]) -> None:
     done = call("check", files["valid"], files["bad"], "--output", "json")
     document = json.loads(done.out)

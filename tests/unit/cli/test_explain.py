@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -119,6 +120,15 @@ def test_a_jepsen_history_is_explained_under_a_model(tmp_path: Path) -> None:
     found = json.loads(ddlsim("explain", str(path), "--output", "json").out)
     assert (found["outcome"], found["input"], found["files"]) == ("violated", "jepsen", [])
     assert {one["what"] for one in found["checked"]} >= {"model", "phenomena", "transactions"}
+
+
+def test_the_command_that_judges_again_can_be_copied(tmp_path: Path) -> None:
+    path = tmp_path / "my history.edn"
+    path.write_text(CYCLE, "utf-8")
+    told = ddlsim("explain", str(path)).out.splitlines()[-1]
+    words = shlex.split(told.removeprefix("repeat: ddlsim "))
+    assert words == ["check", str(path), "--input", "jepsen"]
+    assert ddlsim(*words).code == 1
 
 
 def test_a_cycle_of_others_is_drawn(tmp_path: Path) -> None:
