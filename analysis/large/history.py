@@ -137,7 +137,7 @@ def _open(ops: "DataFrame") -> tuple[str, ...]:
 
 
 def _missing(ops: "DataFrame") -> int:
-    """How many versions nobody wrote that come before one of their key that somebody did."""
+    """How many versions no operation writes that come before a written one of their key."""
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     keys = ops.where("write and version > 0").groupBy("key")

@@ -84,7 +84,7 @@ def parts_are_sought(model: Model, search: Search, cycles: list[Cycle]) -> bool:
     """Whether fractured reads are looked for, beside the cycles, of which one may be called so.
 
     From snapshot isolation upwards each lies on a cycle: without any there is none, but of each
-    type only the lightest ones are told, and `not` must name the models that another one breaks.
+    type only the lightest are shown, and `not` must name the models that another one breaks.
     """
     if "fractured-read" not in model.forbids or search.certificate != "components":
         return False
@@ -171,5 +171,7 @@ def gap_notes(count: int) -> tuple[str, ...]:
     """What is said of versions that are missing; their writes could show an anomaly."""
     if not count:
         return ()
-    said = "numbered without gaps, but nobody wrote"
-    return (f"versions are {said} {count:,} of them that have later ones: what they show is open",)
+    said = (
+        f"versions are numbered without gaps, but {count:,} that have later ones were not written"
+    )
+    return (f"{said}: what they would show is open",)

@@ -69,7 +69,7 @@ def versions_of(history: ColumnHistory) -> Versions:
 
 
 def missing(versions: Versions) -> int:
-    """How many versions nobody wrote that come before one of their key that somebody did."""
+    """How many versions no operation writes that come before a written one of their key."""
     unwritten = np.flatnonzero(versions.writer < 0)
     if len(unwritten) < len(versions.base):  # the initial ones alone
         return 0

@@ -70,7 +70,7 @@ def test_fractured_reads_beside_other_cycles_and_of_scans_are_alike(
         assert "fractured-read" in found.types
 
 
-def test_a_version_that_nobody_wrote_is_noted_alike(spark: Any, tmp_path: Path) -> None:
+def test_a_version_that_was_not_written_is_noted_alike(spark: Any, tmp_path: Path) -> None:
     found, wanted = both(spark, tmp_path, GAP)
     assert found == wanted
     assert found.valid == "unknown"

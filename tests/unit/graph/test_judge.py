@@ -252,12 +252,12 @@ def test_a_fractured_read_beside_a_lighter_cycle_is_told(name: str) -> None:
     assert verdict.ruled_out == tuple(MODELS)[2:]
 
 
-def test_a_version_that_nobody_wrote_leaves_it_open() -> None:
+def test_a_version_that_was_not_written_leaves_it_open() -> None:
     """T0 writes version 2 of a row, T1 reads it; whose version 1 was is not told."""
     assert judge(of((0, 0, WRITE, 1), (1, 0, READ, 1))).valid is True
     verdict = judge(GAP)
     assert (verdict.valid, verdict.certificate) == ("unknown", "")
-    assert "nobody wrote 1 of them" in verdict.notes[0]
+    assert "1 versions that have later ones were not written" in verdict.notes[0]
     read = judge(of((0, 0, WRITE, 2), (1, 0, READ, 1)))
     assert (read.valid, read.types) == (False, ("garbage-read",))
     beyond = judge(of((0, 0, WRITE, 1), (1, 0, READ, 3)))
