@@ -171,7 +171,5 @@ def gap_notes(count: int) -> tuple[str, ...]:
     """What is said of versions that are missing; their writes could show an anomaly."""
     if not count:
         return ()
-    said = (
-        f"versions are numbered without gaps, but {count:,} that have later ones were not written"
-    )
-    return (f"{said}: what they would show is open",)
+    said = f"{count:,} versions that have later ones were not written"
+    return (f"{said}, though versions have no gaps: what they would show is open",)
