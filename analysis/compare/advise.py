@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from msgspec import Meta
 
 from ddlsim.analysis.compare.columns import COLUMNS
-from ddlsim.analysis.compare.lines import UNMET
-from ddlsim.analysis.compare.records import SAFETY, Line
+from ddlsim.analysis.compare.records import SAFETY, UNMET, Line
 from ddlsim.checkers.base import in_order
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.switches import FEATURES, SHIPPED, features_of, locks_tables

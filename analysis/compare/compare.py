@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from ddlsim.analysis.compare.formulas import by_formula
-from ddlsim.analysis.compare.lines import UNMET, Runs, number, relaxed
-from ddlsim.analysis.compare.records import SAFETY, Breach, Line, ordered
+from ddlsim.analysis.compare.lines import Runs, number, relaxed
+from ddlsim.analysis.compare.records import SAFETY, UNMET, Breach, Line, ordered
 from ddlsim.checkers.judge import Violation
 from ddlsim.cluster.designs import declared
 from ddlsim.fdb.settings import MISTAKES

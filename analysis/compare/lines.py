@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import ArrayLike
 
-from ddlsim.analysis.compare.records import Anomalies, Breach, Line, Value, Word
+from ddlsim.analysis.compare.records import UNMET, Anomalies, Breach, Line, Value, Word
 from ddlsim.analysis.stats import histogram, intervals
 from ddlsim.history.figures import Buckets
 from ddlsim.model.design import DesignHeader
@@ -25,8 +25,6 @@ from ddlsim.verify.claims import KNOWN_BREACHES, ClaimRow, of_design
 from ddlsim.verify.row import RunRow
 
 MS_PER_S: Final = 1_000
-UNMET: Final = "no change came into force under load"
-"""Why a number is empty that is of changes."""
 SCHEMA_SERVER: Final = "which requests are for the schema alone"
 
 

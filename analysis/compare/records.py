@@ -28,6 +28,10 @@ WORDS: Final[dict[Word, str]] = {
 """The verdicts, the best first, and what each means."""
 
 
+UNMET: Final = "no change came into force under load"
+"""Why a number is empty that is of changes."""
+
+
 class Value(Record, frozen=True):
     """A number with the ends of its 95 % interval over seeds; or `why` there is none. `high` is
     missing where nothing bounds it."""

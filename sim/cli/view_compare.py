@@ -16,8 +16,7 @@ from ddlsim.analysis.compare.columns import (
     OUTSIDE,
     Column,
 )
-from ddlsim.analysis.compare.lines import UNMET
-from ddlsim.analysis.compare.records import WORDS, Breach, Line, Word
+from ddlsim.analysis.compare.records import UNMET, WORDS, Breach, Line, Word
 from ddlsim.cli.shapes_compare import Advise, Compare
 from ddlsim.cli.words import command, counted, labelled, say
 

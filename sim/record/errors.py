@@ -86,7 +86,7 @@ CODES: Final[dict[str, dict[str, str]]] = {
 """Of each database, what its codes mean; two characters are a whole class of SQLSTATE.
 
 After 40003 (statement completion unknown) and errors of class 08 (such as 08007, transaction
-resolution unknown) nobody knows whether a COMMIT took effect.
+resolution unknown) it is not known whether a COMMIT took effect.
 """
 
 TEXTS: Final[dict[str, dict[tuple[str, str], str]]] = {
