@@ -111,7 +111,7 @@ CURRENT: Final = "enlist_what_is_current"
 BASES: Final = {
     ("enlist_once", "at_enlistment"),
     ("enlist_once", "at_begin"),
-    ("enlist_as_of_begin_or_creation", "at_enlistment"),
+    ("enlist_as_of_begin_or_creation", "at_begin_or_creation"),
     (CURRENT, "at_enlistment"),
 }
 """The rules of `enlist` and `base_ts` of which runs tell the base timestamp: the enlistment's or

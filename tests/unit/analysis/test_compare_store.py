@@ -20,7 +20,7 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageSent
-from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.ddl import ObjectChange, ObjectDropped
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import override
 from ddlsim.verify.campaign import Runner
@@ -133,7 +133,7 @@ def test_a_change_that_a_transaction_runs_under_is_met() -> None:
 
 def test_a_dropped_table_is_met_where_an_operation_does_not_find_it() -> None:
     history = History(on_store()[1].header)
-    gone = ObjectChange(3, "table", "c", 2, None, ())
+    gone = ObjectChange(3, "table", "c", 2, None, (ObjectDropped(),))
     dropped = UpdateLogged(10, "n1", "d.1", 1, 2, 10, 10, 0, (gone,))
     asked = Invoked(4, "c", "c.1", None, "n1", "put", "c", 1)
     for at_us, reason, met in (
