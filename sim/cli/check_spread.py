@@ -50,10 +50,11 @@ def _below(name: str) -> list[str]:
             f"{name}: no history below it; they end in {' or '.join(HISTORIES)}, and files that "
             f"end in {' or '.join(MIXED)} are judged if they hold one"
         )
-    passed = [str(f) for f in mixed if f not in found]
+    passed = [str(f.relative_to(name)) for f in mixed if f not in found]
     if passed:
         more = f" and {len(passed) - NAMED:,} more" if passed[NAMED:] else ""
-        note(f"passed over, for they hold no history: {', '.join(passed[:NAMED])}{more}")
+        what = f"passed over, for they hold no history: {', '.join(passed[:NAMED])}{more}"
+        note(f"{name}: {what}")
     return [str(f) for f in below if f in found]
 
 
