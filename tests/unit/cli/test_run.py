@@ -264,8 +264,8 @@ BAD = [
         "smoke --set strategy.check_commit=foo",
         (
             "smoke.toml: --set strategy.check_commit: no rule of it is called 'foo'; rules: "
-            "each_step_forward_compatible, exact_match, commit_anyway, each_step_as_shipped, "
-            "each_step_as_shipped_and_no_build"
+            "each_step_forward_compatible, endpoints_by_id, exact_match, commit_anyway, "
+            "each_step_as_shipped, each_step_as_shipped_and_no_build"
         ),
     ),
     (
