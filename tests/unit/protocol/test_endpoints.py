@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.ddl import ColumnAltered, ObjectChange
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.design.border_rules import endpoints_by_id
 from ddlsim.protocol.schema.endpoints import difference
@@ -57,7 +57,8 @@ def test_changes_of_one_statement_and_of_several_count_alike() -> None:
 
 def test_an_alteration_leads_from_the_first_definition_to_the_last() -> None:
     [one] = difference(altered("ALTER COLUMN v SET DEFAULT 6", "ALTER COLUMN v SET DEFAULT 7"))
-    assert (one.before.default, one.after.default) == (5, 7)  # type: ignore[union-attr]  # altered
+    assert isinstance(one, ColumnAltered)
+    assert (one.before.default, one.after.default) == (5, 7)
 
 
 @pytest.mark.parametrize(
