@@ -158,12 +158,12 @@ def test_the_shipped_judgement_of_a_new_column_does_not_depend_on_how_it_got_its
         assert may_cross_as_shipped(step, catalog().by_id(step.object_id))
 
 
-@pytest.mark.parametrize("function", ["_shape", "_same_column"])
+@pytest.mark.parametrize("function", ["shape", "_same_column"])
 def test_it_sees_a_fault_in_the_comparison_by_name(
     function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = [(step, catalog().by_id(step.object_id)) for step in steps()]
-    fault = {"_shape": nothing, "_same_column": lambda new, _: new}[function]
+    fault = {"shape": nothing, "_same_column": lambda new, _: new}[function]
     monkeypatch.setattr(by_name, function, fault)
     found = []
     for step, on in judged:
