@@ -308,7 +308,7 @@ def alone(took: float, *, kind: str = "ddl", install: str = "", **more: Any) -> 
 
 @pytest.mark.parametrize("unanswered", [False, True])
 def test_a_statement_alone_is_judged_by_the_settings(unanswered: bool) -> None:
-    """Whoever waits for every node waits for a faulty one, with one statement or with several."""
+    """What waits for every node waits for a faulty one, with one statement or with several."""
     assert STATEMENT > 30 * 20, "or nothing would be looked at"
     assert alone(STATEMENT, unanswered=unanswered) == []
     assert alone(STATEMENT + 1, unanswered=unanswered) == ["slow-operation"]
