@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ddlsim.analysis.compare.records import UNTESTED
 from ddlsim.analysis.figures.drawing import canvas, heading, key_of, logarithmic, note, point
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
@@ -23,8 +24,6 @@ LINEAR_MS: Final = 10
 WIDE: Final = 30
 SAFE: Final = ("safe", "holes", "weaker")
 """Verdicts of designs that keep safety."""
-UNTESTED: Final = "untested"
-"""That of designs of which runs tell nothing about safety."""
 Design = Mapping[str, Any]
 
 

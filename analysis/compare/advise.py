@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from msgspec import Meta
 
 from ddlsim.analysis.compare.columns import COLUMNS
-from ddlsim.analysis.compare.records import SAFETY, UNMET, Line
+from ddlsim.analysis.compare.records import SAFETY, UNMET, UNTESTED, Line
 from ddlsim.checkers.base import in_order
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.switches import FEATURES, SHIPPED, features_of, locks_tables
@@ -46,8 +46,6 @@ RESTS_ON: Final = {
 """The fact that an assumption rests on."""
 BROKEN: Final = ("violation", "stuck")
 """Statuses of a breach of a claim under its assumptions."""
-UNTESTED: Final = "untested"
-"""The verdict on a design whose runs cannot prove that it is safe."""
 Bound = Literal["bounded", "unbounded"]
 Above = Annotated[float, Meta(gt=0)]
 

@@ -28,6 +28,8 @@ WORDS: Final[dict[Word, str]] = {
 """The verdicts, the best first, and what each means."""
 
 
+UNTESTED: Final = "untested"
+"""The verdict on a design whose runs cannot prove that it is safe: none met a change."""
 UNMET: Final = "no change came into force under load"
 """Why a number is empty that is of changes."""
 

@@ -16,7 +16,7 @@ from ddlsim.analysis.compare.columns import (
     OUTSIDE,
     Column,
 )
-from ddlsim.analysis.compare.records import UNMET, WORDS, Breach, Line, Word
+from ddlsim.analysis.compare.records import UNMET, UNTESTED, WORDS, Breach, Line, Word
 from ddlsim.cli.shapes_compare import Advise, Compare
 from ddlsim.cli.words import command, counted, labelled, say
 
@@ -173,7 +173,7 @@ def _claims(line: Line, to: Console) -> None:
 def claims_text(line: Line) -> str:
     """`keeps I1, I2; holes F-1, F-2 (seen: F-2 in 1 of 20 runs)`."""
     parts = [f"keeps {', '.join(line.kept)}" if line.kept else "keeps no claim"]
-    if line.verdict == "untested":
+    if line.verdict == UNTESTED:
         parts = [f"{UNMET}: {', '.join(line.kept) or 'no claim'} kept without"]
     if line.holes:
         seen = ", ".join(f"{name} in {runs}" for name, runs in line.findings.items())
