@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from ddlsim.files import HISTORY_MOST, MIB, larger, unfit
 
+COLUMNS: Final = "ddlsim-columns-"
+"""How the format of column histories begins; their reader needs pyarrow, this name does not."""
 DIGEST: Final = b"ddlsim.digest"
 """The key of the footer's metadata under which the digest stands."""
 GROUP_MOST: Final = 2_048 * MIB

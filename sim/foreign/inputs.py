@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ddlsim import sealed
 from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign.report import Report
 from ddlsim.graph.models import DEFAULT
@@ -16,7 +17,7 @@ NATIVE: Final = b'{"event":"Header"'
 
 RECORDING: Final = b'{"event":"Recording"'
 """How a recording of a database begins."""
-PARQUET: Final = (parquet.KIND.encode(), b"ddlsim-columns-")
+PARQUET: Final = (parquet.KIND.encode(), sealed.COLUMNS.encode())
 """What the footers of Parquet files that are histories say, of events or of columns."""
 
 

@@ -28,8 +28,7 @@ from ddlsim.graph.history import (
     check,
 )
 
-KIND: Final = "ddlsim-columns-"
-FORMAT: Final = f"{KIND}2"
+FORMAT: Final = f"{sealed.COLUMNS}2"
 BATCH: Final = 131_072
 """Transactions in a row group."""
 _KEY: Final = b"ddlsim"
@@ -190,7 +189,7 @@ def _names(path: Path, said: dict[bytes, bytes]) -> Names:
     try:
         header = json.loads(said.get(_KEY, b"{}"))
         format_ = header.get("format") if isinstance(header, dict) else None
-        if isinstance(format_, str) and format_.startswith(KIND) and format_ != FORMAT:
+        if isinstance(format_, str) and format_.startswith(sealed.COLUMNS) and format_ != FORMAT:
             what = f"is of {format_[:40]}, this program reads {FORMAT}; make it again"
             raise HistoryError(f"{path}: {what}")
         if format_ != FORMAT:
