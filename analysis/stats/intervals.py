@@ -93,17 +93,6 @@ def pooled_quantile(counts: ArrayLike, values: ArrayLike, share: float) -> Array
     return np.where(total[..., 0] > 0, _array(values)[place], np.nan)
 
 
-def bootstrap_pooled_quantile(
-    counts: ArrayLike,
-    values: ArrayLike,
-    share: float,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
-) -> Ends:
-    """The interval of a pooled quantile, whole seeds resampled: counts are (…, seeds, buckets)."""
-    return bootstrap_pooled_quantiles(counts, values, [share], level, resamples)[0]
-
-
 def bootstrap_pooled_quantiles(
     counts: ArrayLike,
     values: ArrayLike,
@@ -111,7 +100,10 @@ def bootstrap_pooled_quantiles(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> list[Ends]:
-    """The same for several quantiles, of the same resamples: these are what costs."""
+    """The intervals of pooled quantiles, whole seeds resampled: counts are (…, seeds, buckets).
+
+    All are of the same resamples: these are what costs.
+    """
     *shape, seeds, buckets = _array(counts).shape
     weights = seed_weights(seeds, resamples)
     tail = resampling_tail(seeds, level)
@@ -133,7 +125,7 @@ def pooled_quantile_intervals(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> list[Ends]:
-    """The intervals of several pooled quantiles; counts are (…, seeds, buckets).
+    """The same with upper ends that hold for what was not observed, too.
 
     Resamples show nothing of what was not observed. Therefore no upper end is below that of so many
     independent observations, which is infinite where they are too few (`effective_quantile`).

@@ -168,7 +168,7 @@ def _tail(runs: list[Looked]) -> tuple[float, float, float]:
     values = sorted({us for run in runs for us in run.waits})
     counts = np.array([[run.waits[us] for us in values] for run in runs], dtype=np.float64)
     at = np.array(values) / US_PER_MS
-    low, high = intervals.bootstrap_pooled_quantile(counts, at, 0.99)
+    low, high = intervals.bootstrap_pooled_quantiles(counts, at, [0.99])[0]
     point = intervals.pooled_quantile(counts.sum(axis=0), at, 0.99)
     return float(point), float(low), float(high)
 

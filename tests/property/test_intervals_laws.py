@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.analysis.stats.intervals import (
-    bootstrap_pooled_quantile,
+    bootstrap_pooled_quantiles,
     level_of_look,
     mean_interval,
     meets,
@@ -110,13 +110,13 @@ def test_seeds_are_resampled_whole() -> None:
     values = np.array([0.0, 10.0])
     alike = np.tile([50, 50], (12, 1))  # every seed looks the same inside
     apart = np.array([[100, 0], [0, 100]] * 6)  # the same pool, all chance between the seeds
-    low, high = bootstrap_pooled_quantile(np.stack([alike, apart]), values, 0.6)
+    low, high = bootstrap_pooled_quantiles(np.stack([alike, apart]), values, [0.6])[0]
     assert (low[0], high[0]) == (10.0, 10.0)
     assert (low[1], high[1]) == (0.0, 10.0)
 
 
 def test_a_cell_without_anything_has_no_quantile() -> None:
-    low, high = bootstrap_pooled_quantile(np.zeros((3, 4)), np.arange(4.0), 0.5)
+    low, high = bootstrap_pooled_quantiles(np.zeros((3, 4)), np.arange(4.0), [0.5])[0]
     assert np.isnan(low)
     assert np.isnan(high)
 
@@ -182,7 +182,7 @@ def test_a_quantile_is_not_bounded_below_what_so_many_observations_may_hide() ->
     counts = np.zeros((10, 2))
     counts[:, 0] = 500
     counts[0] = 499, 1
-    assert bootstrap_pooled_quantile(counts, [0, 9], 0.999)[1] == 0
+    assert bootstrap_pooled_quantiles(counts, [0, 9], [0.999])[0][1] == 0
     assert pooled_quantile_intervals(counts, [0, 9], [0.999])[0][1] == 9
 
 
