@@ -11,12 +11,12 @@ transaction that stands before one that must precede it is moved behind it. Wher
 than `ROUNDS` rounds, `residue` searches for components.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from ddlsim.graph.edges import RW, Edges
-from ddlsim.graph.history import NONE, UNKNOWN, Array, ColumnHistory
+from ddlsim.graph.history import NONE, UNKNOWN, Array, ColumnHistory, is_write
 from ddlsim.graph.versions import Versions
 
 FOREVER = np.iinfo(np.int64).max
@@ -192,17 +192,44 @@ def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:
     return low[worse], high[worse]
 
 
+class _Stamps(NamedTuple):
+    """Of transactions: what each must have seen (`read`), may depend on (`by`), and its commit.
+
+    `by` is the read_ts, and of one that wrote something no later than before its commit_ts: else
+    two with a read_ts not before their commit_ts could read from each other. Missing ends are as
+    early and as late as can be.
+    """
+
+    read: Array
+    by: Array
+    commit: Array
+
+
+def _stamps_of(history: ColumnHistory) -> _Stamps:
+    ends = np.asarray([FOREVER, NONE])
+    read, commit = np.append(history.read_ts, ends), np.append(history.commit_ts, ends)
+    wrote = np.append(_writers(history), np.asarray([False, False]))
+    return _Stamps(read, np.where(wrote, np.minimum(read, commit - 1), read), commit)
+
+
+def _writers(history: ColumnHistory) -> Array:
+    """Which transactions wrote anything."""
+    found = np.zeros(history.transactions, np.bool_)
+    found[history.tx[is_write(history.kind)]] = True
+    return found
+
+
 def reads_fail(history: ColumnHistory, blocks: list[Edges]) -> bool:
     """Whether edges without missing ends show that one of what `snapshots_hold` asks for is not."""
-    read, commit = history.read_ts, history.commit_ts
-    return not all(_in_snapshots(read, commit, block) for block in blocks)
+    stamps = _stamps_of(history)
+    return not all(_in_snapshots(stamps, block) for block in blocks)
 
 
-def _in_snapshots(read: Array, commit: Array, block: Edges) -> bool:
+def _in_snapshots(stamps: _Stamps, block: Edges) -> bool:
     others = block.source != block.target
     anti = (block.kind & RW) != 0
-    came = np.where(anti, read[block.source], commit[block.source])
-    went = np.where(anti, commit[block.target] - 1, read[block.target])
+    came = np.where(anti, stamps.read[block.source], stamps.commit[block.source])
+    went = np.where(anti, stamps.commit[block.target] - 1, stamps.by[block.target])
     return not bool((others & (came > went)).any())
 
 
@@ -212,11 +239,7 @@ def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edge
     That is snapshot isolation by its definition: what was read had committed by then, the next
     version had not, and the writer of the version before had (NOCONFLICT).
     """
-    commit = np.append(history.commit_ts, np.asarray([FOREVER, NONE]))
-    read = np.append(history.read_ts, np.asarray([FOREVER, NONE]))
-    if not all(_in_snapshots(read, commit, block) for block in blocks):
+    if reads_fail(history, blocks):
         return False
-    writes = np.zeros(history.transactions, np.bool_)
-    writes[history.tx[versions.write]] = True
-    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~writes)
+    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~_writers(history))
     return bool(known.all() if versions.node is None else known[versions.node].all())

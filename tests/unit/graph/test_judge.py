@@ -123,6 +123,26 @@ def test_snapshots_are_a_certificate_of_snapshot_isolation() -> None:
     assert judge(late, "snapshot-isolation").certificate == "components"
 
 
+@pytest.mark.parametrize(
+    ("read", "commit"), [([20, 12], [10, 11]), ([10, 10], [10, 10]), ([10, 11], [10, 11])]
+)
+@pytest.mark.parametrize("model", ["read-committed", "snapshot-isolation", "serializable"])
+def test_timestamps_excuse_no_two_that_read_from_each_other(
+    read: list[int], commit: list[int], model: str
+) -> None:
+    circle = make(
+        transactions={"read_ts": read, "commit_ts": commit, "begin": [0, 0], "end": [9, 9]},
+        operations={
+            "tx": [0, 0, 1, 1],
+            "key": [0, 1, 1, 0],
+            "kind": [WRITE, READ, WRITE, READ],
+            "version": [1, 1, 1, 1],
+        },
+    )
+    verdict = judge(circle, model)
+    assert (verdict.valid, verdict.types) == (False, ("G1c",))
+
+
 def test_the_explanation_names_each_step() -> None:
     found = replace(
         plant(history(1, Shape(1, keys=1, partitions=1)), "schema-G-single"),
