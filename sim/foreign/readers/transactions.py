@@ -3,7 +3,9 @@
 A transaction is numbered by its place in the history; real time is the order of the entries. A
 failed one keeps only its writes. One without completion, or with `info`, is unknown: it has no end,
 and its reads have no values. An invocation after an unanswered one of the same process leaves the
-first unknown. A completion without its invocation has no known begin.
+first unknown. A completion without its invocation has no known begin. Where a process has both, the
+one before the other, it had several transactions under way: which answer is whose is not certain,
+so that none of its answers from there on has a known begin.
 """
 
 from collections.abc import Sequence
@@ -121,9 +123,9 @@ def transactions_of(table: Table) -> Transactions:
     """The transactions of a history."""
     troubles = list(table.troubles)
     place, has_indices, untimed = _places(table, troubles)
-    first, last = _paired(table, place, troubles)
+    first, last, crossed = _paired(table, place, troubles)
     order = np.argsort(np.where(first >= 0, place[first], place[last]), kind="stable")
-    first, last = first[order], last[order]
+    first, last, crossed = first[order], last[order], crossed[order]
     how = np.where(last >= 0, table.types[last], INFO)
     status = np.select([how == OK, how == FAIL], [COMMITTED, ABORTED], UNKNOWN).astype(np.uint8)
     chosen = _chosen(table, first, last, how)
@@ -139,7 +141,7 @@ def transactions_of(table: Table) -> Transactions:
     kept = (found.kind != READ) | (status[found.tx] == COMMITTED)
     process = table.processes[np.where(first >= 0, first, last)]
     end = np.where((last >= 0) & (status == COMMITTED), place[last], NONE)
-    begin = np.where(first >= 0, place[first], NONE)
+    begin = np.where((first >= 0) & ~crossed, place[first], NONE)
     return Transactions(
         status, process, begin, end, entry,
         found.tx[kept], found.kind[kept], found.key[kept], found.form[kept], found.first[kept],
@@ -187,8 +189,8 @@ def _gaps(table: Table, index: Array, troubles: list[Trouble]) -> None:
         troubles.append(Trouble(table.lines[int(order[at])], f"{lost} missing before this"))
 
 
-def _paired(table: Table, place: Array, troubles: list[Trouble]) -> tuple[Array, Array]:
-    """Invocations and their completions, -1 where there is none."""
+def _paired(table: Table, place: Array, troubles: list[Trouble]) -> tuple[Array, Array, Array]:
+    """Invocations and their completions, -1 where there is none; and whose may be another's."""
     types, process = table.types, table.processes
     order = np.lexsort((place, process))
     invoked = types[order] == INVOKE
@@ -211,7 +213,27 @@ def _paired(table: Table, place: Array, troubles: list[Trouble]) -> tuple[Array,
     none = np.full(max(len(alone_ended), len(alone)), NONE)
     first = np.concatenate([order[pairs], order[alone], none[: len(alone_ended)]])
     last = np.concatenate([order[pairs + 1], none[: len(alone)], alone_ended])
-    return first, last
+    left = order[asked_again]
+    return first, last, _crossed(process, place, (left, unasked[known]), last)
+
+
+def _crossed(process: Array, place: Array, doubts: tuple[Array, Array], last: Array) -> Array:
+    """Which answers are of a process with several transactions under way, from the first one on.
+
+    `doubts` are invocations that got no answer, and completions that had no invocation.
+    """
+    left, unasked = doubts
+    since: dict[int, int] = {}
+    for one in left[np.argsort(place[left])].tolist():
+        since.setdefault(int(process[one]), int(place[one]))
+    until: dict[int, int] = {}
+    for one in unasked[np.argsort(place[unasked])].tolist():
+        until[int(process[one])] = int(place[one])
+    found = np.zeros(len(last), np.bool_)
+    for one, start in since.items():
+        if until.get(one, NONE) > start:
+            found |= (last >= 0) & (process[last] == one) & (place[last] > start)
+    return found
 
 
 def _chosen(table: Table, first: Array, last: Array, how: Array) -> Array:

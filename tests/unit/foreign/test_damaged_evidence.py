@@ -212,3 +212,20 @@ def test_an_indeterminate_transaction_without_a_process_is_one() -> None:
     torn = text + "{:type :ok, :value [[:r 1 [1]] [:r 2 []]]}\n"
     assert verdict_of(torn, "read-committed").valid is True
     assert verdict_of(torn, "read-atomic").types == ("fractured-read",)
+
+
+OVERLAPPING = (
+    "0 invoke [[:r 1 nil]]", "1 invoke [[:append 1 1]]", "1 ok [[:append 1 1]]",
+    "0 invoke [[:r 1 nil]]", "0 ok [[:r 1 []]]", "0 ok [[:r 1 [1]]]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_answers_of_a_process_that_does_two_things_at_once_show_no_real_time(name: str) -> None:
+    """The empty list may be the answer to the first invocation, before the append."""
+    assert verdict_of(lines(*OVERLAPPING), name).valid == "unknown"
+
+
+def test_an_invocation_without_an_answer_alone_leaves_the_next_one_its_own() -> None:
+    verdict = verdict_of(lines(*OVERLAPPING[:5]))
+    assert (verdict.valid, verdict.types) == (False, ("G-single-realtime",))
