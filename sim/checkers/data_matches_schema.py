@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
-from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.case import Case, Operation, Transaction
 from ddlsim.checkers.case.rows import is_legal, is_value_of
 from ddlsim.checkers.case.writes import (
     Item,
@@ -21,6 +21,7 @@ from ddlsim.checkers.row_constraints import rows_against_constraints
 from ddlsim.history.events import (
     AnyEvent,
     Failed,
+    Invoked,
     Ok,
     ReadExecuted,
     RowRead,
@@ -71,6 +72,8 @@ class DataMatchesSchema:
                 if read.predicate and not past:
                     yield from _rows_missed(case, writes, position, read)
             yield from _acknowledged(case, tx)
+        for operation in case.operations.values():
+            yield from _acknowledged_alone(case, operation)
         yield from rows_without_values(case, writes)
         yield from rows_against_constraints(case, writes)
         yield from final_state(case, writes)
@@ -285,19 +288,47 @@ def _acknowledged(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         if invoked.kind != "commit":
             continue
         if isinstance(operation.ended, Ok) and tx.writes and tx.committed is None:
-            yield Anomaly(
-                "lost-commit",
-                f"the commit of {tx.name} was acknowledged to its client, but no node stored it",
-                (invoked, operation.ended, tx.writes[0][1]),
-            )
-        failed = isinstance(operation.ended, Failed) and operation.ended.reason != "TX_FINISHED"
-        if failed and tx.committed is not None and tx.writes:
-            yield Anomaly(
-                "phantom-commit",
-                f"{tx.name} failed for its client, but it is committed at "
-                f"{show(tx.committed.commit_ts)}",
-                (invoked, tx.committed),
-            )
+            yield _lost_commit(tx, invoked, operation.ended)
+        if _has_failed(operation) and tx.committed is not None and tx.writes:
+            yield _phantom_commit(tx, invoked, tx.committed)
+
+
+def _acknowledged_alone(case: Case, operation: Operation) -> Iterator[Anomaly]:
+    """The same of an operation that is a transaction of its own, tried under several names.
+
+    Its answer is about the last try; one that found nothing to do says so by False.
+    """
+    invoked, ended = operation.invoked, operation.ended
+    if invoked is None or invoked.tx is not None:
+        return
+    tries = [case.transactions[name] for name in operation.txs]
+    if isinstance(ended, Ok) and tries and tries[-1].writes and ended.value is not False:
+        if tries[-1].committed is None:
+            yield _lost_commit(tries[-1], invoked, ended)
+    for tx in tries if _has_failed(operation) else ():
+        if tx.committed is not None and tx.writes:
+            yield _phantom_commit(tx, invoked, tx.committed)
+
+
+def _has_failed(operation: Operation) -> bool:
+    ended = operation.ended
+    return isinstance(ended, Failed) and ended.reason != "TX_FINISHED"
+
+
+def _lost_commit(tx: Transaction, invoked: Invoked, ended: Ok) -> Anomaly:
+    return Anomaly(
+        "lost-commit",
+        f"the commit of {tx.name} was acknowledged to its client, but no node stored it",
+        (invoked, ended, tx.writes[0][1]),
+    )
+
+
+def _phantom_commit(tx: Transaction, invoked: Invoked, committed: TxCommitted) -> Anomaly:
+    return Anomaly(
+        "phantom-commit",
+        f"{tx.name} failed for its client, but it is committed at {show(committed.commit_ts)}",
+        (invoked, committed),
+    )
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -3,13 +3,14 @@
 G1a: the writer was aborted, or never committed. G1b: the version read was not the writer's last of
 that key. A read of what no transaction wrote. A dirty update: a transaction read from a writer that
 is not committed, then wrote that key, and committed. And within one transaction: it reads its own
-last write, and without one of its own it finds the same version each time.
+last write, and without one of its own it finds the same version each time. A scan finds what its
+transaction had written.
 """
 
 from collections.abc import Iterator
 
 from ddlsim.checkers.base import Anomaly
-from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.case import Case, Placed, Transaction
 from ddlsim.checkers.case.rows import differences
 from ddlsim.checkers.case.writes import Item, Write, Writes, version_of
 from ddlsim.history.events import AnyEvent, ReadExecuted, RowRead
@@ -18,32 +19,64 @@ from ddlsim.history.events import AnyEvent, ReadExecuted, RowRead
 def dirty_reads(case: Case, writes: Writes) -> Iterator[Anomaly]:
     """Of every committed transaction, in the order of commit_ts."""
     for tx in case.committed:
-        first: dict[Item, tuple[str | None, ReadExecuted]] = {}
-        for position, read in tx.reads:
-            for row in read.rows:
-                item = (read.object_id, row.key)
-                written = writes.of.get((tx.name, item)) if tx.writes else None
-                own = _before(written, position) if written else []
-                if own or row.writer == tx.name:
-                    yield from _own(tx, own, read, row)
-                    continue
-                writer, earlier = first.setdefault(item, (row.writer, read))
-                if writer != row.writer:
-                    yield _unrepeatable(tx, row, writer, earlier, read)
-                if row.writer is not None:
-                    yield from _of_another(case, writes, position, read, row)
+        yield from unexplained(case, writes, tx, tx.reads)
 
 
-def _own(tx: Transaction, own: list[Write], read: ReadExecuted, row: RowRead) -> Iterator[Anomaly]:
+def unexplained(
+    case: Case, writes: Writes, tx: Transaction, reads: list[Placed[ReadExecuted]]
+) -> Iterator[Anomaly]:
+    """What some reads of a transaction found, whether it committed or not."""
+    first: dict[Item, tuple[str | None, ReadExecuted]] = {}
+    for position, read in reads:
+        for row in read.rows:
+            item = (read.object_id, row.key)
+            written = writes.of.get((tx.name, item)) if tx.writes else None
+            own = _before(written, position) if written else []
+            if own or row.writer == tx.name:
+                yield from _own(writes, tx, own, read, row)
+                continue
+            writer, earlier = first.setdefault(item, (row.writer, read))
+            if writer != row.writer:
+                yield _unrepeatable(tx, row, writer, earlier, read)
+            if row.writer is not None:
+                yield from _of_another(case, writes, position, read, row)
+        if read.predicate and tx.writes:
+            yield from _own_not_found(writes, tx, position, read)
+
+
+def _own(
+    writes: Writes, tx: Transaction, own: list[Write], read: ReadExecuted, row: RowRead
+) -> Iterator[Anomaly]:
+    """A read of a row that its transaction had written, or that is said to be of it."""
+    found = version_of(row.writer)
     if row.writer == tx.name and own:
-        return
+        if not _is_intermediate(writes, own, read, row):
+            return
+        found = "an earlier write of its own"
     said = "had written it before" if own else "had not written it"
     witness: tuple[AnyEvent, ...] = (own[-1].event, read) if own else (read,)
     yield Anomaly(
         "internal",
-        f"{tx.name} read {row.key!r} and found {version_of(row.writer)}, but it {said}",
+        f"{tx.name} read {row.key!r} and found {found}, but it {said}",
         witness,
     )
+
+
+def _own_not_found(
+    writes: Writes, tx: Transaction, position: int, read: ReadExecuted
+) -> Iterator[Anomaly]:
+    """Rows that a transaction had written, and that its scan of their partition left out."""
+    found = {row.key: None for row in read.rows}
+    place = (read.object_id, read.partition)
+    keys = {one.key: None for _, one in tx.writes if (one.object_id, one.partition) == place}
+    for key in keys:
+        own = _before(writes.of[tx.name, (read.object_id, key)], position)
+        if key not in found and own and own[-1].event.row is not None:
+            yield Anomaly(
+                "internal",
+                f"{tx.name} scanned the table without {key!r}, but it had written it before",
+                (own[-1].event, read),
+            )
 
 
 def _unrepeatable(

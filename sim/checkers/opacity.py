@@ -4,11 +4,13 @@
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from ddlsim.checkers.back import back_ms
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
-from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.case.writes import writes_of
+from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.writes import Writes, writes_of
+from ddlsim.checkers.dirty_reads import unexplained
 from ddlsim.checkers.edges import witnesses
 from ddlsim.checkers.graph import Graph, graph_of
 from ddlsim.checkers.index_reads import index_reads
@@ -16,6 +18,10 @@ from ddlsim.checkers.past import past_reads, session_reads
 from ddlsim.checkers.steps import steps_of
 from ddlsim.checkers.views import View, judged_reads, loop
 from ddlsim.history.events import AnyEvent
+
+
+BY_ITSELF: Final = ("internal", "G1b")
+"""What no graph shows of reads, and no look at the writer's outcome."""
 
 
 class Opacity:
@@ -30,8 +36,9 @@ class Opacity:
     (*fractured-read*): IEP-110 promises nothing against the former, its operations are judged by
     their own table only. A read-only transaction, whether it ever commits or not, finds exactly
     what was committed up to its read_ts, under the schema of its read_ts; and a client with a
-    causal token finds what was acknowledged to it. No other checker judges transactions that did
-    not commit, or reads at a timestamp.
+    causal token finds what was acknowledged to it. Neither misses its own writes, or finds what its
+    writer had replaced. No other checker judges transactions that did not commit, or reads at a
+    timestamp.
     """
 
     name = "opacity"
@@ -53,9 +60,12 @@ class Opacity:
             graph = graph_of(case)
             for view in views:
                 yield from _dirty(case, view)
+                yield from _impossible(case, writes, view.tx)
                 yield from _fractured(case, graph, view)
         for tx in case.transactions.values():
             if tx.read_ts is not None:
+                if tx.committed is None:
+                    yield from _impossible(case, writes, tx)
                 yield from past_reads(case, writes, tx)
                 yield from session_reads(case, writes, tx)
         yield from index_reads(case, of_the_past=True)
@@ -78,6 +88,13 @@ def _dirty(case: Case, view: View) -> Iterator[Anomaly]:
                     f"{row.writer}, which is not committed either",
                     (read, *ended),
                 )
+
+
+def _impossible(case: Case, writes: Writes, tx: Transaction) -> Iterator[Anomaly]:
+    """A read of what its own transaction had replaced, or what another one replaced itself."""
+    for one in unexplained(case, writes, tx, tx.reads):
+        if one.kind in BY_ITSELF:
+            yield one
 
 
 def _fractured(case: Case, graph: Graph, view: View) -> Iterator[Anomaly]:

@@ -1,12 +1,20 @@
 """I7: what clients meant, what was written, read and kept."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import Encoded, Failed, RowRead, TxBegan, WriteExecuted
+from ddlsim.history.events import (
+    Encoded,
+    Failed,
+    Invoked,
+    Ok,
+    RowRead,
+    TxBegan,
+    WriteExecuted,
+)
 from ddlsim.history.world_events import NeverCompleted
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
@@ -281,6 +289,47 @@ def test_a_commit_that_failed_for_its_client_must_not_be_stored(
     story.write("T", t, 7, 10)
     story.commit("T", 12, outcome=Failed, reason=reason)
     assert kinds(story) == kind
+
+
+class Told(NamedTuple):
+    """How an operation ends for its client."""
+
+    kind: Any
+    more: tuple[Any, ...] = ()
+
+
+def alone(*, ends: str, answer: Told, tries: int) -> Story:
+    """A put, or what may find nothing to do, that is a transaction of its own; `ends`: the last."""
+    story = Story()
+    t = story.table()
+    story.add(9, Invoked, "c", "op", None, "n1", "put", "t", 7)
+    for number in range(tries):
+        tx = f"op{number}"
+        story.add(10 + number, TxBegan, tx, "n1", ts(10 + number), implicit=True)
+        story.write(tx, t, 7, 10 + number, op="op", implicit=True, ok=False)
+        if ends == "committed" and number == tries - 1:
+            story.commit(tx, 10 + number, implicit=True)
+        else:
+            story.abort(tx, 10 + number)
+    story.add(20, answer.kind, "c", "op", *answer.more)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("ends", "answer", "kind"),
+    [
+        ("committed", Told(Ok), []),
+        ("aborted", Told(Ok), ["lost-commit"]),
+        ("aborted", Told(Ok, (False,)), []),
+        ("aborted", Told(Failed, ("LOCK_CONFLICT",)), []),
+        ("committed", Told(Failed, ("LOCK_CONFLICT",)), ["phantom-commit"]),
+    ],
+)
+@pytest.mark.parametrize("tries", [1, 2])
+def test_so_must_an_operation_that_is_a_transaction_of_its_own(
+    ends: str, answer: Told, kind: list[str], tries: int
+) -> None:
+    assert kinds(alone(ends=ends, answer=answer, tries=tries)) == kind
 
 
 # --- the final state ------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Reads that no order explains: aborted, intermediate, internal, unrepeatable, garbage."""
 
+from typing import Any
+
 import pytest
 
 from ddlsim.checkers.findings import explained_by
@@ -111,6 +113,40 @@ def test_a_transaction_reads_its_own_writes() -> None:
     story.read("T1", t, "x", 11, None)
     story.commit("T1", 12)
     assert kinds(story) == ["internal"]
+
+
+def test_a_transaction_reads_the_last_of_its_own_writes() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10)
+    first = story.found(t, "x", "T1", 1)
+    story.write("T1", t, "x", 11)
+    story.read("T1", t, "x", 12, "T1")
+    story.commit("T1", 20)
+    assert kinds(story) == []
+    story.read("T1", t, "x", 13, "T1", row=first)
+    assert kinds(story) == ["internal"]
+
+
+@pytest.mark.parametrize(
+    ("row", "found", "kind"),
+    [
+        ({}, {"x": "T1"}, []),
+        ({}, {}, ["internal"]),
+        ({"row": None}, {}, []),
+        ({"partition": 1}, {}, []),
+    ],
+)
+def test_a_scan_finds_what_its_transaction_wrote(
+    row: dict[str, Any], found: dict[Any, str], kind: list[str]
+) -> None:
+    story = Story()
+    t = story.table()
+    story.write("T1", t, "x", 10, **row)
+    story.scan("T1", t, 11, found)
+    story.write("T1", t, "y", 12)
+    story.commit("T1", 13)
+    assert kinds(story) == kind
 
 
 def test_a_read_that_changes_is_not_repeatable() -> None:

@@ -154,6 +154,47 @@ def test_a_read_between_uncommitted_transactions_is_a_dirty_read() -> None:
     assert kinds(story) == []
 
 
+def test_an_aborted_transaction_had_found_its_own_writes() -> None:
+    story = Story()
+    t = story.table()
+    story.write("T", t, "x", 1)
+    story.read("T", t, "x", 2, "T")
+    story.scan("T", t, 3, {"x": "T"})
+    story.abort("T", 9)
+    assert kinds(story) == []
+    story.read("T", t, "x", 4, None)
+    story.scan("T", t, 5, {})
+    assert kinds(story) == ["internal", "internal"]
+
+
+def test_an_aborted_transaction_had_found_no_intermediate_row() -> None:
+    story = Story()
+    t = story.table()
+    story.write("W", t, "x", 1)
+    first = story.found(t, "x", "W", 1)
+    story.write("W", t, "x", 2)
+    story.commit("W", 3)
+    story.read("T", t, "x", 5, "W")
+    story.abort("T", 9)
+    assert kinds(story) == []
+    story.read("T", t, "x", 6, "W", row=first)
+    assert kinds(story) == ["G1b"]
+
+
+def test_a_transaction_that_reads_the_past_finds_no_intermediate_row() -> None:
+    story = Story()
+    t = story.table()
+    story.write("W", t, "x", 1)
+    first = story.found(t, "x", "W", 1)
+    story.write("W", t, "x", 2)
+    story.commit("W", 3)
+    story.begin("R", 9, read_at=9)
+    story.read("R", t, "x", 10, "W", op_ts=9)
+    assert kinds(story) == []
+    story.read("R", t, "x", 11, "W", op_ts=9, row=first)
+    assert kinds(story) == ["G1b"]
+
+
 # --- the past ------------------------------------------------------------------------------------
 
 
