@@ -72,8 +72,7 @@ class DataMatchesSchema:
                 if read.predicate and not past:
                     yield from _rows_missed(case, writes, position, read)
             yield from _acknowledged(case, tx)
-        for operation in case.operations.values():
-            yield from _acknowledged_alone(case, operation)
+        yield from _acknowledged_alone(case)
         yield from rows_without_values(case, writes)
         yield from rows_against_constraints(case, writes)
         yield from final_state(case, writes)
@@ -293,21 +292,23 @@ def _acknowledged(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             yield _phantom_commit(tx, invoked, tx.committed)
 
 
-def _acknowledged_alone(case: Case, operation: Operation) -> Iterator[Anomaly]:
-    """The same of an operation that is a transaction of its own, tried under several names.
+def _acknowledged_alone(case: Case) -> Iterator[Anomaly]:
+    """The same of operations that are transactions of their own, tried under several names.
 
-    Its answer is about the last try; one that found nothing to do says so by False.
+    An answer is about the last try; one that found nothing to do says so by False.
     """
-    invoked, ended = operation.invoked, operation.ended
-    if invoked is None or invoked.tx is not None:
-        return
-    tries = [case.transactions[name] for name in operation.txs]
-    if isinstance(ended, Ok) and tries and tries[-1].writes and ended.value is not False:
-        if tries[-1].committed is None:
-            yield _lost_commit(tries[-1], invoked, ended)
-    for tx in tries if _has_failed(operation) else ():
-        if tx.committed is not None and tx.writes:
-            yield _phantom_commit(tx, invoked, tx.committed)
+    for operation in case.operations.values():
+        invoked, ended = operation.invoked, operation.ended
+        if invoked is None or invoked.tx is not None or not operation.txs:
+            continue
+        tries = [case.transactions[name] for name in operation.txs]
+        last = tries[-1]
+        lost = last.writes and last.committed is None
+        if lost and isinstance(ended, Ok) and ended.value is not False:
+            yield _lost_commit(last, invoked, ended)
+        for tx in tries if _has_failed(operation) else ():
+            if tx.committed is not None and tx.writes:
+                yield _phantom_commit(tx, invoked, tx.committed)
 
 
 def _has_failed(operation: Operation) -> bool:

@@ -19,7 +19,6 @@ from ddlsim.checkers.steps import steps_of
 from ddlsim.checkers.views import View, judged_reads, loop
 from ddlsim.history.events import AnyEvent
 
-
 BY_ITSELF: Final = ("internal", "G1b")
 """What no graph shows of reads, and no look at the writer's outcome."""
 
