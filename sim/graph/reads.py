@@ -4,8 +4,9 @@ internal: a transaction does not find its own last write, or finds two versions 
 not write between. G1a: a version of an aborted transaction. G1b: one that its writer replaced
 itself. garbage-read: one that was not written. dirty-update: a committed version upon an aborted
 one. future-read: one that the reader itself installs only later. missed-own-write: another one than
-the reader's last write. fractured-read: a part of what another transaction wrote was seen, and a
-part not. Only what committed transactions read counts.
+the reader's last write. incompatible-order: a transaction's writes of a key stand in another order
+than it made them. fractured-read: a part of what another transaction wrote was seen, and a part
+not. Only what committed transactions read counts.
 """
 
 from typing import Final, NamedTuple
@@ -92,6 +93,7 @@ def dirty(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Find
         found += _of_aborted(history, versions, reads)
         found += _upon_aborted(history, versions)
     found += _intermediate(history, versions, pairs, reads)
+    found += _out_of_order(history, versions, pairs)
     if bool((versions.writer < 0).sum() > len(versions.base) - 1):
         ops = np.flatnonzero(reads & (history.version > 0) & (history.kind != PRECEDES))
         ops = ops[versions.writer[versions.slot[ops]] < 0]
@@ -275,13 +277,38 @@ def _intermediate(
 
 def _replaced(history: ColumnHistory, versions: Versions, pairs: Pairs) -> Array:
     """The slots of writes that a later write of the same transaction on the key replaced."""
+    slots: Array = versions.slot[_rewritten(history, versions, pairs).earlier]
+    return slots
+
+
+def _rewritten(history: ColumnHistory, versions: Versions, pairs: Pairs) -> Pairs:
+    """Every two successive writes of a transaction on a key, whatever it read between them."""
     touched = np.unique(np.concatenate([pairs.earlier, pairs.later]))
     writes = touched[versions.write[touched]]
     packed = history.tx[writes].astype(np.int64) * max(history.keys, 1) + history.key[writes]
     order = np.argsort(packed, kind="stable")
     again = packed[order[1:]] == packed[order[:-1]]
-    slots: Array = versions.slot[writes[order[:-1][again]]]
-    return slots
+    return Pairs(writes[order[:-1][again]], writes[order[1:][again]])
+
+
+def _out_of_order(history: ColumnHistory, versions: Versions, pairs: Pairs) -> list[Finding]:
+    """Writes whose version is before that of an earlier write of their transaction on the key.
+
+    Of a version order Adya asks that it has a transaction's writes in their order.
+    """
+    later = versions.write[pairs.later]
+    if not later.any():
+        return []
+    both = versions.write[pairs.earlier] & later
+    again = Pairs(pairs.earlier[both], pairs.later[both])
+    if bool((later & ~both).any()):
+        again = _rewritten(history, versions, pairs)
+    wrong = versions.slot[again.later] < versions.slot[again.earlier]
+    wrong &= history.status[history.tx[again.later]] != ABORTED
+    return [
+        Finding("incompatible-order", int(history.tx[op]), -1, int(op))
+        for op in np.sort(again.later[wrong])
+    ]
 
 
 def lost_updates(

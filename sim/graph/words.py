@@ -73,6 +73,8 @@ class Words:
             "garbage-read": f"{tx} read version {version} of {key}, which no transaction wrote",
             "dirty-update": f"{tx} wrote version {version} of {key} upon one of {other}, which "
             "was aborted",
+            "incompatible-order": f"{tx} wrote version {version} of {key} after a later version of "
+            "its own",
             "future-read": f"{tx} read version {version} of {key}, which it wrote only later",
             "missed-own-write": f"{tx} read version {version} of {key}, and not its own last "
             "write of that key",

@@ -52,6 +52,7 @@ CASES = int(os.environ.get("DDLSIM_CASES", "400"))
 THROUGH = {"G0": ("ww", ["ww"]), "G1c": ("wr", ["ww", "wr"]), "G-single": ("rw", ["ww", "wr"])}
 SINGLE = {
     "internal", "G1a", "G1b", "garbage-read", "dirty-update", "future-read", "missed-own-write",
+    "incompatible-order",
 }  # fmt: skip
 
 

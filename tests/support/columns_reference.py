@@ -121,6 +121,8 @@ def _dirty(
     }
     for at, (tx, key, kind, version) in enumerate(ops):
         if kind in (WRITE, APPEND):
+            turned = status[tx] != ABORTED and 0 <= version < own.get((tx, key), -1)
+            found |= {"incompatible-order"} if turned else set()
             last[tx, key] = own[tx, key] = version
             if status[writers.get((key, version - 1), tx)] == ABORTED and version > 1:
                 found |= {"dirty-update"} if status[tx] != ABORTED else set()
@@ -202,13 +204,14 @@ def random_history(seed: int) -> ColumnHistory:
         kind = np.where(write, kind, dice.choice([READ, SCHEMA, PRECEDES], len(tx)))
     untimed = dice.random(n) < (0.1 if dice.random() < 0.3 else 0)
     stamps = np.arange(n) * 2 if dice.random() < 0.5 else dice.permutation(n) * 2
+    late = np.random.default_rng([seed, 2]).choice([0, 0, 0, 1, 4])  # commit_ts is 1 later
     return make(
         transactions={
             "process": dice.integers(-1, 4, n),
             "begin": np.where(untimed, -1, begin),
             "end": np.where(untimed & (dice.random(n) < 0.5), -1, end),
             "commit_ts": stamps + 1 if dice.random() < 0.8 else np.full(n, -1),
-            "read_ts": stamps if dice.random() < 0.8 else np.full(n, -1),
+            "read_ts": stamps + late if dice.random() < 0.8 else np.full(n, -1),
             "status": odd,
         },
         operations={"tx": tx, "key": key, "kind": kind, "version": version},

@@ -322,3 +322,28 @@ def test_models_are_ruled_out_from_the_weakest_on() -> None:
 def test_an_unknown_model_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="no model 'snapshot'; there are read-uncommitted"):
         judge(CLEAN, "snapshot")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "versions", "expected"),
+    [
+        ((APPEND, APPEND), (1, 2), True),
+        ((APPEND, APPEND), (2, 1), False),
+        ((WRITE, WRITE), (2, 1), False),
+        ((WRITE, READ, WRITE), (2, 2, 1), False),
+    ],
+)
+@pytest.mark.parametrize("model", ["read-uncommitted", "snapshot-isolation", "serializable"])
+def test_writes_of_one_transaction_stand_in_its_order(
+    kinds: tuple[int, ...], versions: tuple[int, ...], expected: bool, model: str
+) -> None:
+    count = len(kinds)
+    one = make(
+        transactions={"status": [0]},
+        operations={
+            "tx": [0] * count, "key": [0] * count, "kind": kinds, "version": versions,
+        },
+    )  # fmt: skip
+    verdict = judge(one, model)
+    assert verdict.valid is expected
+    assert ("incompatible-order" in verdict.types) is not expected
