@@ -135,8 +135,9 @@ def _ww(versions: Versions) -> Edges:
 def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
     """From each transaction to the next one of its process, by begin; unknown ones left out.
 
-    Where the begin does not count, the end tells the place: a process does one thing at a time.
-    A transaction with neither has no place.
+    Where the begin does not count, the end tells the place. A transaction with neither has no
+    place. Of a process that does several things at once, one comes before those alone that began
+    when it had ended.
     """
     chosen = (history.process >= 0) & ((history.begin >= 0) | (history.end >= 0))
     if versions.node is not None:
@@ -146,10 +147,41 @@ def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
     if len(begin) and int(begin.min()) < 0:
         begin = np.where(begin < 0, history.end[members], begin)
     if len(begin) and bool((begin[1:] < begin[:-1]).any()):
-        members = members[np.argsort(begin, kind="stable")]
+        order = np.argsort(begin, kind="stable")
+        members, begin = members[order], begin[order]
     process = history.process[members]
     small = bool(len(process)) and int(process.max()) < 2**16
     order = np.argsort(process.astype(np.uint16) if small else process, kind="stable")
-    members, process = members[order], process[order]
+    members, process, begin = members[order], process[order], begin[order]
     same = process[1:] == process[:-1]
-    return edges(members[:-1][same], members[1:][same], PROCESS)
+    end = np.maximum(history.end[members], begin)
+    crossed = same & (end[:-1] > begin[1:])
+    source, target = members[:-1], members[1:]
+    if not crossed.any():
+        return edges(source[same], target[same], PROCESS)
+    several = np.isin(process, process[:-1][crossed])
+    same &= ~several[1:]
+    more = _after_ends(members[several], process[several], begin[several], end[several])
+    both = np.concatenate([source[same], more[0]]), np.concatenate([target[same], more[1]])
+    return edges(*both, PROCESS)
+
+
+def _after_ends(members: Array, process: Array, begin: Array, end: Array) -> tuple[Array, Array]:
+    """Pairs of transactions of one process, the one ended when the other began, none between them.
+
+    They come by process and begin.
+    """
+    pairs: list[tuple[int, int]] = []
+    known: list[tuple[int, int, int]] = []
+    before = NONE
+    columns = (members.tolist(), process.tolist(), begin.tolist(), end.tolist())
+    for one, of, begins, ends in zip(*columns, strict=True):
+        known = known if of == before else []
+        before = of
+        ended = [each for each in known if each[2] <= begins]
+        last = ended[-1] if ended else (one, begins, ends)
+        passed = {each[0] for each in ended if each is not last and each[2] <= last[1]}
+        pairs += [(each[0], one) for each in ended if each[0] not in passed]
+        known = [*(each for each in known if each[0] not in passed), (one, begins, ends)]
+    found = np.asarray(pairs, np.int32).reshape(-1, 2)
+    return found[:, 0], found[:, 1]

@@ -101,10 +101,14 @@ def _orders(history: ColumnHistory, nodes: set[int]) -> set[tuple[int, int, str]
     }
     at = [b if b >= 0 else e for b, e in zip(begin, end, strict=True)]
     by_begin = sorted((tx for tx in known if at[tx] >= 0), key=at.__getitem__)
-    for number, a in enumerate(by_begin):
-        following = [b for b in by_begin[number + 1 :] if process[b] == process[a] >= 0]
-        found |= {(a, following[0], "process")} if following else set()
-    return found
+    order = {
+        (a, b)
+        for number, a in enumerate(by_begin)
+        for b in by_begin[number + 1 :]
+        if process[b] == process[a] >= 0 and max(end[a], at[a]) <= at[b]
+    }
+    between = {(a, c) for a, b in order for other, c in order if other == b}
+    return found | {(a, b, "process") for a, b in order - between}
 
 
 def _dirty(

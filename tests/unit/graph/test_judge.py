@@ -347,3 +347,28 @@ def test_writes_of_one_transaction_stand_in_its_order(
     verdict = judge(one, model)
     assert verdict.valid is expected
     assert ("incompatible-order" in verdict.types) is not expected
+
+
+@pytest.mark.parametrize(
+    ("begin", "wrong"), [([0, 1], set()), ([0, 11], {"G1c-process", "G1c-realtime"})]
+)
+def test_a_process_may_do_several_things_at_once(begin: list[int], wrong: set[str]) -> None:
+    """What the first one reads of the second one, which began before it ended."""
+    both = make(
+        transactions={"process": [0, 0], "begin": begin, "end": [10, 12]},
+        operations={"tx": [0, 1], "key": [0, 0], "kind": [READ, WRITE], "version": [1, 1]},
+    )
+    assert set(judge(both).types) <= wrong
+    assert judge(both).valid is not bool(wrong)
+    assert judge(both, "strong-session-serializable").valid is not bool(wrong)
+
+
+def test_of_a_process_that_does_several_things_at_once_what_ended_comes_before() -> None:
+    """The third one began when both had ended, and missed the write of the first and longer one."""
+    three = make(
+        transactions={"process": [0, 0, 0], "begin": [0, 1, 20], "end": [10, 5, 21]},
+        operations={
+            "tx": [0, 1, 2], "key": [0, 1, 0], "kind": [WRITE, WRITE, READ], "version": [1, 1, 0],
+        },
+    )  # fmt: skip
+    assert judge(three, "strong-session-serializable").types == ("G-single-process",)
