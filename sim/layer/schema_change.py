@@ -9,7 +9,8 @@ learn its outcome finds it in the log.
 
 How far a statement of several transactions is lies in a key of its process, which goes on from
 there when it starts again. Two rows with the same values take a unique index away again, and so do
-values that are too large for a key.
+values that are too large for a key; a process that starts again behind the first step of that goes
+on with taking it away, whatever the rows are by then.
 
 Statements of one process run one after the other.
 """
@@ -29,8 +30,8 @@ from ddlsim.layer.rules.reading import head_of, numbered
 from ddlsim.layer.schema import Update, Used
 from ddlsim.layer.store import StoreTransaction
 from ddlsim.layer.transaction import LayerTx
-from ddlsim.layer.update import Attempt, Job, Known, Pause
-from ddlsim.model.ddl import DropIndex
+from ddlsim.layer.update import UNDONE, Attempt, Job, Known, Pause, undo_command, undone
+from ddlsim.model.ddl import CreateIndex, DropIndex
 from ddlsim.model.ports import Future
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
@@ -56,6 +57,7 @@ class SchemaChange:
     def __init__(self, part: Part, executor: Executor) -> None:
         self.part = part
         self.under_way: dict[str, None] = {}
+        self._asked: dict[str, None] = {}
         self._executor = executor
         self._queue: deque[Future[None]] = deque()
         part.node.on(ClientDdl, self.run)
@@ -67,6 +69,7 @@ class SchemaChange:
 
     async def run(self, _sender: str, request: ClientDdl) -> Answer | Refusal:
         """Install a client's statement, after those that came before it."""
+        self._asked[request.op] = None
         known = await self._in_turn(Job(request.op, request.statement))
         token = Timestamp(self.part.log.number)
         if isinstance(known, Refused):
@@ -74,8 +77,13 @@ class SchemaChange:
         return Answer(token)
 
     async def resume(self) -> None:
-        """Go on with the statements that an earlier incarnation has left."""
+        """Go on with the statements that an earlier incarnation has left.
+
+        A client's new one may have begun by the time at which they are known: that is not left.
+        """
         for place, left in await self._left():
+            if str(place[2]) in self._asked:
+                continue
             assert isinstance(left, tuple), f"{left!r} is no job"
             self.part.node.probe("statement-resumed")
             await self._in_turn(Job(str(place[2]), *left))
@@ -137,6 +145,9 @@ class SchemaChange:
             job = job._replace(step=number, begin=begin)
             command, has_begun = f"{job.op}/{number}", last is not None
             done = await self._update(job, command, step, lasting=lasting, has_begun=has_begun)
+            if undone(self.part.log, job.op) is not None:  # by an earlier incarnation
+                await self._undo(job)
+                return UNDONE
             if not isinstance(done, Update):
                 if last is None:
                     return done
@@ -159,7 +170,7 @@ class SchemaChange:
         for work in self._work(update) if step.after else ():
             refused = await self._worked(job, work)
             if refused is not None:
-                await (self._undo(job, work) if work.filled else self._forget(job))
+                await (self._undo(job) if work.filled else self._forget(job))
                 return refused
         if step.early:
             await part.design.settle(part, update, step)
@@ -168,14 +179,16 @@ class SchemaChange:
     def _work(self, update: Update) -> list[Work]:
         return work_of(update.objects, self.part.schema(update.number - 1).latest())
 
-    async def _undo(self, job: Job, work: Work) -> None:
+    async def _undo(self, job: Job) -> None:
+        """Take the statement's index away; goes on behind the last step of that in the log."""
         part = self.part
-        name = next(one.name for one in work.table.indexes if one.id in work.filled)
-        steps = part.design.plan(DropIndex(name))
+        assert isinstance(job.statement, CreateIndex), f"{job.statement} fills no index"
+        steps = part.design.plan(DropIndex(job.statement.name))
         assert not isinstance(steps, Refused), steps
-        for number, step in enumerate(steps):
-            command = f"{job.op}/undo{number}"
-            done = await self._update(job, command, step, lasting=True, has_begun=True)
+        first = undone(part.log, job.op) or 0
+        for number, step in enumerate(steps[first:], first):
+            command = undo_command(job.op, number)
+            done = await self._update(job, command, step, lasting=True, has_begun=True, undoes=True)
             if isinstance(done, Update):
                 await part.design.settle(part, done, step)
                 for erased in self._work(done) if step.after else ():
@@ -185,7 +198,14 @@ class SchemaChange:
     # --- one update, and its entries --------------------------------------------------------------
 
     async def _update(
-        self, job: Job, command: str, step: Step, *, lasting: bool, has_begun: bool
+        self,
+        job: Job,
+        command: str,
+        step: Step,
+        *,
+        lasting: bool,
+        has_begun: bool,
+        undoes: bool = False,
     ) -> Update | Known | Refused:
         """Commit one step of a statement; the first is refused after too many lost attempts.
 
@@ -195,7 +215,9 @@ class SchemaChange:
         part = self.part
         lost, in_doubt = 0, False
         while has_begun or in_doubt or lost < part.node.settings.ddl_attempts:
-            attempt = Attempt(part, self._executor, job, command, step, lasting=lasting)
+            attempt = Attempt(
+                part, self._executor, job, command, step, lasting=lasting, undoes=undoes
+            )
             try:
                 done = await attempt.run()
             except FdbError as error:

@@ -1,6 +1,6 @@
 """One attempt to commit a schema update: a transaction of the store."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ddlsim.fdb.keys import Key
 from ddlsim.layer.backfill import erase, fill, work_of
@@ -16,6 +16,8 @@ from ddlsim.model.ddl import IndexCreated, IndexStateSet, ObjectChange, Statemen
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
 from ddlsim.units import Micros
+
+UNDONE: Final = Refused(Reason.DDL_CONFLICT, "the index could not be built")
 
 
 class Known(NamedTuple):
@@ -48,7 +50,8 @@ class Job(NamedTuple):
 class Attempt:
     """The transaction of one step; `lasting`: the statement takes further ones.
 
-    `has_looked`: it has read the log, and no earlier attempt has committed the step.
+    `has_looked`: it has read the log, and no earlier attempt has committed the step. `undoes`: the
+    step takes the index away again; no other one is built once one of these is in the log.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Attempt:
         step: Step,
         *,
         lasting: bool,
+        undoes: bool = False,
     ) -> None:
         self.transaction = part.store.transaction()
         self.has_looked = False
@@ -69,6 +73,7 @@ class Attempt:
         self._command = command
         self._step = step
         self._lasting = lasting
+        self._undoes = undoes
         self._tx: LayerTx | None = None
 
     async def run(self) -> Update | Known | Pause:
@@ -80,6 +85,8 @@ class Attempt:
             return stored
         self.has_looked = True
         version = await transaction.read_version()
+        if not self._undoes and undone(schema, self._job.op) is not None:
+            return Known(UNDONE, schema.number, version)
         pause = await part.design.pause_before(part, transaction, schema)
         if pause:
             return Pause(pause)
@@ -154,6 +161,21 @@ class Attempt:
         self._tx = LayerTx(node, label, self.transaction, rate)
         self._tx.used = Used(after, after.latest())
         return self._tx
+
+
+def undo_command(op: str, number: int) -> str:
+    """The command of a step that takes the index of a statement away again."""
+    return f"{op}/undo{number}"
+
+
+def undone(schema: Schema, op: str) -> int | None:
+    """The last step in the log by which a statement has begun to take its index away; None: none.
+
+    An earlier incarnation may have written it: what the rows are by now changes nothing of that.
+    """
+    start = undo_command(op, 0)[:-1]
+    found = [one.command for one in schema.updates if one.command.startswith(start)]
+    return int(found[-1].removeprefix(start)) if found else None
 
 
 def own_index(schema: Schema, op: str) -> OwnIndex | None:

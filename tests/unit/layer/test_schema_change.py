@@ -17,8 +17,8 @@ from ddlsim.layer.store import StoreTransaction
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.units import Micros
-from tests.support.layer import DROP, INDEX, World, answer_or
-from tests.support.protocol import without_wait
+from tests.support.layer import DROP, INDEX, UNIQUE, World, answer_or
+from tests.support.protocol import result_of, without_wait
 
 ADD = "ALTER TABLE t ADD COLUMN w INT"
 
@@ -160,6 +160,94 @@ def test_a_process_that_starts_again_goes_on_where_it_was(chunks: int) -> None:
     assert latest is not None
     assert latest.indexes[0].state == "public"
     assert w.nodes["a"].probes["statement-resumed"] == 1
+
+
+def hangs_behind(w: World, commits: int) -> None:
+    """Of what `a` writes of entries and schema, so much is committed; then nothing more comes."""
+    store: Any = w.processes["a"].part.store
+    fresh, left = store.transaction, [commits]
+
+    def counted(*options: Any) -> Any:
+        transaction = fresh(*options)
+        commit = transaction.commit
+
+        async def stopped() -> int:
+            names = getattr(transaction, "_names", {}).values()
+            if any(name[0] in "ij" for name in names):
+                if not left[0]:
+                    await w.loop.future()
+                left[0] -= 1
+            return int(await commit())
+
+        transaction.commit = stopped
+        return transaction
+
+    store.transaction = counted
+
+
+def states_in_log(w: World) -> list[str | None]:
+    """The states that the log gave the only index of `t`, in order; None once it is gone."""
+    tables = [update.objects[0].definition for update in w.events(UpdateLogged)[1:]]
+    return [one.indexes[0].state if one.indexes else None for one in tables]
+
+
+UP = {"c6_f1": ["delete_only", "write_only", "reorganization"], "crdb": ["delete_only"]}
+DOWN = {"c6_f1": ["write_only", "delete_only", None], "crdb": ["delete_only", None]}
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["duplicates left", "duplicates gone"])
+@pytest.mark.parametrize(
+    ("design", "commits"),
+    [("c6_f1", 5), ("c6_f1", 6), ("c6_f1", 7), ("crdb", 4), ("crdb", 5), ("c16_states", 3)],
+)
+def test_an_index_that_is_taken_away_again_is_so_after_a_restart(
+    design: str, commits: int, *, same: bool
+) -> None:
+    """One step of taking it away is in the log, at least: the rows no longer decide anything."""
+    rules = {"chunk_rows": 1, "lease_ms": 100, "poll_ms": 20}
+    w = World(LAYER_DESIGNS.get(design).with_rules(rules), ticking=True)
+    w.run_ms(10)
+    for key in (1, 2):
+        w.put("b", None, key, v=5)
+    hangs_behind(w, commits)
+    w.loop.spawn(w.asks("a", UNIQUE))
+    w.run_ms(1_200)
+    if not same:
+        w.ask("b", "delete", None, 2)
+    w.start("a", restarted=True)
+    w.run_ms(1_200)
+    up = [*UP.get(design, []), *(["write_only"] if design != "c6_f1" else [])]
+    assert states_in_log(w) == up + DOWN.get(design, [None])
+    assert w.entries() == []
+    assert w.store.under("j") == []
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_statement_that_begins_beside_the_look_for_unfinished_ones_is_not_done_again(
+    *, ended: bool
+) -> None:
+    """What is unfinished is read late: a new statement is under way, or has ended meanwhile."""
+    design = LAYER_DESIGNS.get("c16_states").with_rules({"settle": waits({"a": 10, "b": 0})})
+    w = World(design)
+    change = w.processes["a"]._change
+    look: Any = change._left
+    new = begun(w, "a", INDEX)
+    while not w.store.under("j"):
+        w.run_ms(1)
+    found = result_of(w.loop, look())
+
+    async def late() -> Any:
+        if ended:
+            await w.loop.sleep(50_000)
+        return found
+
+    change._left = late
+    w.loop.spawn(change.resume())
+    w.run_ms(200)
+    assert new == [None]
+    assert [one.outcome for one in w.events(DdlDecided)] == ["installed"]
+    assert "statement-resumed" not in w.nodes["a"].probes
+    assert w.processes["a"].left_open() == []
 
 
 def test_a_chunk_that_did_not_commit_is_done_again() -> None:
