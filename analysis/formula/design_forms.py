@@ -176,8 +176,12 @@ QUEUED: Final = "once_unlocked"
 """The rule of `exclude` with locks, and a queue for them."""
 GIVEN_BACK: Final = "older_leases_end"
 """The rule of `settle` that waits until no process has an older lease in the store."""
-FORGETS: Final = ("all_states", "all_states_up")
-"""The plans whose statements end with a transaction that forgets how far they were."""
+FORGETS: Final = (
+    "three_states_alone", "all_states", "all_states_up", "without_delete_only",
+    "without_write_only", "without_reorganization", "backfill_too_early",
+)  # fmt: skip
+"""The plans whose statements end with a transaction that forgets how far they were: all but those
+that create a table."""
 
 
 def waits_for_users(rules: Rules) -> bool:
@@ -210,12 +214,11 @@ def statement_ms(rules: Rules, of: Commits) -> Both | None:
         return one + again, two + again
     if settle == "leases_end":
         lease = store.longest_lease(float(rules["lease_ms"]), float(rules["drift_percent"]) / 100)
-        wait = lease + forgets
-        return store.statement(one, wait=wait), store.statement(two, wait=wait)
+        return store.statement(one, wait=lease), store.statement(two, wait=lease + forgets)
     if rules["activation"] == "after_read_version":
         since = np.asarray(of.client) + version
         ends = [store.anchored_at_read_version(each, distance, behind=since) for each in (one, two)]
-        return ends[0] - of.lag, ends[1] + 2 * version + of.lag
+        return ends[0] - of.lag, ends[1] + 2 * version + forgets + of.lag
     if rules["activation"] == "after_commit_version":
         drained = settle == "in_force_and_drained"
         behind = distance + of.window * float(rules["cutoff_percent"]) / 100 * drained

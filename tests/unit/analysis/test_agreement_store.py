@@ -4,7 +4,7 @@ import pytest
 
 from ddlsim.analysis.formula import store_forms
 from tests.agreement import store, store_costs
-from tests.agreement.base import Line, measured
+from tests.agreement.base import Line, Setup, measured
 
 
 def off(lines: list[Line]) -> list[str]:
@@ -59,6 +59,37 @@ def test_a_lease_without_its_drift_and_a_distance_without_the_window_disagree(
     monkeypatch.setattr(store_costs, "WINDOW_MS", 1)
     assert not store_costs.of_statements("c5_lease", c5).agrees
     assert not store_costs.of_statements("c10_two_cutoffs", c10).agrees
+
+
+def far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages take long, and versions come often: nothing else makes up for a transaction."""
+    way_ms, idle_ms = 5.0, 5
+    for name, value in (
+        ("WAY_MS", way_ms), ("RTT_MS", 2 * way_ms), ("READ_VERSION_MS", 4 * way_ms + 0.5),
+        ("IDLE_MS", idle_ms), ("LAG_MS", idle_ms + 8 * way_ms),
+    ):  # fmt: skip
+        monkeypatch.setattr(store_costs, name, value)
+
+
+@pytest.mark.parametrize("design", ["c8_future_rv", "c9_future_cv", "c11_future_conflict"])
+def test_a_statement_that_is_erased_behind_its_wait_ends_with_one_transaction_more(
+    design: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far_apart(monkeypatch)
+    runs = measured([store_costs.statements(design)], range(1), store_costs.latencies, jobs=1)[0]
+    assert store_costs.of_statements(design, runs).agrees
+
+
+def test_a_new_table_under_leases_needs_no_such_transaction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far_apart(monkeypatch)
+    text = store_costs.statements("c6_f1").text
+    for number in range(store_costs.STATEMENTS):
+        added, made = f"ALTER TABLE a ADD COLUMN c{number} INT", f"CREATE TABLE t{number} (id INT"
+        text = text.replace(added, f"{made} PRIMARY KEY)")
+    runs = measured([Setup(text)], range(1), store_costs.latencies, jobs=1)[0]
+    assert store_costs.of_statements("c6_f1", runs).agrees
 
 
 def test_forms_at_their_ends() -> None:
