@@ -57,6 +57,8 @@ BOOT_VERSION: Final = 0
 """Since when the initial schema is in force: the version at which the store begins."""
 SPACES: Final = (ROWS, INDEXES, JOBS, SCHEMA, OUTCOMES)
 """The spaces of keys, each a shard of its own, in the order of the keys."""
+JUDGED: Final = ((ROWS,), (INDEXES,), (OUTCOMES,))
+"""The spaces that are read back when a run has ended."""
 
 
 class FdbCluster(Machines):
@@ -192,8 +194,37 @@ class FdbCluster(Machines):
                 for tx, what in process.left_open():
                     yield name, tx, what
 
+    def not_at_rest(self) -> Iterator[tuple[str, str, str]]:
+        """What no running server of a shard has yet, though all logs do: it may be committed."""
+        behind = self._behind()
+        for shard in self.config.shards:
+            team = [(name, shard.begin[:1]) for name in shard.team if name in self._running()]
+            if team and all(one in behind for one in team):
+                yield team[0][0], "the catching up", "what the logs have"
+
+    def _behind(self) -> dict[tuple[str, Key], None]:
+        """The storage servers, with the space, that lack rows, entries or outcomes which all logs
+        have."""
+        running = self._running()
+        logs = [self.stores[name] for name in self.config.logs if name in running]
+        found: dict[tuple[str, Key], None] = {}
+        for number, shard in enumerate(self.config.shards):
+            if shard.begin[:1] not in JUDGED or not logs:
+                continue
+            for name in shard.team:
+                server = self.stores[name]
+                assert isinstance(server, Storage), f"{name} is no storage server"
+                if all(
+                    isinstance(one, Log) and one.has_more(number, server.version) for one in logs
+                ):
+                    found[name, shard.begin[:1]] = None
+        return found
+
     def read_back(self) -> None:
-        """Record the rows and the entries of indexes that the storage servers hold."""
+        """Record the rows and the entries of indexes that the storage servers hold.
+
+        Not of a server that is behind another one of the shard: what was removed may be there.
+        """
         running = self._running()
         stores = {
             name: dict(process.values())
@@ -206,8 +237,10 @@ class FdbCluster(Machines):
         part.learn(updates_in(outcomes))
         for commit in unrecorded(now, outcomes, self.recorder.is_first, part.stamp):
             self.recorder.record(commit)
+        behind = self._behind()
         for name, held in stores.items():
-            for event in contents(name, now, held.items(), outcomes, part.log, part.stamp):
+            here = [one for one in held.items() if (name, one[0][:1]) not in behind]
+            for event in contents(name, now, here, outcomes, part.log, part.stamp):
                 self.recorder.record(event)
 
 

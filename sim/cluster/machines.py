@@ -100,6 +100,11 @@ class Machines(ABC):
     def left_open(self) -> Iterator[tuple[str, str, str]]:
         """What transactions left open on nodes that run: (node, transaction, what it is)."""
 
+    def not_at_rest(self) -> Iterator[tuple[str, str, str]]:
+        """What has not come to rest, so that what storage holds says nothing: (node, what it does,
+        what it waits for)."""
+        return iter(())
+
     @abstractmethod
     def read_back(self) -> None:
         """Record what storage holds now."""

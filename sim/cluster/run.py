@@ -206,6 +206,8 @@ class Run:
             waits_for = f"its moment, {step.after}"
             event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
             self._recorder.record(event)
+        for name, what, waits_for in self.cluster.not_at_rest():
+            self._recorder.record(NeverCompleted(self.loop.now_us, name, what, waits_for))
         for name, tx, what in self.cluster.left_open():
             self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
 

@@ -88,6 +88,11 @@ class Log(Process):
         """The last version that is on the disk."""
         return self._disk.end
 
+    def has_more(self, shard: int, above: int) -> bool:
+        """Whether it has writes of a shard, by its number, behind a version."""
+        entries = self._disk.entries
+        return any(entry.last > above and shard in entry.written for entry in entries)
+
     # --- generations ------------------------------------------------------------------------------
 
     def begin(self, generation: Generation, tail: Tail) -> None:

@@ -8,7 +8,8 @@ indexes are write-only until they are built in transactions of some rows each, t
 
 What differs: each table is a record store of its own here, with its header; a record type of the
 Record Layer shares its store with others. Its metadata comes with the application, which brings the
-header up when it opens the store; here a statement does.
+header up when it opens the store; here a statement does. There, writes to a unique index that is
+write-only put repeated values down, and the index does not become readable; here they are refused.
 """
 
 from dataclasses import replace

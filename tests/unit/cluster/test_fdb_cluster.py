@@ -279,3 +279,77 @@ def test_a_crash_of_the_controller_is_refused() -> None:
     crash = '[[faults]]\nname = "crash"\nnode = "controller"\nfrom_ms = 60\nfor_ms = 50\n'
     with pytest.raises(ScenarioError, match="the controller of the store does not fail"):
         read(KNOWN_BUG + crash, "text")
+
+
+HELD = """
+[strategy]
+name = "c1_schema"
+
+[cluster]
+plane = "fdb"
+nodes = ["a"]
+
+[run]
+load_ms = 400
+drain_ms = 200
+
+[fdb]
+storages = 3
+replicas = {replicas}
+
+[network]
+latency_ms = 1
+
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE INDEX i ON t (v)"
+
+[[step]]
+id = "first"
+client = "c"
+node = "a"
+at_ms = 50
+do = ["put", "t", 1, {{ v = 5 }}]
+expect = "ok"
+
+[[hold]]
+from = "log1"
+to = "storage1"
+from_ms = 140
+until_ms = 60_000
+
+[[step]]
+id = "d"
+client = "c"
+node = "a"
+at_ms = 150
+ddl = "DROP INDEX i"
+expect = "ok"
+
+[[step]]
+id = "blind"
+client = "c"
+node = "a"
+after = "d.ok"
+do = ["put", "t", 2, {{ v = 6 }}]
+expect = "ok"
+"""
+
+
+def test_a_run_that_ends_before_rows_have_come_to_their_server_is_stuck_and_loses_nothing() -> None:
+    """The storage server of the rows is cut off from the log beyond the end of the drain."""
+    history = run(plan(read(HELD.format(replicas=1), "held")))
+    verdict = judge(history)
+    assert not verdict.violations or {one.status for one in verdict.violations} == {"stuck"}
+    assert verdict.outcome.word == "stuck"
+    (stuck,) = verdict.stuck
+    assert (stuck.client, stuck.waits_for) == ("storage1", "what the logs have")
+
+
+def test_a_server_behind_another_one_of_its_team_is_not_read_back() -> None:
+    """It still holds an entry of an index that is gone, where the other one holds nothing."""
+    history = run(plan(read(HELD.format(replicas=2), "held")))
+    verdict = judge(history)
+    assert [one.kind for one in verdict.violations] == []
+    assert verdict.outcome.word == "ok"
+    assert {one.node for one in history.of(RowFinal)} == {"storage2"}
+    assert history.of(IndexFinal) == []
