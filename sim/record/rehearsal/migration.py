@@ -147,7 +147,7 @@ class Migration:
 
     def _is_open(self, order: Order, *, inside: bool) -> bool:
         """Whether a transaction is open behind a statement that has succeeded."""
-        name = order.words[-1]
+        name = order.words[-1] if order.words else ""  # a string or a number alone has none
         if not inside and self._stage.opens_by_savepoint and order.begins("SAVEPOINT"):
             self._savepoint = name
             return True

@@ -13,13 +13,12 @@ from ddlsim.record.rehearsal.load_file import Load, form_of
 from ddlsim.record.rehearsal.loading import Target
 from ddlsim.record.rehearsal.measure import Lines
 from ddlsim.record.rehearsal.migration import Mark
-from ddlsim.record.rehearsal.rows import LOST, VANISHED, Anomaly, key_text, rekeys
+from ddlsim.record.rehearsal.rows import LOST, VANISHED, Anomaly, deleting, key_text, rekeys
 
 KNOWN: Final = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|VALUES|WITH|SHOW)\b", re.IGNORECASE)
 """First words of statements of a load that say what rows they take away."""
-DELETES: Final = re.compile(
-    r"\b(?:DELETE|TRUNCATE|MERGE|CALL|REPLACE\s+INTO)\b|^\s*REPLACE\b", re.IGNORECASE
-)
+CALLS: Final = re.compile(r"\bCALL\b", re.IGNORECASE)
+"""Runs a procedure, which may delete rows of any table."""
 INSERT: Final = re.compile(
     r"""\s*INSERT\s+INTO\s+["`]?(\w+)["`]?\s*\(([^()]*)\)\s*VALUES\s*\(([^()]*)\)\s*""",
     re.IGNORECASE,
@@ -51,7 +50,7 @@ def anomalies(
     """
     own = [sql for one in load.table.transaction for sql in one.statements]
     sent = [*own, *(one.order.sql for one in marks if one.has_run)]
-    if any(not KNOWN.match(sql) for sql in own) or any(map(DELETES.search, sent)):
+    if any(not KNOWN.match(sql) for sql in own) or any(map(_may_delete, sent)):
         notes.append("rows are not judged: a statement deletes rows, or may do so")
         return []
     if any(rekeys(sent, one.table) for one in targets):
@@ -68,6 +67,10 @@ def anomalies(
         lost = [*_lost(lines, inserts(own, mark, target), held)]
         found += [Anomaly(LOST, target.name, len(lost), lost[0])] if lost else []
     return found
+
+
+def _may_delete(sql: str) -> bool:
+    return deleting(sql) or CALLS.search(sql) is not None
 
 
 def inserts(own: Sequence[str], mark: str, target: Target) -> list[Inserts]:

@@ -26,8 +26,13 @@ MEANING: Final = {
     UNWRITTEN: "a value is there that no client wrote, in a column that the migration leaves alone",
 }
 
-
 _ANY: Final = re.IGNORECASE | re.DOTALL
+_NO_DEED: Final = re.compile(
+    r"\b(?:ON|BEFORE|AFTER|OF|OR|FOR)\s+(?:DELETE|TRUNCATE)\b|^\s*(?:GRANT|REVOKE)\b.*", _ANY
+)
+"""Where these words delete nothing: what a foreign key, a trigger or a rule waits for, and rights
+on a table."""
+_DELETES: Final = re.compile(r"\b(?:DELETE|TRUNCATE|MERGE|REPLACE\s+INTO)\b|^\s*REPLACE\b", _ANY)
 
 
 class Anomaly(NamedTuple):
@@ -107,10 +112,12 @@ def mentions(sent: Sequence[str], name: str) -> bool:
 
 def deletes(sent: Sequence[str], table: Table) -> bool:
     """Whether a statement may delete rows of a table."""
-    deleting = [
-        sql for sql in sent if re.search(r"\b(DELETE|TRUNCATE|MERGE)\b", sql, re.IGNORECASE)
-    ]
-    return mentions(deleting, table.name)
+    return mentions([sql for sql in sent if deleting(sql)], table.name)
+
+
+def deleting(sql: str) -> bool:
+    """Whether a statement may delete rows: `ON DELETE CASCADE` of a foreign key does not."""
+    return _DELETES.search(_NO_DEED.sub(" ", sql)) is not None
 
 
 def rekeys(sent: Sequence[str], table: Table) -> bool:

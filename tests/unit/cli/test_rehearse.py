@@ -198,6 +198,12 @@ def test_statements_are_predicted_in_the_forms_of_databases(sql: str, verdict: s
     assert found["verdict"] == verdict, found
 
 
+@pytest.mark.parametrize("sql", ["'a string alone'", "17"])
+def test_a_statement_without_a_word_is_refused(sql: str, tmp_path: Path) -> None:
+    found = rehearsed(tmp_path, sql, code=3)
+    assert [one["refused"]["kind"] for one in found["statements"]] == ["other"]
+
+
 def test_a_statement_that_is_refused_ends_the_migration(tmp_path: Path) -> None:
     sql = "ALTER TABLE none ADD COLUMN a INTEGER;\nDROP TABLE notes"
     found = rehearsed(tmp_path, sql, code=3)

@@ -25,7 +25,7 @@ from ddlsim.record.rehearsal.measure import (
     waits_of,
 )
 from ddlsim.record.rehearsal.migration import Mark, Order
-from ddlsim.record.rehearsal.rows import anomalies
+from ddlsim.record.rehearsal.rows import anomalies, deleting
 from ddlsim.record.rehearsal.stages.base import STAGES
 from ddlsim.record.rehearsal.tables import (
     Table,
@@ -301,6 +301,31 @@ def test_rows_that_the_migration_gives_other_keys_are_not_missed(sql: str, judge
     mark = Mark(order(sql), 1, 2, 2)
     found = anomalies(Lines([], {}), [target()], [(None, None)], [mark], [])
     assert bool(found) is judged
+
+
+@pytest.mark.parametrize(
+    ("sql", "judged"),
+    [
+        ("CREATE TABLE c (id INT, p INT REFERENCES t (id) ON DELETE CASCADE)", True),
+        ("ALTER TABLE t ADD FOREIGN KEY (p) REFERENCES u (id)\n  on  delete SET NULL", True),
+        ("CREATE TRIGGER r AFTER INSERT OR DELETE ON t EXECUTE FUNCTION f()", True),
+        ("GRANT SELECT, DELETE, TRUNCATE ON t TO me", True),
+        ("CREATE TRIGGER r AFTER DELETE ON u BEGIN DELETE FROM t WHERE id = 1; END", False),
+        ("DELETE FROM t WHERE id = 1", False),
+        ("TRUNCATE u, t", False),
+        ("MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN DELETE", False),
+        ("REPLACE t VALUES (1, 2)", False),
+        ("INSERT OR REPLACE INTO t VALUES (1, 2)", False),
+        ("UPDATE t SET v = REPLACE(v, 'a', 'b')", True),
+    ],
+)
+def test_rows_are_missed_unless_a_statement_deletes_some(sql: str, judged: bool) -> None:
+    """What a foreign key or a trigger does ON DELETE deletes nothing now."""
+    notes: list[str] = []
+    mark = Mark(order(sql), 1, 2, 2)
+    found = anomalies(Lines([], {}), [target()], [(None, None)], [mark], notes)
+    assert (bool(found), bool(notes)) == (judged, not judged)
+    assert deleting(sql) is not judged
 
 
 @pytest.mark.parametrize(
