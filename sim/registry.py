@@ -40,9 +40,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownPluginError:
 class Registry(Generic[T]):
     """The plug-ins of one kind, by name."""
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str, package: str, points: str = "") -> None:
+        """`points` names the group of entry points; without it the kind does."""
         self.kind = kind
         self._package = package
+        self._points = points or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
         self._items: dict[str, T] = {}
         self._discovered = False
 
@@ -52,6 +54,10 @@ class Registry(Generic[T]):
             raise BadPluginError(f"two {self.kind} plug-ins are called {name!r}")
         self._items[name] = item
         return item
+
+    def has_added(self, name: str) -> bool:
+        """Whether a plug-in of this name was added so far; nothing is imported to find it."""
+        return name in self._items
 
     def get(self, name: str) -> T:
         """The plug-in of this name; `UnknownPluginError` names the nearest ones otherwise."""
@@ -83,8 +89,7 @@ class Registry(Generic[T]):
         package = importlib.import_module(self._package)
         for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
             importlib.import_module(f"{self._package}.{module}")
-        plural = f"{self.kind[:-1]}ies" if self.kind.endswith("y") else f"{self.kind}s"
-        for point in sorted(entry_points(group=f"ddlsim.{plural}"), key=lambda p: p.name):
+        for point in sorted(entry_points(group=f"ddlsim.{self._points}"), key=lambda p: p.name):
             point.load()
 
 

@@ -14,6 +14,10 @@ from ddlsim.scenario.files import reason, text_at
 from ddlsim.verify import abort_share
 
 STDIN = "-"
+SQL = ".sql"
+VERSION = re.compile(r"([^\W\d_]*)(\d+(?:[._]\d+)*)(.*)", re.DOTALL)
+"""A name as tools for migrations have it: letters, numbers between `.` or `_`, and what it does."""
+EMPTY = "there is no statement in it"
 
 
 def execute(options: Options) -> int:
@@ -30,6 +34,8 @@ def execute(options: Options) -> int:
         if statement["error"] is not None:
             message = statement["error"]["message"]
             note(f"{statement['file']}:{statement['line']}: refused: {message}")
+    for file in _empty(report):
+        note(f"{file}: {EMPTY}")
     for passed in report["passed_over"]:
         place = f"{passed['file']}:{passed['line']}"
         note(f"{place}: passed over: {passed['word']} changes no schema")
@@ -41,9 +47,19 @@ def report_of(options: Options) -> compat.Report:
     """What the linter says, with the share of aborts where rates are given."""
     _check(options)
     report = lint(options)
+    if not report["statements"] and not report["passed_over"]:
+        name, *more = report["files"]
+        which = f"{name} and {len(more)} more" if more else name
+        raise InputError(f"compat: {which}: {EMPTY}; nothing is judged")
     if options.ddl_rate is None:
         return report
     return abort_share.with_rates(report, ddl_rate=options.ddl_rate, tx_length=options.tx_length)
+
+
+def _empty(report: compat.Report) -> list[str]:
+    """The files of a migration in which nothing stands but comments."""
+    used = {one["file"] for key in ("statements", "passed_over") for one in report[key]}
+    return [file for file in report["files"] if file not in used]
 
 
 def _print(report: compat.Report, options: Options) -> None:
@@ -81,20 +97,33 @@ def lint(options: Options) -> compat.Report:
 
 
 def files_of(name: str) -> list[str]:
-    """A file, or the `.sql` files of a folder and below it, by name, numbers by their value."""
+    """A file, or the `.sql` files of a folder and below it, by their versions and names."""
     if not name:
         raise InputError("compat: the name of a file is empty; name a file of SQL")
     folder = Path(name)
     if name == STDIN or not folder.is_dir():
         return [name]
-    found = [str(path) for path in folder.rglob("*.sql") if path.is_file()]
+    found = [one for one in folder.rglob("*") if one.suffix.lower() == SQL and one.is_file()]
     if not found:
-        raise InputError(f"{name}: no .sql file in this folder")
-    return sorted(found, key=_natural)
+        raise InputError(f"{name}: no {SQL} file in this folder")
+    return [str(one) for one in sorted(found, key=_in_order)]
+
+
+def _in_order(path: Path) -> list[tuple[object, ...]]:
+    """V2 before V2.1, and that before V10, however the names go on; part by part of the path."""
+    return [_versioned(part) for part in path.parts]
+
+
+def _versioned(name: str) -> tuple[object, ...]:
+    found = VERSION.fullmatch(name)
+    if found is None:
+        return (name, [], [], name)
+    letters, version, rest = found.groups()
+    return (letters, [int(one) for one in re.split("[._]", version)], _natural(rest), name)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """V2 before V10."""
+    """Numbers by their value."""
     return [(int(part or 0), rest) for part, rest in re.findall(r"(\d*)(\D*)", name)]
 
 

@@ -5,9 +5,10 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Container
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.cli.options import Options
@@ -15,8 +16,7 @@ from ddlsim.cli.problems import InputError
 from ddlsim.files import write_text
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.registry import Registry
-from ddlsim.strategies.base import STRATEGIES
+from ddlsim.strategies.base import DESIGNS
 from ddlsim.workload.base import WORKLOADS
 
 RULES: Final = "ddlsim list rules"
@@ -29,13 +29,13 @@ class Kind(NamedTuple):
     in which NAME and FILE stand for the new ones; `read` shows what may stand in the file."""
 
     skeleton: str
-    known: Registry[Any] | None
+    known: Container[str] | None
     run: str
     read: str
 
 
 KINDS: Final[dict[str, Kind]] = {
-    "strategy": Kind("strategy.py", STRATEGIES, "run smoke --load FILE --strategy NAME", RULES),
+    "strategy": Kind("strategy.py", DESIGNS, "run smoke --load FILE --strategy NAME", RULES),
     "mutant": Kind("mutant.py", MUTANTS, "run smoke --load FILE --mutant NAME", RULES),
     "checker": Kind(
         "checker.py",

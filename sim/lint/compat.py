@@ -38,6 +38,7 @@ from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.ddl import ObjectChange, ObjectCreated
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.schema import View, Zone
+from ddlsim.problems import BadInputError
 from ddlsim.protocol.design.as_shipped import NO_TABLE_VERSION
 from ddlsim.protocol.design.flows import allowed
 from ddlsim.protocol.design.mandatory_columns import adds_mandatory_columns
@@ -82,7 +83,7 @@ class Source(NamedTuple):
     text: str
 
 
-class RefusedSchemaError(Exception):
+class RefusedSchemaError(BadInputError):
     """A statement of the *schema* that the catalog refuses: there is nothing to migrate from."""
 
     def __init__(self, message: str, file: str, line: int) -> None:
@@ -95,7 +96,7 @@ class RefusedSchemaError(Exception):
         return f"{self.file}:{self.line}: {self.message}"
 
 
-class UnreadableError(Exception):
+class UnreadableError(BadInputError):
     """Everything in the files that is no SQL: lines of `file:line:column: what; expected …`."""
 
     def __init__(self, lines: Sequence[str]) -> None:

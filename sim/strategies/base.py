@@ -5,18 +5,20 @@ A design of a layer on a key-value store is a `LayerDesign` record of `ddlsim.la
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.registry import Registry, unknown
+from ddlsim.registry import BadPluginError, Registry, unknown
 
 STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "ddlsim.strategies")
 """Every design on the Ignite plane, by name."""
 
-LAYER_DESIGNS: Final[Registry[LayerDesign]] = Registry("layer design", "ddlsim.strategies")
-"""Every design of a layer, by name."""
+LAYER_DESIGNS: Final[Registry[LayerDesign]] = Registry(
+    "layer design", "ddlsim.strategies", "strategies"
+)
+"""Every design of a layer, by name. A name means one design on all planes."""
 
 
 class AllDesigns:
@@ -94,8 +96,14 @@ def header(
 
 
 def strategy(design: Strategy) -> Strategy:
-    """Make a design known by its name."""
+    """Make a design known by its name; `BadPluginError` where another one has it."""
+    _check_name(design.name, LAYER_DESIGNS)
     return STRATEGIES.add(design.name, design)
+
+
+def _check_name(name: str, others: Registry[Any]) -> None:
+    if others.has_added(name):
+        raise BadPluginError(f"two {STRATEGIES.kind} plug-ins are called {name!r}")
 
 
 # --- designs of a layer ---------------------------------------------------------------------------
@@ -130,5 +138,6 @@ def preset_header(
 
 
 def layer_design(design: LayerDesign) -> LayerDesign:
-    """Make a design of a layer known by its name."""
+    """Make a design of a layer known by its name; `BadPluginError` where another one has it."""
+    _check_name(design.name, STRATEGIES)
     return LAYER_DESIGNS.add(design.name, design)

@@ -228,6 +228,23 @@ def test_a_foreign_history_has_no_graph() -> None:
         found.graph()
 
 
+@pytest.mark.parametrize(
+    ("schema", "migration", "told"),
+    [
+        ("DROP TABLE t", "DROP TABLE t", r"s\.sql:1: there is no table 't'"),
+        ("CREATE TABLE t (id INT)", "DROP t; TRUNCATE t", r"m\.sql:1:6: unexpected 't'"),
+        ("CREATE TABLE t (id INT)", "", r"m\.sql: there is no statement in it"),
+    ],
+)
+def test_a_migration_that_cannot_be_judged_is_a_value_error(
+    schema: str, migration: str, told: str, tmp_path: Path
+) -> None:
+    for name, text in (("s.sql", schema), ("m.sql", migration)):
+        (tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(ValueError, match=told):
+        api.compat(tmp_path / "s.sql", tmp_path / "m.sql")
+
+
 def test_a_migration_that_begins_with_nothing(tmp_path: Path) -> None:
     file = tmp_path / "m.sql"
     file.write_text("CREATE TABLE t (id INT PRIMARY KEY); DROP TABLE t;", "utf-8")

@@ -1,5 +1,7 @@
 """Plug-ins are found by name: those of the tree, those of entry points, those of loaded files."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -152,3 +154,25 @@ def test_a_misspelt_design_is_answered_with_the_near_ones_of_every_plane(
 ) -> None:
     with pytest.raises(UnknownPluginError, match=rf"called '{wrong}'; did you mean .*\b{near}\b"):
         DESIGNS.get(wrong)
+
+
+def test_an_entry_point_brings_designs_of_both_planes(tmp_path: Path) -> None:
+    """The name of a design of a layer is found at the first look, whichever registry has looked."""
+    (tmp_path / "other-1.dist-info").mkdir()
+    (tmp_path / "other-1.dist-info" / "METADATA").write_text("Name: other\nVersion: 1\n")
+    points = "[ddlsim.strategies]\nother = other_designs\n"
+    (tmp_path / "other-1.dist-info" / "entry_points.txt").write_text(points)
+    (tmp_path / "other_designs.py").write_text(
+        "from dataclasses import replace\n"
+        "from ddlsim.strategies.base import layer_design, layer_header\n"
+        "from ddlsim.strategies.c1_schema import C1_SCHEMA\n"
+        "header = layer_header('other', 'another one', 'post 1')\n"
+        "layer_design(replace(C1_SCHEMA, header=header))\n"
+    )
+    ask = "from ddlsim.strategies.base import DESIGNS; print(DESIGNS.get('other').header.summary)"
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("another one\n", "")

@@ -27,7 +27,7 @@ def written(path: Path, text: str) -> str:
     [
         ("ALTER TABLE t ADD COLUMN w INT", 0, "COMPATIBLE"),
         ("ALTER TABLE t ADD COLUMN w INT; ALTER TABLE t DROP COLUMN v", 1, "NOT COMPATIBLE"),
-        ("", 0, "COMPATIBLE"),
+        ("INSERT INTO t VALUES (1, 1)", 0, "COMPATIBLE"),
     ],
 )
 def test_the_exit_code_tells(sql: str, code: int, word: str, schema: str, tmp_path: Path) -> None:
@@ -149,6 +149,33 @@ def test_files_and_folders_are_read_in_order(schema: str, tmp_path: Path) -> Non
     assert [one["forward_compatible"] for one in told["statements"]] == [True, False, False]
     text = ddlsim("compat", schema, str(folder), last).out
     assert f"t  aborts, because of {folder}/V10__drop.sql:1" in text
+
+
+def test_a_folder_is_read_by_versions_whatever_the_case_of_the_ending(
+    schema: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "migrations"
+    (folder / "v2").mkdir(parents=True)
+    names = ["V1__a.sql", "V1_1__a.sql", "V2__b.SQL", "V2.1__a.Sql", "V10__a.sql", "v2/1.sql"]
+    for name in reversed(names):
+        written(folder / name, "DROP TABLE IF EXISTS x")
+    told = json.loads(ddlsim("compat", schema, str(folder), "--output", "json").out)
+    assert told["files"] == [str(folder / name) for name in names]
+
+
+def test_a_migration_without_a_statement_is_not_compatible(schema: str, tmp_path: Path) -> None:
+    """As of a tool that failed before it wrote anything."""
+    empty = written(tmp_path / "empty.sql", "-- nothing\n;\n")
+    rest = "there is no statement in it"
+    for words in ((schema, empty), (empty, empty), ("--from-scratch", empty)):
+        done = ddlsim("compat", *words, "--output", "json")
+        assert done == (2, "", f"ddlsim: compat: {empty}: {rest}; nothing is judged\n")
+    assert "empty.sql and 1 more: there is" in ddlsim("compat", schema, empty, empty).err
+    full = written(tmp_path / "full.sql", "ALTER TABLE t ADD COLUMN w INT")
+    done = ddlsim("compat", schema, empty, full)
+    assert (done.code, done.err) == (0, f"ddlsim: {empty}: {rest}\n")
+    rows = written(tmp_path / "rows.sql", "INSERT INTO t VALUES (1, 1)")
+    assert ddlsim("compat", schema, rows).code == 0
 
 
 def test_a_folder_without_sql_is_told(schema: str, tmp_path: Path) -> None:

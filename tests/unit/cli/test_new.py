@@ -92,12 +92,14 @@ def test_two_files_of_one_name_are_both_loaded(tmp_path: Path) -> None:
     assert call(tmp_path, f"run smoke --strategy own --mutant own {both}").code == 1
 
 
-def test_a_plugin_of_a_name_that_is_taken_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["iep", "c1_schema"])
+def test_a_plugin_of_a_name_that_is_taken_is_one_line(name: str, tmp_path: Path) -> None:
+    """One of the other plane would be run in its place, and nothing tell it."""
     file = tmp_path / "twice.py"
-    file.write_text(filled("strategy", "iep"), "utf-8")
+    file.write_text(filled("strategy", name), "utf-8")
     done = ddlsim("run", "smoke", "--load", str(file))
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"ddlsim: {file}: two strategy plug-ins are called 'iep'\n"
+    assert done.err == f"ddlsim: {file}: two strategy plug-ins are called {name!r}\n"
 
 
 @pytest.mark.parametrize("kind", NEW)
@@ -121,6 +123,7 @@ BAD = {
     "mutant 1st": "new: invalid name '1st'",
     "checker ''": "new: invalid name ''",
     "strategy iep": "new: a strategy called 'iep' is shipped already; take another name",
+    "strategy c1_schema": "new: a strategy called 'c1_schema' is shipped already",
     "workload mixed": "new: a workload called 'mixed' is shipped already",
     "strategi own": "new: KIND: unknown 'strategi'; did you mean strategy",
     "strategy": "new: NAME is missing",
