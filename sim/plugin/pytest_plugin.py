@@ -1,7 +1,7 @@
 """`pytest --ddlsim scenarios/`: a team's own scenarios as tests in its own repository.
 
 Every TOML file that has a key of a scenario is collected, as one item, or as one for each block of
-seeds (`--ddlsim-block`). An item runs its seeds as `ddlsim run --expect` does and fails with the
+seeds (`--ddlsim-block`); the seed that a scenario names comes before the others. An item runs its seeds as `ddlsim run --expect` does and fails with the
 judge's words and the command that repeats the run.
 
 pytest loads this module into every suite of an environment in which ddlsim is installed. So without
@@ -110,15 +110,12 @@ class ScenarioFile(pytest.File):
     def collect(self) -> Iterable["SeedsItem"]:
         """Read the file; an error has its line."""
         scenario = self._scenario()
-        seeds = range(self.config.getoption("ddlsim_seeds"))
+        seeds = seeds_of(scenario, self.config.getoption("ddlsim_seeds"))
         size = self.config.getoption("ddlsim_block") or len(seeds)
-        if scenario.scripted:
-            seeds = seeds[:1]
         for under, one in [("", scenario), *self._others(scenario)]:
             for at in range(0, len(seeds), size):
                 block = seeds[at : at + size]
-                name = f"seed {block[0]}" if len(block) == 1 else f"seeds {block[0]}..{block[-1]}"
-                name += under and f" under {under}"
+                name = _named(block) + (under and f" under {under}")
                 item: SeedsItem = SeedsItem.from_parent(self, name=name, scenario=one, seeds=block)
                 yield item
 
@@ -163,6 +160,25 @@ class ScenarioFile(pytest.File):
         return str(self.path.relative_to(here) if self.path.is_relative_to(here) else self.path)
 
 
+def seeds_of(scenario: "Scenario", count: int) -> tuple[int, ...]:
+    """So many seeds from 0 on, or one of a scenario without dice; behind the one that it names."""
+    named = scenario.table.seed
+    if scenario.scripted:
+        return (named or 0,)
+    return tuple(dict.fromkeys([*([] if named is None else [named]), *range(count)]))
+
+
+def _named(block: tuple[int, ...]) -> str:
+    """Seeds in a row by the first and the last; one that stands before them for itself."""
+    first, last = block[0], block[-1]
+    if len(block) == 1:
+        return f"seed {first}"
+    if last - first + 1 == len(block):
+        return f"seeds {first}..{last}"
+    rest = block[1:]
+    return f"seeds {first} and {rest[0]}" + (f"..{rest[-1]}" if len(rest) > 1 else "")
+
+
 class NotAsExpectedError(Exception):
     """A scenario did not end as it expects; the message is for people, in full."""
 
@@ -170,7 +186,7 @@ class NotAsExpectedError(Exception):
 class SeedsItem(pytest.Item):
     """Some seeds of a scenario, compared with what it expects."""
 
-    def __init__(self, *, scenario: "Scenario", seeds: range, **more: Any) -> None:
+    def __init__(self, *, scenario: "Scenario", seeds: tuple[int, ...], **more: Any) -> None:
         super().__init__(**more)
         self._scenario = scenario
         self._seeds = seeds

@@ -136,6 +136,20 @@ def test_seeds_and_blocks(team: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["*::seed 4 PASSED*"])
 
 
+def test_the_seed_that_a_scenario_names_is_run_first(team: pytest.Pytester) -> None:
+    """It shows what the scenario is about, so no suite may pass without it."""
+    write(team, "dice", f"seed = 17\n{DICE}")
+    write(team, "tiny", f"seed = 3\n{TINY}")
+    done = run(team, "--ddlsim", "scenarios", "--ddlsim-seeds", "3", "-v", "--collect-only")
+    done.stdout.fnmatch_lines(["*seeds 17 and 0..2*", "*seed 3*"])
+    done = run(team, "--ddlsim", "scenarios/dice.toml", "--ddlsim-seeds", "1", "-v")
+    done.stdout.fnmatch_lines(["*dice.toml::seeds 17 and 0*", "repeat: * --seed 17 *"])
+    write(team, "dice", f"seed = 1\n{DICE}")
+    words = ("--ddlsim-seeds", "4", "--ddlsim-block", "2")
+    done = run(team, "--ddlsim", "scenarios/dice.toml", *words, "-v", "--collect-only")
+    done.stdout.fnmatch_lines(["*seeds 1 and 0*", "*seeds 2..3*"])
+
+
 def test_a_vacuous_scenario_fails(team: pytest.Pytester) -> None:
     write(team, "dice", DICE)
     done = run(team, "--ddlsim", "scenarios/dice.toml", "--ddlsim-seeds", "2")
