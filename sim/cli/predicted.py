@@ -11,6 +11,7 @@ from ddlsim.lint.compat import Source
 from ddlsim.record.rehearsal.migration import Order
 
 SCHEMA: Final = "schema"
+_ANY: Final = re.IGNORECASE | re.DOTALL
 NOTHING: Final = "it changes no schema"
 NOT_GIVEN: Final = re.compile("^there is no (?:view|index) |has no constraint ")
 """In what the linter says of objects that are not among the tables it has."""
@@ -22,17 +23,20 @@ LIKE: Final = {
 }  # fmt: skip
 """Types of databases, and those that the linter takes for them."""
 FORMS: Final = tuple(
-    (re.compile(form, re.IGNORECASE | re.DOTALL), like)
+    (re.compile(form, _ANY), like)
     for form, like in (
         (r"\bALTER\s+(?:COLUMN\s+)?(\w+)\s+TYPE\s+", r"ALTER COLUMN \1 SET DATA TYPE "),
         (r"\bMODIFY\s+(?:COLUMN\s+)?(\w+)\s+", r"ALTER COLUMN \1 SET DATA TYPE "),
-        (r"\b(SET DATA TYPE .*?)\s+USING\b.*$", r"\1"),
         (r"\bUSING\s+\w+\s*(?=\()", ""),
         (r"\bINDEX\s+CONCURRENTLY\b", "INDEX"),
         (r"\b(?:CASCADE|RESTRICT)\s*$", ""),
     )
 )
 """Statements of databases as the linter has them: types are changed, whatever fills the column."""
+FILLED: Final = re.compile(r"\bSET DATA TYPE [^,]*?(?:\([\d\s,]*\)[^,]*?)?(?P<by>\s+USING\b)", _ANY)
+"""A change of a type, and where it says how the column is filled."""
+PIECE: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|.", re.DOTALL)
+"""A string, a quoted name, or a character."""
 _TYPES: Final = re.compile(rf"\b(?:{'|'.join(LIKE)})\b", re.IGNORECASE)
 Agreement = Literal["agrees", "differs", "not seen", "no prediction"]
 
@@ -63,12 +67,25 @@ def _readable(text: str) -> str:
     """A statement in the linter's forms and types, few of these replaced; else as it is."""
     made = text
     for form, like in FORMS if _unread(text) else ():
-        made = form.sub(like, made)
+        made = _unfilled(form.sub(like, made))
     for one in (*reversed([*_TYPES.finditer(made)]), None):
         if not _unread(made):
             return made
         if one is not None:
             made = made[: one.start()] + LIKE[one[0].upper()] + made[one.end() :]
+    return text
+
+
+def _unfilled(text: str) -> str:
+    """A statement without the expressions that fill columns of a new type; what follows stays."""
+    while (found := FILLED.search(text)) is not None:
+        end, depth = found.end(), 0
+        for piece in PIECE.finditer(text, end):
+            depth += {"(": 1, ")": -1}.get(piece[0], 0)
+            if piece[0] == "," and not depth:
+                break
+            end = piece.end()
+        text = text[: found.start("by")] + text[end:]
     return text
 
 

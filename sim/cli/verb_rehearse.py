@@ -180,7 +180,7 @@ def document(
         "says": done.says,
         "promise": done.promise,
         "in_place": stage.in_place,
-        "source": _source(options),
+        "source": _source(options, stage),
         "tables": [one.name for one in done.tables],
         "clients": clients,
         "seed": wanted.seed,
@@ -243,10 +243,11 @@ def _anomaly(stage: Stage, found: Anomaly) -> RowAnomaly:
     }
 
 
-def _source(options: Options) -> str:
+def _source(options: Options, stage: Stage) -> str:
+    """What the migration was run on, in words."""
     if options.in_place:
         return f"{without_password(options.url)} itself"
-    return options.schema or f"the structure of {without_password(options.url)}"
+    return options.schema or f"{without_password(options.url)} ({stage.source})"
 
 
 def _outcome(

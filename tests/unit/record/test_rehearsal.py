@@ -213,6 +213,11 @@ def test_tables_are_told_to_the_linter_in_its_types() -> None:
     [
         ("ALTER TABLE t ALTER COLUMN v TYPE varchar(80)", "survive"),
         ("ALTER TABLE t ALTER COLUMN v TYPE varchar(20)", "abort"),
+        ("ALTER TABLE t ALTER v TYPE varchar(80) USING upper(v)", "survive"),
+        ("ALTER TABLE t ALTER v TYPE varchar(80) USING v || ', a', ADD x int", "survive"),
+        ("ALTER TABLE t ALTER v TYPE varchar(80) USING left(v, 5), DROP COLUMN w", "abort"),
+        ("ALTER TABLE t ADD a int, ALTER v TYPE text USING v, ALTER w TYPE smallint", "abort"),
+        ("ALTER TABLE t ALTER v TYPE text USING v, ALTER w TYPE int2 USING (w)::int2", "abort"),
         ("ALTER TABLE t ALTER COLUMN id TYPE bigint", "refused"),
         ("ALTER TABLE t ALTER COLUMN v SET NOT NULL", "none"),
         ("DROP VIEW of_the_user", "none"),
@@ -223,7 +228,11 @@ def test_tables_are_told_to_the_linter_in_its_types() -> None:
 )
 def test_a_change_of_a_type_is_predicted_from_the_type_before(sql: str, verdict: str) -> None:
     made = tables_of(
-        [("t", "id", "int", False, False, 1), ("t", "v", "varchar(40)", False, True, 0)]
+        [
+            ("t", "id", "int", False, False, 1),
+            ("t", "v", "varchar(40)", False, True, 0),
+            ("t", "w", "int", True, False, 0),
+        ]
     )
     sent = Order(*split(sql, "postgresql")[0])
     [found] = predictions(schema_sql(made), [sent])

@@ -102,7 +102,7 @@ class Stage(Database):
     @property
     @abstractmethod
     def source(self) -> str:
-        """What is copied, in words."""
+        """What is copied of what the URL names, in words."""
 
 
 class FileStage(Stage, FileGround):
@@ -110,7 +110,7 @@ class FileStage(Stage, FileGround):
 
     @property
     def source(self) -> str:
-        return f"the file {self.path}, rows and all"
+        return "the file, rows and all"
 
     @contextmanager
     def ground(self) -> Iterator[None]:

@@ -45,7 +45,7 @@ class MariadbStage(Stage, Mariadb):
 
     @property
     def source(self) -> str:
-        return "the structure of the URL's database, without rows and views"
+        return "the structure, without rows and views"
 
     @contextmanager
     def ground(self) -> Iterator[None]:

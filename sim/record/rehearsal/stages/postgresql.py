@@ -62,7 +62,7 @@ class PostgresqlStage(Stage, Postgresql):
 
     @property
     def source(self) -> str:
-        return "the structure of the URL's database, without rows"
+        return "the structure, without rows"
 
     @contextmanager
     def ground(self) -> Iterator[None]:
