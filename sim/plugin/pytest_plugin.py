@@ -1,8 +1,9 @@
 """`pytest --ddlsim scenarios/`: a team's own scenarios as tests in its own repository.
 
 Every TOML file that has a key of a scenario is collected, as one item, or as one for each block of
-seeds (`--ddlsim-block`); the seed that a scenario names comes before the others. An item runs its seeds as `ddlsim run --expect` does and fails with the
-judge's words and the command that repeats the run.
+seeds (`--ddlsim-block`); the seed that a scenario names comes before the others. An item runs its
+seeds as `ddlsim run --expect` does and fails with the judge's words and the command that repeats
+the run.
 
 pytest loads this module into every suite of an environment in which ddlsim is installed. So without
 `--ddlsim` it does nothing and imports nothing; with it, ddlsim's own imports and runs are kept from
