@@ -37,7 +37,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.records import Record
 from ddlsim.units import US_PER_MS
 
-DATA: Final = ("get", "put", "delete", "insert", "replace", "update", "scan")
+DATA: Final = ("get", "put", "delete", "insert", "replace", "update", "scan", "find")
 """The kinds of operation that read or write rows."""
 ENDS: Final = {"commit": "committed", "rollback": Reason.ROLLED_BACK.name}
 """What the success of an explicit end makes of a transaction."""

@@ -44,7 +44,7 @@ def uses(history: History) -> Iterator[Use]:
                 of = (event.tx, object_id)
                 if of not in enlisted:  # a statement's own transaction, which fills an index
                     continue
-                until = max(last.get(of, 0), enlisted[of])
+                until = max(last.get(of, enlisted[of]), enlisted[of])
                 yield Use(
                     event.tx,
                     object_id,
@@ -55,9 +55,9 @@ def uses(history: History) -> Iterator[Use]:
                 )
         elif isinstance(event, ReadExecuted | WriteExecuted):
             of = (event.tx, event.object_id)
-            last[of] = max(last.get(of, 0), event.op_ts)
+            last[of] = max(last.get(of, event.op_ts), event.op_ts)
             if isinstance(event, WriteExecuted) and event.row is not None:
-                wrote[of] = max(wrote.get(of, 0), event.op_ts)
+                wrote[of] = max(wrote.get(of, event.op_ts), event.op_ts)
 
 
 def lost_uses(history: History) -> Iterator[tuple[int, int]]:

@@ -1,5 +1,7 @@
 """The figures of a history: each number against a history small enough to count by hand."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from ddlsim.history.events import (
     Unknown,
 )
 from ddlsim.history.figures import (
+    DATA,
     Durations,
     bucketed,
     durations,
@@ -25,6 +28,7 @@ from ddlsim.history.figures import (
 )
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.model.design import DesignHeader
+from ddlsim.model.ops import DataOperation
 
 NOTHING = Durations(0, 0, None, None, None, None)
 
@@ -201,6 +205,14 @@ def test_statements_that_changed_nothing_are_apart() -> None:
     taken = samples(history(*events))
     assert (taken.ddl_us, taken.ddl_noop_us) == ((40,), (40,))
     assert figures(history(*events)).ddl_noop_latency_ms.count == 1
+
+
+def test_every_kind_of_data_operation_has_a_latency() -> None:
+    kinds = [kind.__struct_config__.tag for kind in get_args(DataOperation)]
+    assert sorted(DATA) == sorted(kinds)
+    for kind in kinds:
+        events = (asked(100, "a", "T", kind), done(130, "a"))
+        assert samples(history(*events)).dml_us == (30,), kind
 
 
 def test_durations_count_those_above_zero() -> None:
