@@ -97,6 +97,13 @@ def test_waiting_for_csmax_too_hides_a_leader_that_trusts_its_own_clock() -> Non
     assert "I1" not in statuses("A7-T5-csmax")
 
 
+def test_a_leader_farther_behind_than_csmax_is_out_of_the_assumption_of_that_wait() -> None:
+    """Its clock is 90 ms behind: A6 is right "provided its clock is at most CSmax behind"."""
+    far = load(f"{FOLDER}A7-T5-csmax", {"protocol.max_clock_skew_ms": 5})
+    found = {(one.invariant, one.status) for one in runner_of(far).row(0).violations}
+    assert found == {("I1", "out_of_assumption"), ("I12", "violation")}
+
+
 def test_the_control_of_family_a_never_breaks_atomicity() -> None:
     """Whatever the seed draws."""
     runner = runner_of(load(f"{FOLDER}A7-C0"))
