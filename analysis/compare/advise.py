@@ -2,8 +2,9 @@
 
 What a design needs follows from its header, the plane on which it runs, the invariants that it
 claims, and what each claim assumes, and from its rules: the features that its store must have.
-Nothing here names a design. The goals are compared with the table of `compare`, run at the system's
-own numbers.
+Nothing here names a design. The goals are compared with the table of `compare`. Its scenarios have
+more DDL than a system may have: what the system's own rate makes of the schema aborts follows by
+the closed form 6.3, whose exponent is proportional to the rate.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from msgspec import Meta
 
 from ddlsim.analysis.compare.columns import COLUMNS
 from ddlsim.analysis.compare.records import SAFETY, UNMET, UNTESTED, Line
+from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.checkers.base import in_order
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.switches import FEATURES, SHIPPED, features_of, locks_tables
@@ -69,7 +71,8 @@ class SystemTable(TableRecord, frozen=True):
 
 
 class LoadTable(TableRecord, frozen=True):
-    """`[load]`: planned statements per second, and the share of transactions that only read."""
+    """`[load]`: statements that change the schema, per second, and the share of the steady clients'
+    transactions that only read (those that wait for a change to cross it write)."""
 
     ddl_per_s: Annotated[float, Meta(gt=0, le=1_000)] | None = None
     read_only: Probability | None = None
@@ -98,10 +101,11 @@ class Goal(NamedTuple):
     number: str
 
 
+ABORTS: Final = "schema_aborts"
 GOALS: Final = (
     Goal("dml_p99_ms", "dml_p99"),
     Goal("ddl_p99_ms", "ddl_p99"),
-    Goal("schema_aborts", "schema_aborts"),
+    Goal("schema_aborts", ABORTS),
 )
 
 
@@ -187,7 +191,9 @@ def needed(system: SystemTable) -> list[str]:
     return list(dict.fromkeys([*system.invariants, *own, *ends]))
 
 
-def missed(line: Line, system: SystemTable, goals: GoalTable) -> list[str]:
+def missed(
+    line: Line, system: SystemTable, goals: GoalTable, load: LoadTable | None = None
+) -> list[str]:
     """Why a design that may fit does not, by its line of the table.
 
     A broken claim counts, needed or not. What is not claimed counts where it is needed; what broke
@@ -204,7 +210,13 @@ def missed(line: Line, system: SystemTable, goals: GoalTable) -> list[str]:
         found.append(f"{line.verdict}: {what}")
     if line.verdict == UNTESTED:
         found.append(f"{line.verdict}: {UNMET}, so the table does not show that it is safe")
+    return found + _beyond(line, goals, load or LoadTable())
+
+
+def _beyond(line: Line, goals: GoalTable, load: LoadTable) -> list[str]:
+    """The goals that a design misses, or of which its line has no number."""
     columns = {column.key: column for column in COLUMNS}
+    found = []
     for goal in GOALS:
         most = getattr(goals, goal.key)
         column = columns[goal.number]
@@ -213,10 +225,15 @@ def missed(line: Line, system: SystemTable, goals: GoalTable) -> list[str]:
             continue
         if value.value is None:
             found.append(f"{column.head}: {value.why}; {goal.key} cannot be judged")
-        elif value.value > most:
-            shown = f"{column.shown(line)} {column.unit}".strip()
+            continue
+        number, at = value.value, ""
+        if goal.number == ABORTS and load.ddl_per_s is not None and line.ddl_per_s is not None:
+            number = float(forms.at_rate(number, line.ddl_per_s, load.ddl_per_s))
+            at = f" at {load.ddl_per_s:g} statements per second (by 6.3, from {line.ddl_per_s:g})"
+        if number > most:
+            shown = f"{column.figure(number)} {column.unit}".strip()
             limit = f"{column.figure(most)} {column.unit}".strip()
-            found.append(f"{column.head} is {shown}, more than {limit}")
+            found.append(f"{column.head} is {shown}{at}, more than {limit}")
     return found
 
 

@@ -94,6 +94,7 @@ class Runs:
             strict_share=self._share(lambda row: bool(row.violations)),
             committed=int(committed.sum()),
             statements=int(statements.sum()),
+            ddl_per_s=self._ddl_per_s(int(statements.sum())),
         )
 
     def claims(self) -> list[ClaimRow]:
@@ -127,6 +128,15 @@ class Runs:
 
     def _counts(self, of: Callable[[RunRow], float]) -> intervals.Array:
         return np.array([of(row) for row in self.rows], dtype=np.float64)
+
+    def _ddl_per_s(self, statements: int) -> float | None:
+        """Statements per second of the load: by the changes that came into force under it, of which
+        a statement may make several; None where none did."""
+        changes, in_load = (self._counts(_rate(name)).sum() for name in ("changes", "in_load"))
+        if not in_load:
+            return None
+        each = changes / statements if statements else 1.0
+        return round(float(in_load / each / self._counts(_load_s).sum()), 6)
 
     def _share(self, of: Callable[[RunRow], bool]) -> Value:
         """The share of the runs for which `of` is true."""
@@ -268,9 +278,15 @@ def _schema_aborts(row: RunRow) -> float:
     return sum(row.figures.aborted.get(one.name, 0) for one in Reason if one.is_schema)
 
 
-def _met(row: RunRow) -> float:
-    assert row.prices is not None, "rows are priced"
-    return row.prices.rates.met
+def _rate(name: str) -> Callable[[RunRow], float]:
+    def of(row: RunRow) -> float:
+        assert row.prices is not None, "rows are priced"
+        return float(getattr(row.prices.rates, name))
+
+    return of
+
+
+_met = _rate("met")
 
 
 def _statements(row: RunRow) -> float:

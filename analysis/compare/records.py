@@ -94,7 +94,9 @@ class Breach(Record, frozen=True):
 class Line(Record, frozen=True):
     """One design; times are in simulated milliseconds, shares between 0 and 1.
 
-    `lost` are runs that did not finish, `crash` why the first of them did not. `findings` tells in
+    `ddl_per_s` are statements per second whose change came into force under load: the rate at which
+    `schema_aborts` was measured (null where none did). `lost` are runs that did not finish, `crash`
+    why the first of them did not. `findings` tells in
     how many runs a recorded finding was seen, `holes` which findings concern the design, `known`
     why the regression suite expects it to break a claim. `formulas` has the closed forms of the
     numbers for which the design has one, by their keys.
@@ -135,6 +137,7 @@ class Line(Record, frozen=True):
     strict_share: Value
     committed: int
     statements: int
+    ddl_per_s: float | None = None
     formulas: dict[str, Formula] = field(default_factory=dict)
 
 

@@ -17,6 +17,7 @@ from ddlsim.cli.shapes_compare import Advise, Compare
 from ddlsim.history.history import FORMAT
 from ddlsim.layer.switches import FEATURES, SHIPPED
 from ddlsim.registry import load_file
+from ddlsim.scenario import bounds
 from ddlsim.strategies.base import DESIGNS
 
 QUESTIONS: Final = (
@@ -31,7 +32,7 @@ QUESTIONS: Final = (
     ("system", "all_reachable", "can every node always be reached: true or false (empty: false)"),
     ("system", "own_ddl", "must clients see their own DDL at once: true or false (empty: true)"),
     ("load", "read_only", "share of transactions that only read, 0 to 1 (empty: as shipped)"),
-    ("load", "ddl_per_s", "planned statements per second (empty: as shipped)"),
+    ("load", "ddl_per_s", "DDL statements per second (empty: as shipped)"),
     ("goals", "dml_p99_ms", "DML p99 at most, ms (empty: any)"),
     ("goals", "ddl_p99_ms", "DDL p99 at most, ms (empty: any)"),
     ("goals", "schema_aborts", "share of schema aborts at most (empty: any)"),
@@ -86,14 +87,16 @@ def advised(options: Options, facts: AdviceTable) -> Advise:
     fits: list[str] = []
     others = dict(chosen.others)
     if chosen.fitting:
-        ran, left = worlds(chosen.fitting, None, settings_of(facts.load))
+        also = repeat.also(options.load, outside=False)
+        ran, left = worlds(chosen.fitting, None, settings_of(facts.load), also=also)
+        bounds.check_seeds("advise", len(ran) * len(options.seeds))
         with Progress(len(ran) * len(options.seeds)) as progress:
             lines = compare(
                 ran, options.seeds, loads=options.load, jobs=options.jobs, watch=progress.watch
             )
         others |= {one.design: [one.why] for one in left}
         for line in lines:
-            if why := missed(line, facts.system, facts.goals):
+            if why := missed(line, facts.system, facts.goals, facts.load):
                 others[line.design] = why
             else:
                 fits.append(line.design)

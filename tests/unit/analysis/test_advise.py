@@ -118,6 +118,21 @@ def test_goals_are_compared_with_the_table() -> None:
     ]
 
 
+def test_schema_aborts_are_judged_at_the_rate_of_the_system() -> None:
+    """The runs have 4 statements per second; 6.3: 1 - (1 - 0.19)^(rate / 4)."""
+    line = a_line("d", schema_aborts=Value(0.19), ddl_per_s=4.0)
+    goals = GoalTable(schema_aborts=0.1)
+    assert missed(line, SystemTable(), goals) == ["schema aborts is 19.00 %, more than 10.00 %"]
+    assert missed(line, SystemTable(), goals, LoadTable(ddl_per_s=2)) == []
+    rare = GoalTable(schema_aborts=0.00053)
+    assert missed(line, SystemTable(), rare, LoadTable(ddl_per_s=0.01)) == []
+    told = "schema aborts is 34.39 % at 8 statements per second (by 6.3, from 4), more than 10.00 %"
+    assert missed(line, SystemTable(), goals, LoadTable(ddl_per_s=8)) == [told]
+    unmet = a_line("d", schema_aborts=Value(None, why="no change"), ddl_per_s=None)
+    (why,) = missed(unmet, SystemTable(), goals, LoadTable(ddl_per_s=2))
+    assert why.endswith("schema_aborts cannot be judged")
+
+
 BREACHES = [
     ("violation", "I3", True),
     ("stuck", "I9", True),

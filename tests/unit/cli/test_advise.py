@@ -44,6 +44,44 @@ def test_what_fits_is_run_and_the_others_have_their_reasons(tmp_path: Path) -> N
     assert [one["design"] for one in found["table"]["designs"]] == ["c16_safe"]
 
 
+def test_more_runs_than_there_is_memory_for_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "facts.toml"
+    file.write_text(NARROW, "utf-8")
+    done = ddlsim("advise", str(file), "--seeds", "99999999")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("ddlsim: advise: the results of 99,999,999 runs are estimated at")
+
+
+def test_the_aborts_of_a_system_with_little_ddl_are_those_of_its_rate(tmp_path: Path) -> None:
+    """The runs have some statements per second, whatever the system has."""
+    file = tmp_path / "facts.toml"
+    goal = "[goals]\nschema_aborts = 0.005\n"
+    fits = []
+    for rate in (4, 0.01):
+        file.write_text(f'[system]\nconcurrency = "optimistic"\n[load]\nddl_per_s = {rate}\n{goal}')
+        done = ddlsim("advise", str(file), "--seeds", "2", "--jobs", "1", "--output", "json")
+        found: Any = json.loads(done.out)
+        (line,) = found["table"]["designs"]
+        assert line["schema_aborts"]["value"] > 0.005
+        assert 1 < line["ddl_per_s"] < 10
+        fits.append(found["fits"])
+    assert fits == [[], ["c16_safe"]]
+
+
+def test_a_breach_is_repeated_with_the_plug_ins_of_the_table(tmp_path: Path) -> None:
+    file, plugin = tmp_path / "facts.toml", tmp_path / "nothing.py"
+    plugin.write_text('"""Nothing."""\n', "utf-8")
+    file.write_text("[system]\ninvariants = []\nown_ddl = false\n", "utf-8")
+    done = ddlsim(
+        "advise", str(file), "--seeds", "1", "--jobs", "1", "--output", "json",
+        "--load", str(plugin),
+    )  # fmt: skip
+    found: Any = json.loads(done.out)
+    told = [one for line in found["table"]["designs"] for one in line["breaches"]]
+    assert told
+    assert all(f"--load {plugin}" in one["command"] for one in told)
+
+
 def test_where_nothing_fits_nothing_is_run(tmp_path: Path) -> None:
     file = tmp_path / "facts.toml"
     file.write_text('[system]\nconcurrency = "locking"\nclocks = "unbounded"\n', "utf-8")
