@@ -18,6 +18,8 @@ from ddlsim.graph.names import SCHEMA
 from ddlsim.model.records import Record
 
 DIGITS: Final = 8
+CRASH: Final = "crash"
+"""The status and the judge of a run that raised: it has no invariant, and one part, its place."""
 TRANSACTION: Final = "T"
 CYCLE: Final = f"{SCHEMA}cycle"
 """The kind of every cycle with a DDL on it."""
@@ -43,6 +45,8 @@ class Signature(Record, frozen=True):
     @property
     def text(self) -> str:
         """The signature in one line."""
+        if self.checker == CRASH:
+            return f"{CRASH}: {self.kind} in {', '.join(self.parts)}"
         parts = f": {', '.join(self.parts)}" if self.parts else ""
         return f"{self.invariant} {self.checker} {self.kind}{parts}"
 

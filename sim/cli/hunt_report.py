@@ -5,11 +5,12 @@ from collections import Counter
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import hunted, shapes_hunt, words
 from ddlsim.cli.options import Options
 from ddlsim.history.history import FORMAT
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import CRASH, STUCK, Seen
+from ddlsim.search.explore import STUCK, Seen
 from ddlsim.search.hunt import is_known
 
 HOUR_S: Final = 3_600

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import FINDING
+from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import repeat, shrunk
 from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.problems import note
@@ -24,7 +25,7 @@ from ddlsim.scenario.overrides import repeat_options
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import read
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import CRASH, Target
+from ddlsim.search.explore import Target
 from ddlsim.search.hunt import is_known
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget, Shrinking

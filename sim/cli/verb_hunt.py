@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import documents, hunt_report, hunted
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import INTERRUPTED, InputError, note
@@ -22,7 +23,7 @@ from ddlsim.registry import load_file
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.search import corpus
 from ddlsim.search.corpus import State
-from ddlsim.search.explore import CRASH, STUCK, Explored, Job, Target, explorer, lost
+from ddlsim.search.explore import STUCK, Explored, Job, Target, explorer, lost
 from ddlsim.search.hunt import Hunt, begun, is_known, never, until_violation
 
 Ended = Literal["violation", "time", "worlds", "interrupted"]
@@ -157,7 +158,7 @@ def runner(options: Options, target: Target) -> Iterator[Run]:
     """What runs the worlds: processes of this machine, or with --master tasks of Spark."""
     if options.master in (None, "none"):
         make = partial(explorer, target)
-        with Executor(make, lost, processes=options.jobs) as executor:
+        with Executor(make, partial(lost, target), processes=options.jobs) as executor:
             yield executor.run_in_order
         return
     if options.jobs is not None:

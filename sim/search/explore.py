@@ -5,13 +5,12 @@ The result is a function of the job and the settings, whichever process computes
 
 import time
 import tomllib
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from ddlsim.checkers.judge import FINDING, Verdict, judge
+from ddlsim.checkers.judge import FINDING, Verdict, Violation, judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.checkers.signature import id_of, signature_of
+from ddlsim.checkers.signature import CRASH, id_of, signature_of
 from ddlsim.cluster.designs import BadDesignError
 from ddlsim.cluster.run import run
 from ddlsim.history.events import TxCommitted, UpdateLogged
@@ -27,6 +26,7 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search.coverage import features
+from ddlsim.search.crash import crash_of
 from ddlsim.search.vary import NAME, World, varied
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 from ddlsim.workload.base import Die
@@ -34,7 +34,6 @@ from ddlsim.workload.base import Die
 MOST_INSTANTS: Final = 24
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
 GRAVE: Final = ("violation", "stuck")
-CRASH: Final = "crash"
 STUCK: Final = "stuck"
 
 
@@ -112,7 +111,7 @@ class Explorer:
 
     def _explored(self, job: Job) -> Explored:
         began_s = time.process_time()
-        world, drawn = self._world(job)
+        world, drawn = self.world_of(job)
         text = toml_text(world.data)
         try:
             scenario = read(text, NAME, overrides=self._target.overrides)
@@ -140,7 +139,7 @@ class Explorer:
             cpu_s=time.process_time() - began_s,
         )
 
-    def _world(self, job: Job) -> tuple[World, bool]:
+    def world_of(self, job: Job) -> tuple[World, bool]:
         """The world of a job, and whether it is the one that the swarm draws from its seed."""
         if job.parent is not None and job.as_is:
             return _loaded(job.parent), False
@@ -165,16 +164,7 @@ def _seen(verdict: Verdict) -> Iterator[Seen]:
     met: dict[tuple[str, str], Seen] = {}
     for one in verdict.violations:
         if one.status in GRAVE or one.status.startswith(FINDING):
-            signature = signature_of(one)
-            seen = Seen(
-                signature.id,
-                signature.text,
-                one.status,
-                one.invariant,
-                one.checker,
-                one.kind,
-                one.summary,
-            )
+            seen = _seen_of(one)
             met.setdefault((seen.id, seen.status), seen)
     yield from met.values()
     if verdict.stuck and not any(one.status == STUCK for one in met.values()):
@@ -182,14 +172,15 @@ def _seen(verdict: Verdict) -> Iterator[Seen]:
         yield Seen(STUCK, STUCK, STUCK, "", "", "never-completed", what)
 
 
+def _seen_of(one: Violation) -> Seen:
+    signature, names = signature_of(one), (one.invariant, one.checker, one.kind)
+    return Seen(signature.id, signature.text, one.status, *names, one.summary)
+
+
 def _crashed(world: Stored, error: Exception, *, drawn: bool, cpu_s: float) -> Explored:
-    """A run that raised: known by the kind of its error and where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f"{frames[-1].filename.rpartition('/')[2]} {frames[-1].name}"
-    name = f"{CRASH}: {type(error).__name__} in {place}"
-    what = str(error).partition("\n")[0]
-    seen = Seen(id_of(name), name, CRASH, "", "", type(error).__name__, what)
-    return Explored(world, drawn, Outcome.CRASHED, (), 0, (seen,), cpu_s)
+    """A run that raised."""
+    found = (_seen_of(crash_of(error)),)
+    return Explored(world, drawn, Outcome.CRASHED, (), 0, found, cpu_s)
 
 
 def instants_ms(history: History) -> tuple[float, ...]:
@@ -212,16 +203,16 @@ def explorer(target: Target) -> Callable[[Sequence[Job]], list[Explored]]:
     return Explorer(target).explore
 
 
-def lost(job: Job, how: str) -> Explored:
-    """The result of a world that no process survives."""
-    stored = job.parent or Stored("", job.draw)
+def lost(target: Target, job: Job, how: str) -> Explored:
+    """The result of a world that no process survives: made as it was there, and not run."""
+    world, drawn = Explorer(target).world_of(job)
     name = f"{CRASH}: {how}"
     return Explored(
-        world=stored,
-        drawn=job.parent is None,
+        world=Stored(toml_text(world.data), world.seed),
+        drawn=drawn,
         outcome=Outcome.CRASHED,
         features=(),
         transactions=0,
-        seen=(Seen(id_of(name), name, CRASH, "", "", "lost", how),),
+        seen=(Seen(id_of(name), name, CRASH, "", CRASH, "lost", how),),
         cpu_s=0.0,
     )

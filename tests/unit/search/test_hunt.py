@@ -11,13 +11,16 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.checkers.signature import CRASH, signature_of
 from ddlsim.execute.parallel import Executor
 from ddlsim.files import WriteError
+from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.plan import swarm
+from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search import corpus
 from ddlsim.search.corpus import CorpusError, State
+from ddlsim.search.crash import crash_of
 from ddlsim.search.explore import (
-    CRASH,
     Explored,
     Explorer,
     Job,
@@ -58,7 +61,7 @@ def hunted(first: State, worlds: int = WORLDS, *, processes: int = 1, stop: Stop
     """A hunt up to so many worlds, or until it stops; in other processes all are run."""
     hunt = Hunt(first, stop)
     make = partial(recalled if processes == 1 else explorer, first.target)
-    with Executor(make, lost, processes=processes, alone_s=0) as executor:
+    with Executor(make, partial(lost, first.target), processes=processes, alone_s=0) as executor:
         while hunt.number < worlds and not hunt.stopped:
             jobs = [job for job in hunt.jobs() if job.number < worlds]
             executor.run_in_order(jobs, hunt.take)
@@ -237,6 +240,55 @@ def test_a_crash_is_found_by_its_error_and_place() -> None:
     assert result.outcome is Outcome.CRASHED
     assert [one.signature for one in result.seen] == ["crash: RuntimeError in test_hunt.py broken"]
     assert result.seen[0].summary == "no such thing"
+
+
+async def asserts() -> None:
+    raise AssertionError("no such timestamp")
+
+
+async def looks_up() -> None:
+    raise KeyError(7)
+
+
+CRASHES = {
+    "crash: AssertionError in test_hunt.py asserts": asserts,
+    "crash: KeyError in test_hunt.py looks_up": looks_up,
+}
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_crash_of_a_task_is_known_by_what_the_task_raised(name: str) -> None:
+    """The engine raises for every task, one kind of error at one place."""
+    loop = Loop()
+    loop.spawn(CRASHES[name]())
+    with pytest.raises(SimulationCrashed) as raised:
+        loop.run()
+    found = crash_of(raised.value)
+    assert signature_of(found).text == name
+    assert found.summary.startswith(name.rpartition(" ")[2])
+
+
+@pytest.mark.parametrize("most", [3, 5])
+def test_a_run_that_the_engine_ends_is_known_by_why_it_did(most: int) -> None:
+    loop = Loop()
+    for at_us in range(9):
+        loop.call_at(at_us, lambda: None)
+    with pytest.raises(SimulationCrashed) as raised:
+        loop.run(events_max=most)
+    text = signature_of(crash_of(raised.value)).text
+    assert text == "crash: SimulationCrashed in engine.py, more than N events"
+
+
+def test_a_lost_world_is_the_one_at_which_processes_died() -> None:
+    drawn = lost(TARGET, Job(0, 5), "killed by signal 9")
+    assert drawn.world == replace(known(TARGET, Job(0, 5)).world, instants_ms=())
+    assert (drawn.drawn, drawn.outcome) == (True, Outcome.CRASHED)
+    parent = known(TARGET, Job(0, 5)).world
+    varied = Job(0, 9, parent)
+    world, is_drawn = Explorer(TARGET).world_of(varied)
+    found = lost(TARGET, varied, "killed by signal 9")
+    assert (found.world.text, found.drawn) == (toml_text(world.data), is_drawn)
+    assert found.world.text != parent.text
 
 
 # --- damaged corpora -----------------------------------------------------------------------------
