@@ -88,12 +88,16 @@ def out_of(options: Options) -> str:
 def hunted_state(options: Options, target: Target) -> Done:
     """Hunt until something ends it; the corpus is kept after each batch and at the end."""
     wanted = State(target, options.seed, options.batch, guided=not options.unguided)
-    kept = None
-    if options.corpus is not None:
-        corpus.claim(options.corpus)
-        kept = corpus.load(options.corpus)
+    if options.corpus is None:
+        return _hunted(options, target, wanted)
+    corpus.claim(options.corpus)
+    with corpus.held(options.corpus):
+        return _hunted(options, target, begun(wanted, corpus.load(options.corpus)))
+
+
+def _hunted(options: Options, target: Target, first: State) -> Done:
     stop = never if options.keep_going else until_violation(findings=options.findings)
-    hunt = Hunt(begun(wanted, kept), stop)
+    hunt = Hunt(first, stop)
     keeper = Keeper(options.corpus)
     bounds = Bounds(hunt, options)
     try:
@@ -110,6 +114,7 @@ def hunted_state(options: Options, target: Target) -> Done:
 
 def _taken(hunt: Hunt, bounds: "Bounds", meter: "HuntMeter", job: Job, result: Explored) -> bool:
     hunt.take(job, result)
+    meter.unfit += job.as_is and result.drawn
     meter.watch()
     return bounds.ended() is not None
 
@@ -193,10 +198,15 @@ class HuntMeter(Meter):
         super().__init__(time_s or float("inf"), timed=True)
         self._hunt, self._time_s = hunt, time_s
         self._before = hunt.number
+        self.unfit = 0
+        """Worlds of the corpus that are none under these settings."""
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
         note(self.status())
+        if self.unfit:
+            many = counted(self.unfit, "world")
+            note(f"{many} of the corpus cannot be run under these settings; others were drawn")
 
     def watch(self) -> None:
         """Another world is done."""

@@ -5,8 +5,11 @@ it. Files are written whole and renamed, the state last: a hunt that is killed g
 latest state, and entries that the state does not name are overwritten.
 """
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 import msgspec
@@ -19,9 +22,15 @@ from ddlsim.model.records import Record
 from ddlsim.problems import BadInputError
 from ddlsim.search.explore import Seen, Stored, Target
 
+try:
+    import fcntl
+except ImportError:  # no Unix
+    fcntl: Any = None  # type: ignore[no-redef]
+
 STATE: Final = "hunt.json"
 WRITER: Final = "ddlsim hunt"
 FORMAT: Final = 1
+ANOTHER: Final = "name another directory"
 
 
 class CorpusError(BadInputError):
@@ -97,7 +106,8 @@ def entry_of(number: int, world: Stored, features: tuple[str, ...]) -> Entry:
 
 
 def claim(directory: str) -> None:
-    """Make the directory if there is none; raises `CorpusError` where it holds something else."""
+    """Make the directory if there is none; raises `CorpusError` where it holds something else, or
+    cannot be written."""
     path = Path(directory)
     files.no_file("--corpus", directory)
     if path.is_dir() and not (path / STATE).exists():
@@ -106,6 +116,32 @@ def claim(directory: str) -> None:
             what = f"holds {names[0]} and no {STATE}; name a new or empty directory"
             raise CorpusError(f"--corpus {directory}: {what}")
     files.make_folder(path)
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise CorpusError(f"--corpus {directory}: nothing can be written there; {ANOTHER}")
+
+
+@contextmanager
+def held(directory: str) -> Iterator[None]:
+    """Keep other hunts off a directory meanwhile; raises `CorpusError` where one is under way.
+
+    Two of them would write worlds of one name over each other's. The system lets go of what a
+    killed process held.
+    """
+    if fcntl is None:
+        yield
+        return
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = f"another hunt is under way there; wait for its end, or {ANOTHER}"
+            raise CorpusError(f"--corpus {directory}: {what}") from None
+        except OSError:  # a file system that has no locks
+            pass
+        yield
+    finally:
+        os.close(opened)
 
 
 def load(directory: str) -> State | None:

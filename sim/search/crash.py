@@ -19,8 +19,16 @@ def crash_of(error: Exception) -> Violation:
     """What a run shows that has raised; its only part is the file and the function that raised."""
     first = first_of(error)
     what = str(error).partition("\n")[0]
-    place = (_place(first),)
-    return Violation("", CRASH, type(first).__name__, "safety", CRASH, False, what, clauses=place)
+    return Violation(
+        invariant="",
+        checker=CRASH,
+        kind=type(first).__name__,
+        severity="safety",
+        status=CRASH,
+        strict_only=False,
+        summary=what,
+        clauses=(_place(first),),
+    )
 
 
 def first_of(error: BaseException) -> BaseException:

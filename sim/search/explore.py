@@ -27,7 +27,7 @@ from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search.coverage import features
 from ddlsim.search.crash import crash_of
-from ddlsim.search.vary import NAME, World, varied
+from ddlsim.search.vary import NAME, World, fits, varied
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 from ddlsim.workload.base import Die
 
@@ -58,7 +58,8 @@ class Job(Record, frozen=True):
     """World number `number` of a hunt.
 
     Drawn from the swarm's seed `draw`, unless `parent` is given: then that world, varied by parts
-    of `donor` (None: of the world drawn) as `draw` decides; or as it is, where `as_is`.
+    of `donor` (None: of the world drawn) as `draw` decides; or as it is, where `as_is`. Where that
+    is no world under the settings, or none can be made, the one drawn is run instead.
     """
 
     number: int
@@ -142,12 +143,14 @@ class Explorer:
     def world_of(self, job: Job) -> tuple[World, bool]:
         """The world of a job, and whether it is the one that the swarm draws from its seed."""
         if job.parent is not None and job.as_is:
-            return _loaded(job.parent), False
+            world = _loaded(job.parent)
+            if fits(world, self._target.overrides):
+                return world, False
         drawn = World(
             tomllib.loads(swarm.draw(swarm.source_of(None, self._target.overrides), job.draw).text),
             job.draw,
         )
-        if job.parent is None:
+        if job.parent is None or job.as_is:
             return drawn, True
         donor = drawn if job.donor is None else _loaded(job.donor)
         die = Die(Streams(job.draw).stream("hunt", "vary"))

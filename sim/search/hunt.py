@@ -3,8 +3,8 @@
 Worlds are numbered. World `n` is a function of the hunt's seed, of `n`, and of the corpus as it was
 before the batch of `n` began; results are taken in the order of the numbers. So a hunt depends on
 its seed, the size of its batches and the corpus that it began with, and not on the number of
-processes. Each batch draws a fixed share of its worlds anew: these are worlds of the swarm, with
-consecutive seeds.
+processes. About half of the worlds are drawn anew, each from the seed of the swarm that its number
+gives.
 
 A world is kept where it shows a feature (`ddlsim.search.coverage`) that none before it has shown.
 Parents are chosen half of the time among the worlds that were the first to show a rare feature, and
@@ -148,12 +148,16 @@ def never(result: Explored) -> bool:
 
 def begun(wanted: State, kept: State | None) -> State:
     """The state to begin with: a kept one of the same hunt goes on; the worlds of any other are run
-    first, under the settings of this one."""
+    first, under the settings of this one.
+
+    So are those that it had been given itself and had not come to.
+    """
     if kept is None:
         return wanted
     if kept.continues(wanted):
         return kept
-    return replace(wanted, stored=tuple(entry.world for entry in kept.entries))
+    worlds = (*(entry.world for entry in kept.entries), *kept.stored[kept.number :])
+    return replace(wanted, stored=worlds)
 
 
 def sequence(hunt: Hunt) -> Iterator[list[Job]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
+from ddlsim.cluster.designs import check_design
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.scenario import Scenario, read
@@ -50,10 +51,20 @@ class Change(NamedTuple):
 
 
 def scenario_of(world: World, overrides: dict[str, Any]) -> Scenario:
-    """The scenario of a world; raises `BadInputError` if it is none, or cannot be planned."""
+    """The scenario of a world; raises `BadInputError` if it is none, or cannot be planned, or its
+    design does not fit."""
     scenario = read(toml_text(world.data), NAME, overrides=overrides)
-    plan(scenario, world.seed)
+    check_design(plan(scenario, world.seed))
     return scenario
+
+
+def fits(world: World, overrides: dict[str, Any]) -> bool:
+    """Whether a world can be run under these settings: others may be of another plane."""
+    try:
+        scenario_of(world, overrides)
+    except BadInputError:
+        return False
+    return True
 
 
 def varied(world: World, donor: World, die: Die, overrides: dict[str, Any]) -> World | None:
@@ -63,13 +74,8 @@ def varied(world: World, donor: World, die: Die, overrides: dict[str, Any]) -> W
         changed = world
         for _ in range(die.pick(CHANGES)):
             changed = die.pick(choices).apply(changed, donor, die) or changed
-        if changed == world:
-            continue
-        try:
-            scenario_of(changed, overrides)
-        except BadInputError:
-            continue
-        return changed
+        if changed != world and fits(changed, overrides):
+            return changed
     return None
 
 

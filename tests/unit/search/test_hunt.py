@@ -146,6 +146,28 @@ def test_worlds_of_another_hunt_are_run_first() -> None:
     assert set(kept.entries[0].features) <= set(explored.features)
 
 
+def test_worlds_that_a_cut_hunt_has_not_come_to_are_not_lost() -> None:
+    """Else a hunt of another seed that is ended at once would empty the corpus."""
+    kept = hunted(state(seed=4), 4).state
+    cut = hunted(begun(state(), kept), 1).state
+    back = begun(state(seed=4), cut)
+    texts = {one.text for one in back.stored}
+    assert texts == {entry.world.text for entry in kept.entries}
+
+
+OTHER_PLANE = Target({"strategy.name": "c1_schema"})
+
+
+def test_a_world_of_another_plane_is_none_under_this_design() -> None:
+    """One that is drawn takes its place: the hunt goes on."""
+    parent = known(TARGET, Job(0, 5)).world
+    assert "plane" not in parent.text
+    world, drawn = Explorer(OTHER_PLANE).world_of(Job(0, 5, parent, as_is=True))
+    assert (world.data["cluster"]["plane"], drawn) == ("fdb", True)
+    same, drawn = Explorer(TARGET).world_of(Job(0, 5, parent, as_is=True))
+    assert (toml_text(same.data), drawn) == (parent.text, False)
+
+
 def test_an_unguided_hunt_runs_the_worlds_of_the_swarm() -> None:
     jobs = Hunt(replace(state(guided=False), number=0), never).jobs()
     assert [job.draw for job in jobs] == [3 * SWARM_SEEDS + number for number in range(8)]
@@ -354,6 +376,26 @@ def test_claim_refuses_what_is_no_corpus(tmp_path: Path) -> None:
         corpus.claim(str(tmp_path / "notes"))
     corpus.claim(str(tmp_path / "new"))
     assert (tmp_path / "new").is_dir()
+
+
+def test_two_hunts_at_a_time_do_not_share_a_corpus(tmp_path: Path) -> None:
+    with (
+        corpus.held(str(tmp_path)),
+        pytest.raises(CorpusError, match="another hunt is under way there"),
+        corpus.held(str(tmp_path)),
+    ):
+        pass
+    with corpus.held(str(tmp_path)):
+        pass
+
+
+def test_a_corpus_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """By what the system says: root may write everywhere."""
+    with (
+        patch("os.access", lambda path, mode: False),
+        pytest.raises(CorpusError, match="nothing can be written there"),
+    ):
+        corpus.claim(str(tmp_path))
 
 
 def test_save_writes_only_entries_that_are_new(tmp_path: Path) -> None:
