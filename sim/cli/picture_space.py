@@ -6,6 +6,7 @@ bands that are not level. Beside the lane's line: which update of the argument i
 and for how long its schema safe time was at least its clock less DD, so that no look-up waits.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -255,7 +256,9 @@ class _Drawing:
             yield from self._band(f"force v{newest}", lane.x - 5, 10, since, until, text)
 
     def _faults(self, lane: Lane) -> Iterator[Band]:
+        """Faults of a node; several of a kind that overlap are one band, until the last ends."""
         begun: dict[str, int] = {}
+        under_way: Counter[str] = Counter()
         for event in sorted(self._case.faults, key=lambda one: one.at_us):
             crash = isinstance(event, NodeCrashed | NodeRestarted)
             why = event.fault if isinstance(event, FaultBegan | FaultHealed) else "dead"
@@ -264,7 +267,10 @@ class _Drawing:
                 continue
             if isinstance(event, FaultBegan | NodeCrashed):
                 begun.setdefault(why, event.at_us)
-            elif why in begun:
+                under_way[why] += 1
+                continue
+            under_way[why] -= 1
+            if why in begun and not under_way[why]:
                 yield from self._fault(lane, why, begun.pop(why), event.at_us)
         for why, since_us in begun.items():
             yield from self._fault(lane, why, since_us, self._case.history.end_us)

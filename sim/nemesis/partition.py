@@ -52,7 +52,8 @@ class Partition(Fault):
         inside = [actions.resolve(name) for name in names if name is not None]
         outside = [name for name in actions.nodes() if name not in inside]
         if self.shape == "link":
-            outside = [name for name in outside if name in self.side]
+            side = [actions.resolve(name) for name in self.side]
+            outside = [name for name in outside if name in side]
         if self.shape == "bridge":
             inside, outside = ([n for n in part if n != node] for part in (inside, outside))
         for one, other in product(inside, outside):

@@ -23,8 +23,9 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.history.world_events import NodeCrashed, NodeRestarted, TxRecovered
-from ddlsim.nemesis.base import FAULTS
+from ddlsim.history.world_events import NodeCrashed, NodeRestarted, NothingMatched, TxRecovered
+from ddlsim.nemesis.base import FAULTS, Fault
+from ddlsim.nemesis.one_message import OneMessage
 from ddlsim.scenario.findings import title as finding_title
 from ddlsim.scenario.tomltext import toml_text, toml_value
 from ddlsim.shrink.data import STAGING, Data, Table, steps_of
@@ -236,19 +237,38 @@ class Story:
         return f"{when}{table['node']} leads {table['group']}."
 
     def _fault(self, table: Table) -> str:
-        """A fault in the words of its kind, with what it struck."""
+        """A fault in the words of its kind, with what it struck, if it struck anything."""
+        kind = FAULTS.get(table["name"])
         begins = f"From {table.get('from_ms', 0)} ms"
         if "when" in table:
-            begins = f"At the moment {toml_value(table['when'])}"
-        lasts = table.get("for_ms")
-        ends = "until the load ends" if lasts is None else f"for {lasts} ms"
+            since = f", {begins.lower()} on" if table.get("from_ms") else ""
+            begins = f"At the moment {toml_value(table['when'])}{since}"
+        elif kind.instant:
+            begins = f"At {table.get('from_ms', 0)} ms"
         crashes = [
             f"{event.node} {'crashes' if isinstance(event, NodeCrashed) else 'is back'} at "
             f"{_ms(event.at_us)} ms"
             for event in self._best.history.of(NodeCrashed, NodeRestarted)
         ]
         seen = f" ({', '.join(crashes)})" if crashes and "crash" in table["name"] else ""
-        return f"{begins} {ends}: {FAULTS.get(table['name']).summary}{seen}."
+        return f"{begins}{_lasts(kind, table)}: {kind.summary}{seen}{self._missed(table)}."
+
+    def _missed(self, table: Table) -> str:
+        """Why a fault met nothing, if it met nothing."""
+        faults: list[Table] = self._best.data.get("faults", [])
+        number = next((at for at, one in enumerate(faults) if one is table), None)
+        mine = f"faults[{number}] "
+        found = [one.what for one in self._best.history.of(NothingMatched)]
+        return "".join(f"; it {one.partition(') ')[2]}" for one in found if one.startswith(mine))
+
+
+def _lasts(kind: type[Fault], table: Table) -> str:
+    """How long a fault lasts; nothing of one that ends by itself."""
+    if "for_ms" in table:
+        return f" for {table['for_ms']} ms"
+    if "until" in table:
+        return f" until the moment {toml_value(table['until'])}"
+    return "" if kind.instant or issubclass(kind, OneMessage) else " until the load ends"
 
 
 def _hold(table: Table) -> str:

@@ -20,7 +20,13 @@ from ddlsim.cli.picture_steps import Steps, lane_of
 from ddlsim.cluster.run import run
 from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
 from ddlsim.history.history import History
-from ddlsim.history.world_events import ClockSet, MessageDelivered, MessageSent
+from ddlsim.history.world_events import (
+    ClockSet,
+    FaultBegan,
+    FaultHealed,
+    MessageDelivered,
+    MessageSent,
+)
 from ddlsim.kernel.clock import Piece
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
@@ -324,6 +330,25 @@ def test_a_shifted_band_is_seen(skewed: Drawn, monkeypatch: pytest.MonkeyPatch) 
     space = picture_space.space(skewed.case, skewed.violation, skewed.argument)
     wrong = differing_bands(skewed._replace(space=space))
     assert {node for _, node in wrong} == {"n2"}
+
+
+def test_faults_of_a_kind_that_overlap_are_one_band_until_the_last_ends(skewed: Drawn) -> None:
+    case = skewed.case
+    node = next(lane.name for lane in nodes_of(skewed))
+    last_us = skewed.space.cut.shown[-1].step.at_us
+    around = [
+        FaultBegan(last_us - 9_000, "clog", node, (node,)),
+        FaultBegan(last_us - 8_000, "clog", node, (node,)),
+        FaultHealed(last_us - 7_000, "clog", node, (node,)),
+        FaultHealed(last_us - 1_000, "clog", node, (node,)),
+    ]
+    history = History(case.header)
+    history.events = sorted([*case.history.events, *around], key=lambda one: one.at_us)
+    history.end_us = case.history.end_us
+    space = picture_space.space(Case(history), skewed.violation, skewed.argument)
+    found = [band.text for band in space.bands if band.text.startswith("clog of ")]
+    since_ms, until_ms = (last_us - 9_000) / 1_000, (last_us - 1_000) / 1_000
+    assert found == [f"clog of {node}: {since_ms:g} to {until_ms:g} ms"]
 
 
 def test_safe_time_is_complete_where_it_is_at_least_the_clock_less_dd(skewed: Drawn) -> None:

@@ -51,6 +51,11 @@ CASES: list[tuple[str, dict[str, Any], list[Call]]] = [
         [("block", "n1", "n3", None), ("block", "n3", "n1", None)],
     ),
     (
+        "partition",
+        {"shape": "link", "node": LEADER, "side": ("primary of t",)},
+        [("block", "n1", "n2", None), ("block", "n2", "n1", None)],
+    ),
+    (
         "message_loss",
         {"probability": 0.5, "node": "n3", "kind": APPEND},
         [

@@ -110,6 +110,35 @@ def test_what_stands_around_the_steps_is_told_too() -> None:
     assert "finding:F-1" in [one.status for one in found]
 
 
+FAULTS = [
+    ({"name": "pause", "node": "n3", "from_ms": 20, "for_ms": 2}, "# From 20 ms for 2 ms: "),
+    ({"name": "clog", "node": "n3", "delay_ms": 1}, "# From 0 ms until the load ends: "),
+    (
+        {"name": "clog", "node": "n3", "delay_ms": 1, "until": "update-logged"},
+        '# From 0 ms until the moment "update-logged": ',
+    ),
+    (
+        {"name": "leader_transfer", "from_ms": 900},
+        "# At 900 ms: the leader of a group hands over to another node.",
+    ),
+    (
+        {"name": "lost_message", "kind": "are-older-open", "from_ms": 7},
+        "# From 7 ms: one message is lost, or the next few of a kind; it met no message.",
+    ),
+    (
+        {"name": "pause", "node": "its node", "from_ms": 3, "for_ms": 1, "when": "tx-recovered"},
+        '# At the moment "tx-recovered", from 3 ms on for 1 ms: a node stands still',
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "told"), FAULTS)
+def test_a_fault_is_told_with_its_end_and_whether_it_met_anything(fault: Data, told: str) -> None:
+    best, _ = shown_of(noisy(faults=[fault]))
+    text = scenario_text(best, ("Broken.",), "x", "planted", "y")
+    assert told in re.sub(r"\n# (?!At|From)", " ", text), text
+
+
 def test_lines_of_comments_are_no_wider_than_a_page() -> None:
     text = text_of("negative/recovery_commits", 0)
     assert all(len(line) <= 100 for line in text.splitlines() if line.lstrip().startswith("#"))
