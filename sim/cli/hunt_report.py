@@ -134,7 +134,9 @@ def show(result: Result) -> None:
     kinds = (f"{name} {count:,}" for name, count in whole["coverage"].items())
     words.labelled("coverage", ", ".join(kinds), to)
     for one in whole["found"]:
-        words.say(f"{one['status']}: {one['signature']}", to, "bold")
+        status, signature = one["status"], one["signature"]
+        known = signature.startswith(status)  # of a crash, or of a run that is stuck
+        words.say(signature if known else f"{status}: {signature}", to, "bold")
         often = f"in {one['worlds']} worlds, first in {one['first']} after {one['cpu_s']:.1f} s"
         words.labelled("summary", f"{one['summary']}; {often} of CPU", to)
         words.labelled("world", one["file"], to)

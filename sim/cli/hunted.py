@@ -15,7 +15,6 @@ from typing import NamedTuple
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import FINDING
-from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import repeat, shrunk
 from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.problems import note
@@ -25,7 +24,7 @@ from ddlsim.scenario.overrides import repeat_options
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import read
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import Target
+from ddlsim.search.explore import LOST, Target
 from ddlsim.search.hunt import is_known
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget, Shrinking
@@ -83,9 +82,9 @@ def write(directory: str, state: State) -> None:
 
 
 def _shrink_command(file: str, found: Found, loads: Sequence[str]) -> str:
-    """The command that shrinks a world for this signature; a crash is run again alone."""
+    """The command that shrinks a world for this signature, or runs one that no process survives."""
     plug_ins = repeat.also(loads, outside=False)
-    if found.seen.status == CRASH:
+    if found.seen.kind == LOST:
         return shlex.join(["ddlsim", "run", file, *plug_ins])
     return shlex.join(["ddlsim", "shrink", file, "--violation", found.seen.id, *plug_ins])
 
@@ -106,13 +105,13 @@ def command_of(directory: str, found: Found, target: Target) -> str:
 
 
 def shrink_all(directory: str, state: State) -> dict[str, Shrunk]:
-    """Shrink each world that was the first with violations that no finding explains.
+    """Shrink each world that was the first with violations that no finding explains, or crashed.
 
     Each is shrunk for the gravest violation; the result is by the stem of its signature.
     """
     worlds: dict[int, list[Found]] = {}
     for one in state.found:
-        if not is_known(one.seen) and one.seen.status != CRASH:
+        if not is_known(one.seen) and one.seen.kind != LOST:
             worlds.setdefault(one.number, []).append(one)
     found = {}
     for alike in worlds.values():

@@ -1,11 +1,11 @@
 """The messages of a history that was recorded without them: the run is repeated with a trace."""
 
-from ddlsim.cluster.run import run
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.scenario import read
+from ddlsim.search.crash import ran
 
 MESSAGES = (MessageSent, MessageDelivered)
 
@@ -21,7 +21,7 @@ def with_messages(history: History) -> History | None:
     header = history.header
     try:
         scenario = read(header.scenario_text, header.scenario, overrides=header.overrides)
-        again = run(plan(scenario, header.seed, trace=True, models=True))
+        again, _ = ran(plan(scenario, header.seed, trace=True, models=True))
     except BadInputError:
         return None
     bare = History(again.header)

@@ -9,6 +9,7 @@ from ddlsim.checkers.argument import Argument, Party, party_of
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.explain import describe
 from ddlsim.checkers.judge import Violation
+from ddlsim.checkers.signature import CRASH
 from ddlsim.cli.picture_cut import subject_of
 from ddlsim.history.events import (
     AnyEvent,
@@ -229,6 +230,8 @@ def _at_commit(case: Case, object_id: int, initial: int, at_commit: int) -> str:
 
 def three_sentences(case: Case, violation: Violation, argument: Argument) -> tuple[str, str, str]:
     """What is broken, the events that show it in their order, and why it counts."""
+    if violation.status == CRASH:
+        return _crash(case, violation)
     if violation.steps:
         parties = _listed([_party(one) for one in argument.parties])
         what = f"no serial order holds {parties}"
@@ -242,6 +245,18 @@ def three_sentences(case: Case, violation: Violation, argument: Argument) -> tup
         how = _witnesses(case, violation, argument)
     broken = f"{violation.invariant} {violation.checker} is broken ({violation.kind}): {what}."
     return broken, _capital(how), _counts(case, violation)
+
+
+def _crash(case: Case, violation: Violation) -> tuple[str, str, str]:
+    """The same of a run that raised: what did, what came last, and what it does not mean."""
+    where = ", ".join(violation.clauses)
+    what = f"The run crashes ({violation.kind} in {where}): {_bare(violation.summary)}."
+    last = case.history.events[-1:]
+    parts = [f"{_subject(one)}{_bare(event_words(case, one))}" for one in last]
+    at_ms = case.history.end_us / US_PER_MS
+    came = f" Before that, {parts[0]} (at {last[0].at_us / US_PER_MS:g} ms)." if parts else ""
+    how = f"It ends at {at_ms:g} ms.{came}"
+    return what, how, "Simulated code or the simulator is wrong: no verdict on the protocol."
 
 
 def _party(party: Party) -> str:

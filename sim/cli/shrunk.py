@@ -8,7 +8,7 @@ from msgspec.structs import fields, replace
 
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.signature import signature_of
+from ddlsim.checkers.signature import CRASH, signature_of
 from ddlsim.cli import picture, shapes_shrink
 from ddlsim.cli.picture_words import three_sentences
 from ddlsim.cli.progress import Meter
@@ -52,7 +52,8 @@ def shrunk_text(state: Shrinking, file: str, loads: Sequence[str]) -> ShrunkText
         shrunk = shrink(state, watch=passes.watch)
     name, seed = state.failure.name, state.failure.seed
     shrunk = replace(shrunk, best=of_any_seed(state, shrunk.best))
-    words = ["ddlsim", "run", file, "--expect"]
+    crash = state.target.status == CRASH  # which no scenario expects
+    words = ["ddlsim", "run", file, *(() if crash else ("--expect",))]
     words += [word for each in loads for word in ("--load", each)]
     command = shlex.join(words)
     after = counts_of(shrunk.best.data)

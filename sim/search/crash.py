@@ -6,11 +6,17 @@ of one kind and from one place whatever is broken.
 
 import re
 import traceback
+from collections.abc import Callable
 from typing import Final
 
-from ddlsim.checkers.judge import Violation
+from ddlsim.checkers.judge import Verdict, Violation
+from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.signature import CRASH
-from ddlsim.kernel.engine import SimulationCrashed
+from ddlsim.cluster.run import Run
+from ddlsim.history.history import History
+from ddlsim.kernel.engine import FOREVER, SimulationCrashed
+from ddlsim.plan.records import Plan
+from ddlsim.problems import BadInputError
 
 NUMBER: Final = re.compile(r"\d+")
 
@@ -47,3 +53,35 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SimulationCrashed):
         return f"{file}, {NUMBER.sub('N', str(error).partition(',')[0])}"
     return f"{file} {frames[-1].name}"
+
+
+def ran(planned: Plan, events_max: int = FOREVER) -> tuple[History, Exception | None]:
+    """The history of a run, as far as that came, and what it raised.
+
+    Raises `BadInputError` for a plan that is none.
+    """
+    under_way = Run(planned, events_max=events_max)
+    history = under_way.history
+    try:
+        under_way.carry_out()
+    except BadInputError:
+        raise
+    except Exception as error:
+        history.end_us, history.executed_events = under_way.loop.now_us, under_way.loop.events
+        return history, error
+    return history, None
+
+
+def ran_and_judged(
+    planned: Plan, judging: Callable[[History], Verdict], events_max: int = FOREVER
+) -> tuple[History, Verdict]:
+    """The history of a run and the verdict on it; where one of them raised, it shows a crash."""
+    history, error = ran(planned, events_max)
+    if error is None:
+        try:
+            return history, judging(history)
+        except BadInputError:
+            raise
+        except Exception as raised:
+            error = raised
+    return history, Verdict(Outcome.CRASHED, (crash_of(error),), {}, (), (), {})

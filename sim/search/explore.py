@@ -35,6 +35,8 @@ MOST_INSTANTS: Final = 24
 BAD_INPUT: Final = (ScenarioError, BadDesignError, UnknownPluginError)
 GRAVE: Final = ("violation", "stuck")
 STUCK: Final = "stuck"
+LOST: Final = "lost"
+"""The kind of a crash at which the process died: to run such a world takes one of its own."""
 
 
 class Target(Record, frozen=True):
@@ -216,6 +218,6 @@ def lost(target: Target, job: Job, how: str) -> Explored:
         outcome=Outcome.CRASHED,
         features=(),
         transactions=0,
-        seen=(Seen(id_of(name), name, CRASH, "", CRASH, "lost", how),),
+        seen=(Seen(id_of(name), name, CRASH, "", CRASH, LOST, how),),
         cpu_s=0.0,
     )

@@ -7,17 +7,16 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ddlsim.checkers.judge import FINDING, Verdict, judge
-from ddlsim.checkers.signature import signature_of
-from ddlsim.cluster.run import run
+from ddlsim.checkers.signature import CRASH, signature_of
 from ddlsim.history.history import Header, History
 from ddlsim.history.world_events import PartDiverged
-from ddlsim.kernel.engine import SimulationCrashed
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
 from ddlsim.scenario.expect import judges_expected
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override, read
+from ddlsim.search.crash import ran_and_judged
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.script import scripted, settled
 from ddlsim.shrink.shrink import Budget, Shrinking
@@ -32,7 +31,7 @@ WITHOUT_MUTANT: Final = {"strategy.mutant": NO_MUTANT}
 
 
 class NothingToShrinkError(BadInputError):
-    """Raised for a run that violates nothing or crashes, and for one that cannot be repeated."""
+    """Raised for a run that violates nothing, and for one that cannot be repeated."""
 
 
 def of_header(header: Header) -> tuple[Scenario, int]:
@@ -57,14 +56,14 @@ def begun(
     violation, the scenario itself. Raises `NothingToShrinkError`.
     """
     extra = {key: True for key, on in (("strict", strict), ("all_claims", all_claims)) if on}
-    try:
-        history = run(plan(scenario, seed, models=True))
-    except SimulationCrashed as error:
-        what = f"it crashed ({error}), which is no verdict on the protocol and is not shrunk"
-        raise NothingToShrinkError(f"{scenario.name}, seed {seed}: {what}") from error
-    target = _target(scenario, history, violation, strict=strict, all_claims=all_claims)
+
+    def judging(one: History) -> Verdict:
+        return judge(one, strict=strict, all_claims=all_claims, findings=findings.known())
+
+    history, verdict = ran_and_judged(plan(scenario, seed, models=True), judging)
+    target = _target(scenario, history, verdict, violation, judging)
     events_max = TIMES_EVENTS * history.executed_events + MORE_EVENTS
-    models = bool(history.of(PartDiverged))
+    models = target.status == CRASH or bool(history.of(PartDiverged))
     files = {key: value for key, value in scenario.overrides.items() if key.startswith(EMBEDDED)}
     for written in (True, False):
         data: Data = {**(scripted(scenario, seed) if written else settled(scenario)), **extra}
@@ -78,24 +77,23 @@ def begun(
 
 
 def _target(
-    scenario: Scenario, history: History, named: str | None, *, strict: bool, all_claims: bool
+    scenario: Scenario,
+    history: History,
+    verdict: Verdict,
+    named: str | None,
+    judging: Callable[[History], Verdict],
 ) -> Target:
     """The violation that the run is shrunk for: the one named, what the scenario expects, else the
     gravest.
 
     Of a mutant's run it is one that the design without the mutant does not show, if there is any.
     """
-
-    def verdict_on(one: History) -> Verdict:
-        return judge(one, strict=strict, all_claims=all_claims, findings=findings.known())
-
-    verdict = verdict_on(history)
     if named is not None:
         verdict = _only(verdict, named, f"{scenario.name}, seed {history.header.seed}")
     own = verdict
     if scenario.mutant is not None:
-        control = run(plan(override(scenario, WITHOUT_MUTANT), history.header.seed))
-        own = beyond(verdict, verdict_on(control))
+        without = plan(override(scenario, WITHOUT_MUTANT), history.header.seed)
+        own = beyond(verdict, ran_and_judged(without, judging)[1])
     expected = _expected(scenario.expect)
     target = target_of(history, own, expected) or target_of(history, verdict, expected)
     if target is None:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ddlsim.cluster.run import run
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent
 from ddlsim.plan.plan import plan
+from ddlsim.search.crash import ran
 from ddlsim.shrink.candidates import Candidates, each, every, fewer
 from ddlsim.shrink.data import Data, Table, edited, with_list, with_table
 from ddlsim.shrink.script import in_ms
@@ -132,8 +132,7 @@ def written_down(best: Shown, failure: Failure) -> Candidates:
     data = best.data
     messages = messages_of(traced(failure, data))
     clients = {step["client"] for step in data.get("step", [])}
-    last_us = max((event.at_us for event in best.violation.witness), default=0)
-    before = [one for one in messages if one.sent_us <= last_us]
+    before = [one for one in messages if one.sent_us <= best.ends_us]
     own = len(data.get("hold", []))
     for some in (before, messages):
         for shares in SHARES:
@@ -161,8 +160,9 @@ def _is_drawn(data: Data) -> bool:
 
 
 def traced(failure: Failure, data: Data) -> History:
-    """The run of some data with its messages."""
-    return run(plan(scenario_of(failure, data), failure.seed, trace=True, models=failure.models))
+    """The run of some data with its messages, as far as it comes."""
+    planned = plan(scenario_of(failure, data), failure.seed, trace=True, models=failure.models)
+    return ran(planned)[0]
 
 
 def messages_of(history: History) -> list[Message]:

@@ -7,6 +7,7 @@ are those of the plan. Latencies stay distributions: `ddlsim.shrink.latencies` w
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +30,7 @@ from ddlsim.model.ops import (
 )
 from ddlsim.model.schema import Value
 from ddlsim.nemesis.base import FAULTS
+from ddlsim.nemesis.roles import COORDINATOR
 from ddlsim.plan.plan import plan as planned
 from ddlsim.plan.records import FaultPlan, MomentPlan, NodePlan, Plan
 from ddlsim.scenario.overrides import apply_overrides
@@ -73,12 +75,14 @@ def scripted(scenario: Scenario, seed: int) -> Data:
     data = settled(scenario)
     schema = "".join(f"{line.sql};\n" for line in scenario.schema)
     steps = data.get("step", [])
+    steps = [*steps, *_steps(plan, {step["id"] for step in steps})]
+    faults = _faults(plan.faults, data.get("faults", []))
     tables: Data = {
         "run": {"load_ms": in_ms(plan.load_until_us), "drain_ms": in_ms(plan.drain_us)},
         "clocks": _clocks(plan.nodes),
         "schema": {"sql": schema} if schema else {},
-        "step": [*steps, *_steps(plan, {step["id"] for step in steps})],
-        "faults": _faults(plan.faults, data.get("faults", [])),
+        "step": steps,
+        "faults": [_of_clients(one, steps, plan.nodes[0].name) for one in faults],
     }
     kept = {key: value for key, value in data.items() if key not in DRAWN}
     return {**kept, **{name: table for name, table in tables.items() if table}}
@@ -140,6 +144,19 @@ def _faults(faults: tuple[FaultPlan, ...], own: list[Table]) -> list[Table]:
             kept.append(fault)
             tables.append(_fault(fault, table))
     return tables
+
+
+def _of_clients(fault: Table, steps: Sequence[Table], first: str) -> Table:
+    """A fault of clients that issue some step: of any other the first node is the coordinator."""
+    known = {step["client"] for step in steps}
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(one) for one in value]
+        match = COORDINATOR.match(value) if isinstance(value, str) else None
+        return first if match is not None and match[1] not in known else value
+
+    return {key: named(value) for key, value in fault.items()}
 
 
 def _clash(one: FaultPlan, two: FaultPlan) -> bool:
@@ -238,7 +255,8 @@ class _NotedRun(Run):
 def _steps(plan: Plan, own: set[str]) -> list[Table]:
     """A step for everything that a client issued beyond the scenario's `own` steps."""
     run = _NotedRun(plan)
-    run.carry_out()
+    with suppress(Exception):  # one that crashes has issued what it has
+        run.carry_out()
     issued: list[Issued] = run.cluster.__dict__.get("issued", [])
     writer = Writer(plan, [one.do.sql for one in issued if isinstance(one.do, Ddl)])
     return [writer.step(one) for one in issued if one.op not in own]

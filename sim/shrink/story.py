@@ -9,8 +9,8 @@ from textwrap import wrap
 from typing import Any, Final
 
 from ddlsim.checkers.judge import FINDING, Violation
-from ddlsim.checkers.outcome import STATUSES
-from ddlsim.checkers.signature import signature_of
+from ddlsim.checkers.outcome import STATUSES, Outcome
+from ddlsim.checkers.signature import CRASH, signature_of
 from ddlsim.history.events import (
     DdlDecided,
     Failed,
@@ -58,7 +58,7 @@ def scenario_text(
     top: Data = {
         "title": story.title(),
         "source": source,
-        "clauses": list(violation.clauses),
+        "clauses": [] if violation.status == CRASH else list(violation.clauses),
         "expect": expected(best),
     }
     single = top | {key: value for key, value in data.items() if not isinstance(value, dict | list)}
@@ -74,9 +74,11 @@ def scenario_text(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def expected(best: Shown) -> Table:
-    """What a scenario says that shows this violation, by its signature."""
+def expected(best: Shown) -> Table | str:
+    """What a scenario says that shows this violation, by its signature; no run is to crash."""
     violation = best.violation
+    if violation.status == CRASH:
+        return Outcome.OK.word
     signature = signature_of(violation).text
     for broken, status in STATUSES.items():
         if violation.status == status:
@@ -89,6 +91,8 @@ def title_of(violation: Violation) -> str:
 
     The rest of the summary stands in the comment above it.
     """
+    if violation.status == CRASH:
+        return signature_of(violation).text
     kind, _, number = violation.status.partition(":")
     if kind == "finding":
         return f"{number}: {finding_title(number)}"

@@ -49,10 +49,9 @@ def _some_of(data: Data, name: str) -> Generator[Data, bool | None, Data]:
 def nothing_after(best: Shown, failure: Failure) -> Candidates:
     """Nothing is issued after the violation."""
     del failure
-    data, witness = best.data, best.violation.witness
-    ends = [event.at_us / US_PER_MS for event in witness]
+    data = best.data
     for margin_ms in MARGINS_MS:
-        until_ms = max(ends, default=0) + margin_ms
+        until_ms = best.ends_us / US_PER_MS + margin_ms
         late = [at for at, step in enumerate(steps_of(data)) if step.get("at_ms", 0) > until_ms]
         candidate = without_steps(data, late)
         for name in STAGING:

@@ -84,8 +84,7 @@ def lengths(best: Shown, failure: Failure) -> Candidates:
     run = best.data.get("run", {})
     loads = {key: value for key, value in run.items() if key == "load_ms"}
     if len(run) > len(loads) > 0:
-        ends_ms = max((event.at_us / US_PER_MS for event in best.violation.witness), default=0)
-        over_ms = max(ceil(ends_ms - run["load_ms"]), 0)
+        over_ms = max(ceil(best.ends_us / US_PER_MS - run["load_ms"]), 0)
         for drain_ms in [over_ms + more for more in MORE_MS if over_ms + more < run["drain_ms"]]:
             if (yield with_table(best.data, "run", run | {"drain_ms": drain_ms})):
                 return

@@ -7,8 +7,7 @@ from msgspec import field
 
 from ddlsim.checkers.judge import Verdict, Violation, judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.checkers.signature import Signature, signature_of
-from ddlsim.cluster.run import run
+from ddlsim.checkers.signature import CRASH, Signature, signature_of
 from ddlsim.history.events import Failed, Invoked, Ok, Unknown
 from ddlsim.history.history import History
 from ddlsim.kernel.engine import FOREVER
@@ -18,6 +17,7 @@ from ddlsim.problems import BadInputError
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
+from ddlsim.search.crash import ran_and_judged
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.size import Size, size_of
 
@@ -63,6 +63,13 @@ class Shown:
         self.size: Size = size_of(data)
         self.violation = next(one for one in verdict.violations if is_of(one, target))
 
+    @property
+    def ends_us(self) -> int:
+        """When the last event came that shows the violation; of a crash, when the run ended."""
+        if self.violation.status == CRASH:
+            return self.history.end_us
+        return max((event.at_us for event in self.violation.witness), default=0)
+
 
 def is_of(violation: Violation, target: Target) -> bool:
     """Whether a violation has the signature and the status that are looked for."""
@@ -80,12 +87,13 @@ def judged(failure: Failure, data: Data) -> tuple[History, Verdict] | None:
         planned = plan(scenario_of(failure, data), failure.seed, models=failure.models)
     except BadInputError:
         return None
-    history = run(planned, events_max=failure.events_max)
-    return history, judge(history, findings=findings.known())
+    return ran_and_judged(
+        planned, lambda history: judge(history, findings=findings.known()), failure.events_max
+    )
 
 
 def shown(failure: Failure, data: Data, target: Target) -> Shown | None:
-    """The run of some data if it fails as the target says; None if not, or if it crashes."""
+    """The run of some data if it fails as the target says; None if not, or if it cannot be run."""
     try:
         found = judged(failure, data)
     except Exception:  # a candidate may well break the simulated code
@@ -143,7 +151,7 @@ def names_of(violation: Violation) -> tuple[str, ...]:
     return signature.text, signature.id, status, *judge
 
 
-GRAVE: Final = ("violation", "stuck", "finding")
+GRAVE: Final = (CRASH, "violation", "stuck", "finding")
 """The statuses that a run is shrunk for, the gravest first."""
 
 

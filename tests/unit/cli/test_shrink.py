@@ -240,12 +240,19 @@ def test_of_several_seeds_the_first_violation_is_shrunk(tmp_path: Path) -> None:
     assert given == [0]
 
 
-def test_a_run_that_crashes_is_not_shrunk(tmp_path: Path) -> None:
-    """It is no verdict on the protocol, and no error of the command."""
-    file = tmp_path / "crashes.py"
-    file.write_text(CRASHING, "utf-8")
-    command = ("shrink", "smoke", "--load", str(file), "--mutant", "crashes_at_first_update")
-    done = process(*command)  # the mutant is registered there alone
-    assert (done.code, done.out) == (2, "")
-    assert "smoke, seed 0: it crashed (" in done.err
-    assert "AssertionError: no such timestamp), which is no verdict on the protocol" in done.err
+def test_a_run_that_crashes_is_shrunk_to_one_that_crashes_there(tmp_path: Path) -> None:
+    """By the error of its task and the place that raised it; no run is expected to crash."""
+    plugin, file, page = (tmp_path / name for name in ("crashes.py", "small.toml", "page.html"))
+    plugin.write_text(CRASHING, "utf-8")
+    command = ("shrink", "smoke", "--load", str(plugin), "--mutant", "crashes_at_first_update")
+    done = process(*command, "-o", str(file), "--html", str(page))  # registered there alone
+    assert done.code == 0, done.err
+    assert done.out == f"ddlsim run {file} --load {plugin}\n"
+    assert "crash: AssertionError in crashes.py crashes: " in done.err
+    assert "no such timestamp" in file.read_text("utf-8").partition("\n\n")[0]
+    data = tomllib.loads(file.read_text("utf-8"))
+    assert (data["expect"], len(data["step"]), data["cluster"]["nodes"]) == ("ok", 1, 1)
+    assert "ddl" in data["step"][0]
+    again = process(*done.out.split()[1:])
+    assert (again.code, "no such timestamp" in again.out) == (4, True)
+    assert "<svg" in page.read_text("utf-8")

@@ -335,7 +335,7 @@ def test_a_shifted_band_is_seen(skewed: Drawn, monkeypatch: pytest.MonkeyPatch) 
 def test_faults_of_a_kind_that_overlap_are_one_band_until_the_last_ends(skewed: Drawn) -> None:
     case = skewed.case
     node = next(lane.name for lane in nodes_of(skewed))
-    last_us = skewed.space.cut.shown[-1].step.at_us
+    last_us = max(one.step.at_us for one in skewed.space.cut.shown if not one.later)
     around = [
         FaultBegan(last_us - 9_000, "clog", node, (node,)),
         FaultBegan(last_us - 8_000, "clog", node, (node,)),

@@ -8,6 +8,7 @@ import pytest
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Invoked
 from ddlsim.history.history import History
+from ddlsim.history.world_events import FaultBegan
 from ddlsim.model.ops import Delete, Get, Insert, Operation, Put, Replace, Scan, Update
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
@@ -16,7 +17,7 @@ from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
 from ddlsim.shrink.script import Issued, Writer, scripted
 from ddlsim.units import Micros
-from tests.support.small_scenario import PROTOCOL, scenario
+from tests.support.small_scenario import PROTOCOL, SCHEMA, scenario
 
 
 def again(original: Scenario, seed: int) -> tuple[History, History]:
@@ -50,6 +51,19 @@ def test_only_what_was_issued_becomes_a_step() -> None:
     history = run(plan(original, 3))
     assert [step["id"] for step in steps] == [one.op for one in history.of(Invoked)]
     assert {"workload", "migration"}.isdisjoint(scripted(original, 3))
+
+
+def test_a_fault_of_a_client_that_issues_nothing_is_of_the_first_node() -> None:
+    """Its script has no such client; the run takes the first node for one that asked no node."""
+    workload = '[[workload]]\nname = "mixed"\nclients = 1\noperations = 1\npause_ms = 900\n'
+    faults = '[[faults]]\nname = "pause"\nnode = "coordinator of mixed-1"\nfor_ms = 5\n'
+    original = scenario(f"{SCHEMA}{workload}{faults}[run]\nload_ms = 50\n")
+    script = read(toml_text(scripted(original, 3)), "script")
+    assert script.steps == ()
+    before, after = (run(plan(one, 3)) for one in (original, script))
+    struck = [(one.fault, one.nodes) for one in before.of(FaultBegan)]
+    assert struck == [(one.fault, one.nodes) for one in after.of(FaultBegan)]
+    assert struck == [("pause", ("n1",))]
 
 
 def test_what_a_scenario_says_and_expects_is_left_out() -> None:
