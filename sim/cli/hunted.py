@@ -104,23 +104,35 @@ def command_of(directory: str, found: Found, target: Target) -> str:
     return shlex.join(words + repeat_options(given))
 
 
-def shrink_all(directory: str, state: State) -> dict[str, Shrunk]:
+class AllShrunk(NamedTuple):
+    """What was shrunk, by the stem of its signature, and what interrupted that."""
+
+    worlds: dict[str, Shrunk]
+    interrupt: KeyboardInterrupt | None = None
+
+
+def shrink_all(directory: str, state: State) -> AllShrunk:
     """Shrink each world that was the first with violations that no finding explains, or crashed.
 
-    Each is shrunk for the gravest violation; the result is by the stem of its signature.
+    Each is shrunk for the gravest violation; after an interrupt no other one is begun.
     """
     worlds: dict[int, list[Found]] = {}
     for one in state.found:
         if not is_known(one.seen) and one.seen.kind != LOST:
             worlds.setdefault(one.number, []).append(one)
-    found = {}
-    for alike in worlds.values():
-        first = _begun(alike[0], state.target)
-        if first is not None:
-            text = first.target.signature.text
-            named = next((one for one in alike if one.seen.signature == text), alike[0])
-            found[stem(named)] = _shrink(directory, named, first, state.target)
-    return found
+    shrunk: dict[str, Shrunk] = {}
+    try:
+        for alike in worlds.values():
+            first = _begun(alike[0], state.target)
+            if first is not None:
+                text = first.target.signature.text
+                named = next((one for one in alike if one.seen.signature == text), alike[0])
+                shrunk[stem(named)] = _shrink(directory, named, first, state.target)
+                if first.interrupt is not None:
+                    return AllShrunk(shrunk, first.interrupt)
+    except KeyboardInterrupt as interrupt:
+        return AllShrunk(shrunk, interrupt)
+    return AllShrunk(shrunk)
 
 
 def _begun(found: Found, target: Target) -> Shrinking | None:

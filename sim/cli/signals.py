@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final, NoReturn
 
+from ddlsim.cli.problems import INTERRUPTED
+
 ASKING: Final = {"SIGTERM": "terminated", "SIGHUP": "hung up"}
 """The signals beside SIGINT, and what is printed about them; a system need not have all."""
 SIGNALLED: Final = 128
@@ -27,6 +29,11 @@ class EndedError(KeyboardInterrupt):
 
     def __str__(self) -> str:
         return ASKING[signal.Signals(self.number).name]
+
+
+def code_of(interrupt: KeyboardInterrupt) -> int:
+    """What a command ends with that was interrupted: 130, or the code of another signal."""
+    return interrupt.code if isinstance(interrupt, EndedError) else INTERRUPTED
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal, NamedTuple
 from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import documents, hunt_report, hunted
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import INTERRUPTED, InputError, note
+from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.progress import Meter
-from ddlsim.cli.signals import EndedError
+from ddlsim.cli.signals import code_of
 from ddlsim.cli.words import counted
 from ddlsim.cluster.designs import check_design
 from ddlsim.execute.parallel import Executor
@@ -40,7 +40,7 @@ class Done(NamedTuple):
 
     state: State
     ended: Ended
-    signal: EndedError | None = None
+    interrupt: KeyboardInterrupt | None = None
 
 
 def execute(options: Options) -> int:
@@ -53,18 +53,16 @@ def execute(options: Options) -> int:
     with nullcontext() if options.out is None else hunted.folder(directory):
         done = hunted_state(options, target)
         hunted.write(directory, done.state)
-    if done.ended == "interrupted" or options.no_shrink:
-        shrunk: dict[str, hunted.Shrunk] = {}
-    else:
+    shrunk, interrupt = hunted.AllShrunk({}), done.interrupt
+    if interrupt is None and not options.no_shrink:
         shrunk = hunted.shrink_all(directory, done.state)
-    result = hunt_report.Result(options, done.state, done.ended, directory, shrunk)
+        interrupt = shrunk.interrupt
+    result = hunt_report.Result(options, done.state, done.ended, directory, shrunk.worlds)
     if options.output == "json":
         print(documents.text(hunt_report.document(result)))
     else:
         hunt_report.show(result)
-    if done.ended == "interrupted":
-        return INTERRUPTED if done.signal is None else done.signal.code
-    return hunt_report.outcome(done.state).exit_code
+    return hunt_report.outcome(done.state).exit_code if interrupt is None else code_of(interrupt)
 
 
 def target_of(options: Options) -> Target:
@@ -107,8 +105,7 @@ def _hunted(options: Options, target: Target, first: State) -> Done:
                 keeper.keep(hunt)
     except KeyboardInterrupt as interrupt:
         keeper.keep(hunt)
-        signal = interrupt if isinstance(interrupt, EndedError) else None
-        return Done(hunt.state, "interrupted", signal)
+        return Done(hunt.state, "interrupted", interrupt)
     return Done(hunt.state, bounds.ended() or "violation")
 
 

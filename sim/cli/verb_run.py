@@ -10,9 +10,10 @@ from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import arguments, documents, folder, junit, repeat
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import INTERRUPTED, InputError, note
+from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.progress import Progress
 from ddlsim.cli.report import Report, case_of, case_of_expectation
+from ddlsim.cli.signals import code_of
 from ddlsim.cluster.designs import check_design
 from ddlsim.execute.isolation import CAN_FORK, Limits
 from ddlsim.files import write_text
@@ -43,9 +44,9 @@ def execute(options: Options) -> int:
         crashes(result.sum)
         show(options, result)
         sys.stdout.flush()
-    if (failed := worth_shrinking(options, result)) is not None and shrink(options, asked, failed):
-        return INTERRUPTED
-    return exit_code(options, result.sum)
+    failed = worth_shrinking(options, result)
+    interrupt = None if failed is None else shrink(options, asked, failed)
+    return exit_code(options, result.sum) if interrupt is None else code_of(interrupt)
 
 
 def worth_shrinking(options: Options, result: Report) -> int | None:
@@ -66,10 +67,10 @@ def is_watched() -> bool:
     return sys.stdout.isatty()
 
 
-def shrink(options: Options, asked: Job, seed: int) -> bool:
+def shrink(options: Options, asked: Job, seed: int) -> KeyboardInterrupt | None:
     """Shrink the run of a seed: into files of --out, else onto the terminal.
 
-    Returns whether it was interrupted; what was found by then is written all the same.
+    Returns what interrupted it; what was found by then is written all the same.
     """
     from ddlsim.cli import shrunk
     from ddlsim.shrink import failing
@@ -82,7 +83,7 @@ def shrink(options: Options, asked: Job, seed: int) -> bool:
         state = failing.begun(scenario, seed, Budget(), **judging)
     except failing.NothingToShrinkError as error:
         note(str(error))
-        return False
+        return None
     names = None if options.out is None else folder.shrunk(options.out, seed)
     shorter = shrunk.shrunk_text(
         state, shrunk.PRINTED if names is None else names.scenario, options.load
@@ -94,7 +95,7 @@ def shrink(options: Options, asked: Job, seed: int) -> bool:
         write_text(names.page, shrunk.page_of(shorter))
         note(f"wrote {names.scenario}, {names.page}; {shorter.command}")
     note(shrunk.sentence(shorter))
-    return shorter.shrunk.ended == "interrupted"
+    return state.interrupt
 
 
 def judged(options: Options) -> tuple[Report, Job]:

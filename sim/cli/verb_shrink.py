@@ -4,7 +4,8 @@ from pathlib import Path
 
 from ddlsim.cli import documents, repeat, shrunk
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import INTERRUPTED, InputError, note
+from ddlsim.cli.problems import InputError, note
+from ddlsim.cli.signals import code_of
 from ddlsim.files import apart, write_text
 from ddlsim.history import codec
 from ddlsim.plan import swarm
@@ -41,7 +42,7 @@ def execute(options: Options) -> int:
     else:
         print(shorter.text if options.out is None else f"{shorter.command}\n", end="")
     note(shrunk.sentence(shorter))
-    return INTERRUPTED if shorter.shrunk.ended == "interrupted" else 0
+    return 0 if state.interrupt is None else code_of(state.interrupt)
 
 
 def _is_file(name: str | None) -> bool:

@@ -74,6 +74,8 @@ class Shrinking:
         self.runs = 0
         self.reserve = FOR_LAST
         self.helped: dict[str, int] = {}
+        self.interrupt: KeyboardInterrupt | None = None
+        """What interrupted it."""
         self.budget, self._clock = budget, clock
         self._began_s = clock()
         self._tried: set[bytes] = {_digest(first.data)}
@@ -137,7 +139,8 @@ def _finished(state: Shrinking, watch: Watch, ended: Ended) -> Ended:
             state.carry_out(one, watch, smaller=False)
     except _SpentError:
         return ended
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        state.interrupt = interrupt
         return "interrupted"
     return ended
 
@@ -161,7 +164,8 @@ def shrink(
                 state.carry_out(one, watch)
     except _SpentError as spent:
         ended = spent.ended
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        state.interrupt = interrupt
         ended = "interrupted"
     if ended != "interrupted":
         ended = _finished(state, watch, ended)

@@ -13,7 +13,8 @@ import pytest
 from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import hunt_report, hunted
+from ddlsim.cli import hunt_report, hunted, verb_hunt
+from ddlsim.cli.signals import EndedError
 from ddlsim.search.corpus import Found, State, load
 from ddlsim.search.explore import Explored, Explorer, Job, Seen, Stored, Target
 from ddlsim.search.hunt import Hunt, until_violation
@@ -193,6 +194,28 @@ def test_an_interrupted_hunt_keeps_its_corpus_and_prints_what_it_has(tmp_path: P
     assert found["worlds"] >= 4
     kept = json.loads((tmp_path / "hunt.json").read_text("utf-8"))
     assert kept["state"]["number"] == found["worlds"]
+
+
+def test_an_interrupt_ends_the_shrinking_of_all_that_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what was found is printed all the same."""
+    begun: list[str] = []
+
+    def interrupted(found: Found, target: Target) -> None:
+        begun.append(found.seen.id)
+        raise EndedError(signal.SIGTERM)
+
+    worlds = [
+        Found(seen(name, "violation"), 1, number, 0.5, Stored(f'title = "{name}"\n', 1), drawn=True)
+        for number, name in enumerate(("a1b2", "c3d4"))
+    ]
+    state = State(Target({}), 0, 4, True, found=tuple(worlds))
+    monkeypatch.setattr(hunted, "_begun", interrupted)
+    monkeypatch.setattr(verb_hunt, "hunted_state", lambda *_: verb_hunt.Done(state, "violation"))
+    done = hunt(tmp_path, "--output", "json")
+    assert (done.code, begun) == (143, ["a1b2"])
+    assert [one["id"] for one in document(done)["found"]] == ["a1b2", "c3d4"]
 
 
 def test_time_ends_a_hunt(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`ddlsim shrink`, and what `run` shrinks by itself."""
 
 import json
+import signal
 import tomllib
 from copy import copy
 from pathlib import Path
@@ -9,6 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from ddlsim.cli import shrunk, verb_run
+from ddlsim.cli.signals import EndedError
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.shrink import failing
@@ -161,18 +163,24 @@ def test_what_cannot_be_shrunk_is_told_in_one_line(words: tuple[str, ...], told:
     assert done.err.count("\n") == 1
 
 
-def test_an_interrupt_writes_the_best_so_far(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("interrupt", "code"),
+    [(KeyboardInterrupt(), 130), (EndedError(signal.SIGTERM), 143)],
+)
+def test_an_interrupt_writes_the_best_so_far(
+    interrupt: KeyboardInterrupt, code: int, tmp_path: Path
+) -> None:
     file = tmp_path / "small.toml"
     consider = engine.Shrinking.consider
 
     def interrupted(self: engine.Shrinking, data: dict[str, object], **more: bool) -> bool:
         if self.runs == 5:
-            raise KeyboardInterrupt
+            raise interrupt
         return consider(self, data, **more)
 
     with patch.object(engine.Shrinking, "consider", interrupted):
         done = ddlsim("shrink", "negative/no_completeness_wait", "--seed", "1", "-o", str(file))
-    assert done.code == 130
+    assert done.code == code
     assert "5 runs" in done.err
     assert "interrupted" in done.err
     assert len(tomllib.loads(file.read_text("utf-8"))["step"]) < 10
