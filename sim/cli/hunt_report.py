@@ -104,9 +104,9 @@ def _found(result: Result, found: Found) -> shapes_hunt.HuntFound:
 
 
 def _command(result: Result) -> str:
-    """The command that hunts again; a corpus makes it go on."""
+    """The command that hunts again; a corpus makes it go on, in batches of the same size alone."""
     options = result.options
-    said = ["ddlsim", "hunt", "--seed", str(options.seed)]
+    said = ["ddlsim", "hunt", "--seed", str(options.seed), "--batch", str(options.batch)]
     for flag in ("strategy", "mutant", "corpus", "out"):
         if getattr(options, flag) is not None:
             said += [f"--{flag}", getattr(options, flag)]

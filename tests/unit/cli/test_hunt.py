@@ -67,6 +67,8 @@ def test_a_hunt_that_finds_nothing_is_ok_and_says_what_it_covered(tmp_path: Path
     rates = found["per_cpu_hour"]
     assert rates["worlds"] == pytest.approx(3 * 3600 / found["cpu_s"], rel=0.01)
     assert rates["transactions"] > rates["worlds"] > rates["signatures"] == 0
+    words = shlex.split(found["command"])  # another batch would choose other parents
+    assert words[words.index("--batch") + 1] == "4"
     assert not (tmp_path / "out").exists()
 
 
