@@ -32,10 +32,12 @@ class Attack:
         self.on_vacant_role = False
         self.awaited: Awaited | None = None
         """The moment at which it begins."""
+        self.until: Awaited | None = None
+        """The moment at which it heals, since it has begun."""
 
     @property
     def unmatched(self) -> str | None:
-        """What it met nothing of, in words; None if it had an effect."""
+        """What it met nothing of, in words; None if it had an effect, and its end came."""
         fault, awaited = self.fault, self.awaited
         on = "" if fault.node_named is None else f" on {fault.node_named}"
         what = f"faults[{self.number}] ({self.planned.name}{on})"
@@ -44,13 +46,19 @@ class Attack:
         if self.actions.without_effect is not None:
             return f"{what} {self.actions.without_effect}"
         if awaited is not None and not awaited.came:
-            nth = awaited.plan.nth
-            seen = f" {awaited.seen} of {nth} times" if awaited.seen else ""
-            came = f"came{seen}" if seen else "never came"
-            return f"{what} struck nothing: its moment, {awaited.plan.name}, {came}"
+            return f"{what} struck nothing: its moment, {awaited.plan.name}, {_often(awaited)}"
         if awaited is not None and self.nodes is None:
             return f"{what} struck nothing: its moment, {awaited.plan.name}, came too late"
+        if self.until is not None and not self.until.came:
+            moment = f"its end, {self.until.plan.name}, {_often(self.until)}"
+            return f"{what} lasted until the load ended: {moment}"
         return None
+
+
+def _often(awaited: Awaited) -> str:
+    """How often a moment came that did not come often enough."""
+    times = f"came {awaited.seen} of {awaited.plan.nth} times"
+    return times if awaited.seen else "never came"
 
 
 class Nemesis:
@@ -123,12 +131,17 @@ class Nemesis:
         assert moments is not None, "the plan awaits moments"
         if until.name is not None:
             now_us = self._loop.now_us
-            moments.wait(until, lambda _: self._heal(attack), from_us=now_us)
+            heal = partial(self._heal_by_moment, attack)
+            attack.until = moments.wait(until, heal, from_us=now_us)
         elif found is not None:
             self._loop.call_at(moments.instant_us(until, found), self._heal, attack)
 
     def _heal_later(self, attack: Attack, by_us: Micros) -> None:
         self._loop.call_at(self._loop.now_us + by_us, self._heal, attack)
+
+    def _heal_by_moment(self, attack: Attack, found: Occurrence) -> None:
+        del found
+        self._heal(attack)
 
     def _heal(self, attack: Attack) -> None:
         if attack.healed:

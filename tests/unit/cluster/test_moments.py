@@ -356,6 +356,16 @@ def test_a_moment_that_does_not_come_is_reported() -> None:
     assert what.endswith("its moment, snapshot-install, never came")
 
 
+def test_an_end_that_does_not_come_is_reported() -> None:
+    """The fault lasts until all are healed, as one without an end does."""
+    history = ran(f'{LAG}from_ms = 100\nuntil = "snapshot-install"')
+    (what,) = [event.what for event in history.of(NothingMatched)]
+    lasted = "lasted until the load ended: its end, snapshot-install, never came"
+    assert what == f"faults[0] (learner_lag on n4) {lasted}"
+    came = ran(f'{LAG}from_ms = 100\nuntil = "tx-committed"')
+    assert not came.of(NothingMatched)
+
+
 # --- single messages ------------------------------------------------------------------------------
 
 
