@@ -167,16 +167,21 @@ class _Drawing:
         return min(instants, default=0), max(instants, default=0)
 
     def _named(self) -> Iterator[Named]:
-        """Tm, Tu and Tu + CSmax of each update, by an exact clock."""
+        """Tm, Tu and Tu + CSmax of each update, by an exact clock; of a store its versions."""
+        by = "a version of the store" if self._case.is_layered else "by an exact clock"
         for update in self._updates:
             for name, ms, place in self._instants(update, None):
                 if place[0] >= self._window[0]:
                     of = f"D{update.catalog_version}"
                     short = "+ CSmax" if "CSmax" in name else f"{name} {of}"
-                    yield Named(place, short, f"{name} of {of} = {ms} ms, by an exact clock")
+                    yield Named(place, short, f"{name} of {of} = {ms} ms, {by}")
 
     def _instants(self, update: UpdateLogged, node: str | None) -> list[tuple[str, int, Place]]:
-        """When a node's clock (None: an exact one) first shows Tm, Tu and Tu + CSmax."""
+        """When a node's clock (None: an exact one) first shows Tm, Tu and Tu + CSmax.
+
+        Versions of a store run ahead of time by what its recoveries have added: Tm is no later than
+        the update is in the log, and Tu as much later as its version is larger.
+        """
         layered = self._case.is_layered
         csmax_ms = 0 if layered else max(self._case.settings("max_clock_skew_ms"), default=0)
         message_ms = physical_ms(Timestamp(update.message_ts))
@@ -185,9 +190,11 @@ class _Drawing:
         wanted += [("Tu + CSmax", active_ms + csmax_ms)] if csmax_ms else []
         found: list[tuple[str, int, Place]] = []
         logged_at = self._logged_at(update)
+        ahead_us = max(message_ms * US_PER_MS - update.at_us, 0) if layered else 0
         for name, ms in wanted:
-            at_us = ms * US_PER_MS if node is None else first_shows_us(self._clocks, node, ms)
-            stamped = name == "Tm" and at_us == update.at_us
+            exact_us = ms * US_PER_MS - ahead_us
+            at_us = exact_us if node is None else first_shows_us(self._clocks, node, ms)
+            stamped = at_us == update.at_us and (name == "Tm" or (layered and ms == message_ms))
             found.append((name, ms, (at_us, logged_at - 0.5 if stamped else FIRST)))
         return found
 
