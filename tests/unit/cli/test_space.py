@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import networkx as nx
 import pytest
 
-from ddlsim.checkers.argument import Argument, argue, evidence, party_of
+from ddlsim.checkers.argument import Argument, argue, evidence
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cli import picture, picture_cut, picture_rerun, picture_space
@@ -30,7 +30,7 @@ from ddlsim.history.world_events import (
 from ddlsim.kernel.clock import Piece
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
-from ddlsim.scenario.scenario import override, read
+from ddlsim.scenario.scenario import override
 from ddlsim.units import Timestamp, physical_ms, timestamp
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -448,42 +448,6 @@ def test_no_clock_tells_the_processes_of_a_store_what_is_in_force() -> None:
 
 
 # --- messages of a history that has none ---------------------------------------------------------
-
-
-RECOVERED = """
-[strategy]
-name = "c15_unassuming"
-[cluster]
-plane = "fdb"
-nodes = 2
-[schema]
-sql = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
-[[faults]]
-name = "crash"
-node = "proxy1"
-from_ms = 20
-for_ms = 100
-[[step]]
-id = "d1"
-client = "c2"
-node = "n2"
-at_ms = 2_000
-ddl = "ALTER TABLE a ADD COLUMN s VARCHAR(10)"
-[network]
-latency_ms = 1
-"""
-
-
-def test_a_version_of_a_store_is_drawn_where_it_came_and_not_by_a_clock() -> None:
-    """Its recovery has raised versions by 100 seconds: by a clock they would lie behind the run."""
-    case = Case(run(plan(read(RECOVERED, "recovered"), 0)))
-    (update,) = (one for _, one in case.schemas.updates if one.op is not None)
-    assert physical_ms(Timestamp(update.message_ts)) > 100_000
-    whole = Argument("", (party_of(case, "D2"),), (), ())
-    marks = picture_space.space(case, None, whole).layout.marks
-    assert [mark.named.name for mark in marks] == ["Tm D2", "Tu D2"]
-    assert [mark.named.place[0] for mark in marks] == [update.at_us] * 2
-    assert all(mark.named.text.endswith("ms, a version of the store") for mark in marks)
 
 
 def test_a_history_without_messages_gets_them_from_its_header() -> None:
