@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
 import msgspec
@@ -24,8 +24,8 @@ from ddlsim.search.explore import Seen, Stored, Target
 
 try:
     import fcntl
-except ImportError:  # no Unix
-    fcntl: Any = None  # type: ignore[no-redef]
+except ImportError:
+    fcntl = None  # type: ignore[assignment]  # a system that is no Unix has no such locks
 
 STATE: Final = "hunt.json"
 WRITER: Final = "ddlsim hunt"
