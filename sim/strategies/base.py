@@ -90,9 +90,10 @@ def header(
     claims: tuple[Claim, ...] = FULL_CLAIMS,
     *,
     backward: str = "forbid_all",
+    ddl_edges_assume: tuple[str, ...] = (SKEW_BOUNDED,),
 ) -> DesignHeader:
     """The header of a design on the Ignite plane; it claims what the documents promise."""
-    return DesignHeader(name, summary, source, "ignite", claims, backward=backward)
+    return DesignHeader(name, summary, source, "ignite", claims, ddl_edges_assume, backward)
 
 
 def strategy(design: Strategy) -> Strategy:

@@ -1,11 +1,18 @@
-"""Installs a schema change after the agreement of every node: behind a barrier, or through a gate.
+"""Installs a schema change with the agreement of every node: behind a barrier, through a gate, or
+acknowledged by all of them.
 
-IEP-98 rejects both for their cost: one node that does not answer blocks all DML, or the DDL,
-without end.
+IEP-98 rejects the first two for their cost: one node that does not answer blocks all DML, or the
+DDL, without end. So it does the acknowledgement of the third.
 """
 
 from ddlsim.model.ddl import Statement
-from ddlsim.protocol.design.flows import allowed, replicate_wait_acknowledge
+from ddlsim.protocol.design.flows import (
+    acknowledged,
+    allowed,
+    logged,
+    renamed_by_design,
+    replicate_wait_acknowledge,
+)
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.ddl_answers import Decision
@@ -70,3 +77,21 @@ async def install_once_known_everywhere(
     if not isinstance(built, NoOp | Refused):
         await barriers.all_prepared(op, (), closes=False)
     return await replicate_wait_acknowledge(change, op, statement)
+
+
+async def install_and_hear_from_all(
+    change: SchemaChangePart, op: str, statement: Statement
+) -> Decision:
+    """Replicate the update, and acknowledge it once every node has applied it and shows Tu.
+
+    Every node is asked once the clock here shows Tu. The request carries that clock and the node
+    merges it, so no bound on physical clocks is needed for what the client does next [98.own]. A
+    statement that is refused or changes nothing rests on a version in the same way.
+    """
+    barriers = change.barriers
+    assert barriers is not None, f"{change.node.name} has no barriers"
+    done = await logged(change, op, renamed_by_design(change, statement))
+    decision = await acknowledged(change, op, done)
+    if done is not None:
+        await barriers.all_switched(op, done.version)
+    return decision

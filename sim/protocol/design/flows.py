@@ -66,11 +66,17 @@ async def replicate_wait_acknowledge(
     change: SchemaChangePart, op: str, statement: Statement
 ) -> Decision:
     """Replicate the update, wait until it is effective everywhere, acknowledge [98.flow.1-4]."""
+    done = await logged(change, op, renamed_by_design(change, statement))
+    return await acknowledged(change, op, done)
+
+
+def renamed_by_design(change: SchemaChangePart, statement: Statement) -> Building:
+    """Builds the statement against a schema; what becomes of old names is the design's rule."""
 
     def building(snapshot: Snapshot) -> Built | NoOp | Refused:
         return change.strategy.rename(statement, snapshot, change.strategy.alias_ms)
 
-    return await acknowledged(change, op, await logged(change, op, building))
+    return building
 
 
 class Logged(NamedTuple):
