@@ -66,7 +66,7 @@ class Registry(Generic[T]):
             raise unknown(self.kind, name, self)
         return self._items[name]
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         self.discover()
         return name in self._items
 

@@ -20,6 +20,7 @@ from ddlsim.cluster.schedule import scheduled
 from ddlsim.cluster.store_models.beside import StoreModels
 from ddlsim.cluster.store_models.beside_runs import walk_beside
 from ddlsim.cluster.store_models.parts import modelled_store
+from ddlsim.fdb import keys
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
 from ddlsim.fdb.log import Log
 from ddlsim.fdb.processes import boot
@@ -202,12 +203,12 @@ class FdbCluster(Machines):
             if team and all(one in behind for one in team):
                 yield team[0][0], "the catching up", "what the logs have"
 
-    def _behind(self) -> dict[tuple[str, Key], None]:
+    def _behind(self) -> dict[tuple[str, keys.Key], None]:
         """The storage servers, with the space, that lack rows, entries or outcomes which all logs
         have."""
         running = self._running()
         logs = [self.stores[name] for name in self.config.logs if name in running]
-        found: dict[tuple[str, Key], None] = {}
+        found: dict[tuple[str, keys.Key], None] = {}
         for number, shard in enumerate(self.config.shards):
             if shard.begin[:1] not in JUDGED or not logs:
                 continue

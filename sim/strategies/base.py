@@ -5,7 +5,7 @@ A design of a layer on a key-value store is a `LayerDesign` record of `ddlsim.la
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
@@ -32,7 +32,7 @@ class AllDesigns:
             return STRATEGIES.get(name)
         raise unknown(STRATEGIES.kind, name, self)
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in STRATEGIES or name in LAYER_DESIGNS
 
     def __iter__(self) -> Iterator[str]:
@@ -102,7 +102,7 @@ def strategy(design: Strategy) -> Strategy:
     return STRATEGIES.add(design.name, design)
 
 
-def _check_name(name: str, others: Registry[Any]) -> None:
+def _check_name(name: str, others: Registry[Strategy] | Registry[LayerDesign]) -> None:
     if others.has_added(name):
         raise BadPluginError(f"two {STRATEGIES.kind} plug-ins are called {name!r}")
 
