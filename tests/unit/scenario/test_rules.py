@@ -31,6 +31,7 @@ NO_RULES = {
     "is_table_version",
     "logged",
     "looked_up",
+    "renamed_by_design",
     "validate",
 }
 """Functions beside the rules that rules are made of."""
