@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
+from ddlsim.history.events import RowRead
 from ddlsim.history.world_events import LeaseBegan, NodeCrashed, TxRecovered
 from ddlsim.model import ddl
 from ddlsim.model.design import Claim
@@ -167,13 +168,19 @@ def test_an_aborted_transaction_had_found_its_own_writes() -> None:
     assert kinds(story) == ["internal", "internal"]
 
 
-def test_an_aborted_transaction_had_found_no_intermediate_row() -> None:
+def written_twice() -> tuple[Story, int, RowRead]:
+    """W wrote a row twice and committed: its table, and the first of the two rows as read."""
     story = Story()
     t = story.table()
     story.write("W", t, "x", 1)
     first = story.found(t, "x", "W", 1)
     story.write("W", t, "x", 2)
     story.commit("W", 3)
+    return story, t, first
+
+
+def test_an_aborted_transaction_had_found_no_intermediate_row() -> None:
+    story, t, first = written_twice()
     story.read("T", t, "x", 5, "W")
     story.abort("T", 9)
     assert kinds(story) == []
@@ -182,12 +189,7 @@ def test_an_aborted_transaction_had_found_no_intermediate_row() -> None:
 
 
 def test_a_transaction_that_reads_the_past_finds_no_intermediate_row() -> None:
-    story = Story()
-    t = story.table()
-    story.write("W", t, "x", 1)
-    first = story.found(t, "x", "W", 1)
-    story.write("W", t, "x", 2)
-    story.commit("W", 3)
+    story, t, first = written_twice()
     story.begin("R", 9, read_at=9)
     story.read("R", t, "x", 10, "W", op_ts=9)
     assert kinds(story) == []
