@@ -11,11 +11,11 @@ transaction that stands before one that must precede it is moved behind it. Wher
 than `ROUNDS` rounds, `residue` searches for components.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from ddlsim.graph.edges import RW, Edges
+from ddlsim.graph.edges import RW, Edges, compact
 from ddlsim.graph.history import NONE, UNKNOWN, Array, ColumnHistory, is_write
 from ddlsim.graph.versions import Versions
 
@@ -192,45 +192,32 @@ def back_in_time(order: Order, begin: Array, end: Array) -> tuple[Array, Array]:
     return low[worse], high[worse]
 
 
-class _Stamps(NamedTuple):
-    """Of transactions: what each must have seen (`read`), may depend on (`by`), and its commit.
-
-    `by` is the read_ts, and of one that wrote something no later than before its commit_ts: else
-    two with a read_ts not before their commit_ts could read from each other. Missing ends are as
-    early and as late as can be.
-    """
-
-    read: Array
-    by: Array
-    commit: Array
-
-
-def _stamps_of(history: ColumnHistory) -> _Stamps:
-    ends = np.asarray([FOREVER, NONE])
-    read, commit = np.append(history.read_ts, ends), np.append(history.commit_ts, ends)
-    wrote = np.append(_writers(history), np.asarray([False, False]))
-    return _Stamps(read, np.where(wrote, np.minimum(read, commit - 1), read), commit)
-
-
-def _writers(history: ColumnHistory) -> Array:
-    """Which transactions wrote anything."""
-    found = np.zeros(history.transactions, np.bool_)
-    found[history.tx[is_write(history.kind)]] = True
-    return found
-
-
 def reads_fail(history: ColumnHistory, blocks: list[Edges]) -> bool:
     """Whether edges without missing ends show that one of what `snapshots_hold` asks for is not."""
-    stamps = _stamps_of(history)
-    return not all(_in_snapshots(stamps, block) for block in blocks)
+    return not all(_in_snapshots(history, block) for block in blocks)
 
 
-def _in_snapshots(stamps: _Stamps, block: Edges) -> bool:
-    others = block.source != block.target
+def _in_snapshots(history: ColumnHistory, block: Edges) -> bool:
+    """Whether each edge's source committed by the read_ts of its target, or read before its commit.
+
+    A target that wrote something may depend on nothing later than before its commit_ts: else two
+    with a read_ts not before their commit_ts could read from each other.
+    """
+    block = compact(block, history.transactions)
     anti = (block.kind & RW) != 0
-    came = np.where(anti, stamps.read[block.source], stamps.commit[block.source])
-    went = np.where(anti, stamps.commit[block.target] - 1, stamps.by[block.target])
-    return not bool((others & (came > went)).any())
+    committed = history.commit_ts[block.target]
+    came = np.where(anti, history.read_ts[block.source], history.commit_ts[block.source])
+    if (came > np.where(anti, committed - 1, history.read_ts[block.target])).any():
+        return False
+    late = block.target[np.flatnonzero(~anti & (came >= committed))]
+    return not len(late) or not _wrote(history)[late].any()
+
+
+def _wrote(history: ColumnHistory) -> Array:
+    """Which transactions wrote anything."""
+    found = np.zeros(history.transactions, np.bool_)
+    found[history.tx[np.flatnonzero(is_write(history.kind))]] = True
+    return found
 
 
 def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edges]) -> bool:
@@ -241,5 +228,5 @@ def snapshots_hold(history: ColumnHistory, versions: Versions, blocks: list[Edge
     """
     if reads_fail(history, blocks):
         return False
-    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~_writers(history))
+    known = (history.read_ts >= 0) & ((history.commit_ts >= 0) | ~_wrote(history))
     return bool(known.all() if versions.node is None else known[versions.node].all())

@@ -40,6 +40,7 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
     pairs = pairs_of(history)
     findings = [one for one in dirty(history, versions, pairs) if one.type in wanted.forbids]
     blocks = data_edges(history, versions, strict=strict)
+    data = len(blocks)
     if wanted.level:
         blocks.append(process_edges(history, versions))
     order = Order(rank_of(history))
@@ -53,7 +54,7 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         findings += lost_updates(history, versions, pairs, inside)
     cycles = with_other_names(search.cycles, history.key)
     if parts_are_sought(wanted, search, cycles):
-        readers = suspects(history, versions, back)
+        readers = suspects(history, versions, back[:data])
         if "G-single" in wanted.forbids:
             readers = inside if readers is None else inside & readers
         findings, left_out = with_fractured(findings, history, versions.node, readers)

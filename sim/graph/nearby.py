@@ -30,8 +30,8 @@ State = tuple[int, bool]
 """A node, and whether an anti-dependency led there."""
 
 
-class Ends:
-    """One end of every edge of a block."""
+class Lookup:
+    """Where numbers stand in a column, as the nodes at one end of all edges of a block."""
 
     __slots__ = ("_nodes", "_sorted")
 
@@ -41,11 +41,11 @@ class Ends:
 
     @property
     def sorted(self) -> bool:
-        """Whether the edges are sorted by it."""
+        """Whether the rows are sorted by it."""
         return self._sorted
 
     def at(self, nodes: Array, marked: Array) -> Array:
-        """The edges with this end at one of the nodes: in order, and all that `marked` marks."""
+        """The rows that hold one of the nodes: in order, and all that `marked` marks."""
         if self._sorted and len(nodes) < HALVED:
             wanted = nodes.astype(self._nodes.dtype)
             low = np.searchsorted(self._nodes, wanted, side="left")
@@ -100,8 +100,8 @@ class Surroundings:
     def __init__(self, nodes: int, blocks: list[Edges]) -> None:
         self._nodes = nodes
         self._blocks = blocks
-        self._out = [Ends(block.source) for block in blocks]
-        self._into = [Ends(block.target) for block in blocks]
+        self._out = [Lookup(block.source) for block in blocks]
+        self._into = [Lookup(block.target) for block in blocks]
 
     def near(self, after: Array, before: Array, enough: int, meet: int = 0) -> Array:
         """The nodes within some steps over edges: on from `after`, and back from `before`.
@@ -192,7 +192,7 @@ class Surroundings:
         return on.isdisjoint(back)
 
     def _steps(
-        self, states: set[tuple[int, bool]], ends: list[Ends]
+        self, states: set[tuple[int, bool]], ends: list[Lookup]
     ) -> list[tuple[int, int, bool]]:
         """The edges at the nodes of some states, and whether each is an anti-dependency."""
         nodes = np.asarray(sorted({node for node, _ in states}))

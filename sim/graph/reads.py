@@ -25,6 +25,7 @@ from ddlsim.graph.history import (
     ColumnHistory,
     is_write,
 )
+from ddlsim.graph.nearby import Lookup
 from ddlsim.graph.versions import Versions
 
 SHORT: Final = 12
@@ -136,10 +137,11 @@ def suspects(history: ColumnHistory, versions: Versions, back: list[Edges]) -> A
     """
     if any(bool((block.kind & WW).any()) for block in back):
         return None
-    lacking = history.strict_only | (versions.node_writer[versions.slot] < 0)
-    lacking &= (history.version > 0) | history.strict_only
+    lacking = history.strict_only
+    if np.count_nonzero(versions.node_writer < 0) >= len(versions.base):  # not the initial alone
+        lacking = lacking | ((versions.node_writer[versions.slot] < 0) & (history.version > 0))
     found = np.zeros(history.transactions, np.bool_)
-    found[history.tx[lacking]] = True
+    found[history.tx[np.flatnonzero(lacking)]] = True
     for block in back:
         found[block.source] = found[block.target] = True
     return found
@@ -154,21 +156,20 @@ def fractured_reads(
     transactions whose reads are compared, None all. A predicate reads the version that it took for
     absent (Adya: of each row one); after a write of its own to that key this is not certain.
     """
-    named = (history.kind != PRECEDES) & (history.version >= 0)
-    if readers is not None:
-        theirs = np.zeros(history.keys, np.bool_)
-        theirs[history.key[readers[history.tx]]] = True
-        named &= theirs[history.key]
+    chosen = np.arange(history.operations) if readers is None else _of_keys_of(history, readers)
+    chosen = chosen[(history.kind[chosen] != PRECEDES) & (history.version[chosen] >= 0)]
     reading = history.status == COMMITTED
-    reading = (reading if readers is None else reading & readers)[history.tx]
-    ops = np.flatnonzero(named & (history.kind != PREDICATE))
+    reading = reading if readers is None else reading & readers
+    predicate = history.kind[chosen] == PREDICATE
+    ops = chosen[~predicate]
     ops = ops[np.lexsort((ops, history.key[ops], history.tx[ops]))]
     write = is_write(history.kind[ops])
     written = _written(history, ops[write], node)
     tx, key = history.tx[ops], history.key[ops]
     first = np.append(True, (tx[1:] != tx[:-1]) | (key[1:] != key[:-1]))[: len(ops)]
-    reads = ops[first & ~write & reading[ops]]
-    scans = np.flatnonzero(named & (history.kind == PREDICATE) & reading)
+    reads = ops[first & ~write & reading[tx]]
+    scans = chosen[predicate]
+    scans = scans[reading[history.tx[scans]]]
     if len(scans):
         reads = np.concatenate([reads, _scanned(history, scans, ops[write], written)])
     seen = Seen(history.tx[reads], history.key[reads], history.version[reads].astype(np.int64))
@@ -179,6 +180,14 @@ def fractured_reads(
         Finding("fractured-read", one.reader, one.writer, int(reads[one.row])) for one in found
     }
     return sorted(found_reads, key=lambda one: (one.op, one.other))
+
+
+def _of_keys_of(history: ColumnHistory, readers: Array) -> Array:
+    """All operations on the keys that some transactions' operations are on."""
+    theirs = Lookup(history.tx).at(np.flatnonzero(readers), readers)
+    wanted = np.zeros(history.keys, np.bool_)
+    wanted[history.key[theirs]] = True
+    return Lookup(history.key).at(np.flatnonzero(wanted), wanted)
 
 
 def _written(history: ColumnHistory, wrote: Array, node: Array | None) -> Written:

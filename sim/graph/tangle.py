@@ -53,8 +53,11 @@ class Tangle:
         self._weights: dict[int, int] = {}
         found: dict[tuple[int, int], Step] = {}
         plain: dict[tuple[int, int], Step] = {}
+        self._led: set[int] = set()
         for link in links:
             step = self.step(link)
+            if step.anti:
+                self._led.add(step.target)
             for kept in (found,) if step.anti else (found, plain):
                 known = kept.get((step.source, step.target))
                 if known is None or step.weight < known.weight:
@@ -105,10 +108,14 @@ class Tangle:
 
         A state is a node and whether an anti-dependency led there.
         """
+        if first.anti and first.target not in self._led:
+            self._led.add(first.target)
+            self._apart = None
         if self._apart is None:
             self._apart = self._nx.DiGraph()
             for step in (*self.steps.values(), *self._plain.values()):
-                for came in (False,) if step.anti else (False, True):
+                both = not step.anti and step.source in self._led
+                for came in (False, True) if both else (False,):
                     ends = (step.source, came), (step.target, step.anti)
                     self._apart.add_edge(*ends, weight=step.weight)
         found: list[Way] = []

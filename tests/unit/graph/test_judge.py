@@ -14,12 +14,14 @@ from ddlsim.graph.history import (
     READ,
     SCHEMA,
     WRITE,
+    Array,
     ColumnHistory,
     Names,
     make,
 )
 from ddlsim.graph.judge import judge
 from ddlsim.graph.models import MODELS, ruled_out, split
+from ddlsim.graph.reads import Finding, fractured_reads
 from ddlsim.graph.verdict import Verdict
 from tests.support.column_histories import PLANTS, Shape, history, plant
 
@@ -270,6 +272,25 @@ def test_a_fractured_read_beside_a_lighter_cycle_is_told(name: str) -> None:
     assert verdict.valid is False
     assert "fractured-read" in verdict.types
     assert verdict.ruled_out == tuple(MODELS)[2:]
+
+
+def test_skewed_clocks_add_no_reads_to_those_that_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Edges between one client's transactions go back under skew, and tell of no fractured read."""
+    found = history(3, Shape(3_000, skew=2_000))
+    reads = np.flatnonzero((found.kind == READ) & (found.version > 5))[500:501]
+    version = found.version.copy()
+    version[reads] -= 3
+    compared: list[int] = []
+
+    def noted(history: ColumnHistory, node: Array | None, readers: Array) -> list[Finding]:
+        compared.append(int(readers.sum()))
+        return fractured_reads(history, node, readers) or []
+
+    monkeypatch.setattr("ddlsim.graph.judge.fractured_reads", noted)
+    assert judge(replace(found, version=version), "strict-serializable").valid is False
+    assert compared == [2]
 
 
 def test_a_version_that_was_not_written_leaves_it_open() -> None:
