@@ -51,6 +51,10 @@ from ddlsim.verify.campaign import Runner, swarm_source
 __all__ = ["Checked", "Migration", "Runs", "check", "compat", "run", "strategy"]
 
 
+Facts = Iterable[tuple[str, str]]
+"""What is shown of a result: names and values."""
+
+
 class Runs:
     """What `run` found: rows, verdicts and figures; any run's events and graph."""
 
@@ -142,12 +146,19 @@ class Runs:
         """
         return networkx_graph(Case(self.history(seed)))
 
-    def _repr_html_(self) -> str:
+    def _facts(self) -> Facts:
         design = " + ".join(filter(None, (self.report.strategy, self.report.mutant)))
-        facts = {"scenario": self.report.scenario, "design": design, "outcome": self.outcome}
         counted = {word: list(self.verdicts.values()).count(word) for word in _in(self.verdicts)}
-        runs = ", ".join(f"{times} {word}" for word, times in counted.items())
-        return _table([*facts.items(), ("runs", runs), ("repeat", self.command)])
+        yield "scenario", self.report.scenario
+        yield "design", design
+        yield "outcome", self.outcome
+        yield "runs", ", ".join(f"{times} {word}" for word, times in counted.items())
+
+    def __repr__(self) -> str:
+        return _line("Runs", self._facts())
+
+    def _repr_html_(self) -> str:
+        return _table((*self._facts(), ("repeat", self.command)))
 
 
 class Checked:
@@ -190,9 +201,15 @@ class Checked:
         """The serialization graph of a history of this program, as of `Runs.graph`."""
         return networkx_graph(Case(self._history))
 
-    def _repr_html_(self) -> str:
+    def _facts(self) -> Facts:
         types = ", ".join(one["type"] for one in self.anomalies) or "none"
-        return _table([("file", self.file), ("outcome", self.outcome), ("anomalies", types)])
+        return ("file", self.file), ("outcome", self.outcome), ("anomalies", types)
+
+    def __repr__(self) -> str:
+        return _line("Checked", self._facts())
+
+    def _repr_html_(self) -> str:
+        return _table(self._facts())
 
 
 class Migration:
@@ -214,8 +231,14 @@ class Migration:
         found: list[dict[str, Any]] = self.document["statements"]
         return found
 
+    def _facts(self) -> Facts:
+        return ((one["sql"], _survival(one)) for one in self.statements)
+
+    def __repr__(self) -> str:
+        return _line("Migration", self._facts())
+
     def _repr_html_(self) -> str:
-        return _table((one["sql"], _survival(one)) for one in self.statements)
+        return _table(self._facts())
 
 
 def run(
@@ -322,6 +345,11 @@ def _survival(statement: Mapping[str, Any]) -> str:
     return "survive" if statement["forward_compatible"] else "abort"
 
 
-def _table(facts: Iterable[tuple[str, str]]) -> str:
+def _line(kind: str, facts: Facts) -> str:
+    """A result as one line of a Python shell."""
+    return f"<{kind}: {'; '.join(f'{name}: {value}' for name, value in facts)}>"
+
+
+def _table(facts: Facts) -> str:
     rows = (f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in facts)
     return f"<table>{''.join(rows)}</table>"

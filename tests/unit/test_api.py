@@ -158,6 +158,13 @@ def test_pages_show_markup_as_text(bad: api.Runs) -> None:
     assert "&lt;b&gt;" in api._table([("x", "<b>")])
 
 
+def test_a_shell_shows_a_result_as_one_line(bad: api.Runs) -> None:
+    facts = "scenario: strategies/B3-T1; design: b3_opt3; outcome: violated; runs: "
+    assert repr(bad).startswith(f"<Runs: {facts}")
+    checked = api.check(ROOT / "tests/golden/foreign/list-append/G-single.edn")
+    assert repr(checked).endswith("; outcome: violated; anomalies: G-single, fractured-read>")
+
+
 @pytest.mark.parametrize(
     ("what", "told"),
     [
@@ -262,7 +269,9 @@ def test_the_page_of_a_migration_has_each_statement(tmp_path: Path) -> None:
     file = tmp_path / "m.sql"
     table = "CREATE TABLE t (id INT PRIMARY KEY);"
     file.write_text(f"{table}{'ALTER TABLE t ADD COLUMN v INT;' * 2}DROP TABLE t;", "utf-8")
-    page = api.compat(from_scratch=file)._repr_html_()
+    found = api.compat(from_scratch=file)
+    assert repr(found).endswith("DROP TABLE t: abort>")
+    page = found._repr_html_()
     assert [part.split("<")[0] for part in page.split("<td>")[1:]] == [
         "survive", "survive", "refused", "abort",
     ]  # fmt: skip
