@@ -6,18 +6,29 @@ between unordered and ordered links with the measured rate of metadata writes (6
 (6.2).
 """
 
+import math
 import sys
 from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.figures.drawing import bracket, canvas, form, legend_above, line, note
+from ddlsim.analysis.figures.drawing import (
+    bracket,
+    canvas,
+    form,
+    legend_above,
+    line,
+    logarithmic,
+    note,
+)
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula.by_formula import Forms, remark, wait_of, worlds
 from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate, said
 
 X: Final = "delay_duration_ms"
 TAIL: Final = 0.99
+FAR: Final = 20
+"""Latencies so many times apart are drawn on a logarithmic axis."""
 
 
 def _wait(cell: Cell) -> Estimate:
@@ -49,15 +60,20 @@ def draw(cells: Cells) -> Any:
     drawn, axes = canvas(2, 2, height_in=2.5, sharex=True)
     known = worlds(cells)
     for panel, (title, unit, of) in zip(axes.flat, PANELS, strict=True):
+        drawn_to: list[float] = []
         for number, (label, series) in enumerate(cells.series(X)):
             middle, *ends = series.each(of)
+            drawn_to += [float(end) for end in (*middle, *ends[1]) if math.isfinite(end)]
             line(panel, [cell.value(X) for cell in series.cells], middle, ends, label, number)
             if of is _wait:
                 _wait_by_formula(panel, series, known, number)
             elif of is _ddl:
                 _ddl_by_formula(panel, series, known, number)
         panel.set(title=title, ylabel=unit)
-        panel.set_ylim(bottom=0)
+        if of is _dml and drawn_to and max(drawn_to) > FAR * min(drawn_to):
+            logarithmic(panel.yaxis)
+        else:
+            panel.set_ylim(bottom=0)
     for panel in axes[1]:
         panel.set_xlabel(said(X))
     legend_above(drawn, axes[1][0], 4, "What does DD buy, and what does it cost?")

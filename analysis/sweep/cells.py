@@ -179,10 +179,12 @@ class Cell:
         """The share of attempts that a schema change aborted."""
         return self.share(lambda row: row["schema_aborts"], lambda row: row["attempts"])
 
-    def violating(self, *invariants: str, within: Sequence[str] = BROKEN) -> Estimate:
+    def violating(
+        self, *invariants: str, within: Sequence[str] = BROKEN, besides: Sequence[str] = ()
+    ) -> Estimate:
         """The share of runs in which one of these invariants (any, if none is named) is violated.
 
-        `within` are the statuses that count.
+        `within` are the statuses that count, `besides` the kinds that do not.
         """
 
         def broken(row: Mapping[str, Any]) -> bool:
@@ -190,6 +192,7 @@ class Cell:
                 found["status"].partition(":")[0] in within
                 and not found["strict_only"]
                 and (not invariants or found["invariant"] in invariants)
+                and found["kind"] not in besides
                 for found in row["violations"]
             )
 

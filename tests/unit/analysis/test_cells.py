@@ -29,7 +29,8 @@ def a_row(seed: int, **more: Any) -> dict[str, Any]:
 
 
 def a_finding(status: str, invariant: str = "I4", *, strict_only: bool = False) -> dict[str, Any]:
-    return {"status": status, "invariant": invariant, "strict_only": strict_only}
+    kind = "ddl-not-seen" if invariant == "I4" else ""
+    return {"status": status, "invariant": invariant, "kind": kind, "strict_only": strict_only}
 
 
 def a_cell(number: int, strategy: str = "iep", mutant: str | None = None, **named: Any) -> Cell:
@@ -108,6 +109,8 @@ def test_violating_counts_claimed_and_other_violations(
     cell = Cell([a_row(0, violations=[finding, finding]), a_row(1)])
     assert cell.violating("I4").value == broken
     assert cell.violating("I4", within=CLAIMED).value == claimed
+    assert cell.violating("I4", besides=("ddl-not-seen",)).value == 0
+    assert cell.violating("I4", besides=("acknowledged-too-early",)).value == broken
 
 
 def test_series_groups_cells_by_the_other_parameters() -> None:

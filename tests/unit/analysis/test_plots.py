@@ -311,6 +311,30 @@ def test_an_interval_without_an_upper_end_has_no_bar() -> None:
     assert np.isfinite([some.get_ylim(), one.get_ylim(), one.get_xlim()]).all()
 
 
+@pytest.mark.parametrize(("far", "scale"), [(1, "log"), (10**9, "linear")])
+def test_delay_draws_latencies_that_are_far_apart_on_a_logarithmic_axis(
+    far: float, scale: str, everything: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddlsim.analysis.plot_delay.FAR", far)
+    cells = read(everything)
+    for row in (row for cell in cells.cells for row in cell.rows):
+        counts = [(bucket, 500 * count) for bucket, count in row["dml_latency_us"]["counts"]]
+        row["dml_latency_us"] = {**row["dml_latency_us"], "counts": counts}
+    aborts, latency, *_ = PLOTS["delay"].draw(cells).axes
+    assert (aborts.get_yscale(), latency.get_yscale()) == ("linear", scale)
+
+
+def test_an_early_answer_alone_is_no_missed_ddl(everything: Path) -> None:
+    cells = read(everything)
+    for kind, share in (("acknowledged-too-early", 0), ("ddl-not-seen", 100)):
+        for cell in cells.cells:
+            for row in cell.rows:
+                row["violations"] = [{**a_finding("violation"), "kind": kind}]
+        drawn = PLOTS["own_ddl"].draw(cells)
+        [middle, *_] = drawn.axes[0].containers[0]
+        assert set(middle.get_ydata()) == {share}
+
+
 def a_map(delays: list[float], shares: dict[float, str]) -> Any:
     """The map of a sweep over uneven delays and two skews; broken where `shares` names a status."""
     rows = [
