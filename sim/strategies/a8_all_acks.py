@@ -12,11 +12,13 @@ from typing import Final
 from ddlsim.model.design import Claim
 from ddlsim.protocol.design import agreed_installs
 from ddlsim.protocol.design.time_rules import at_activation
-from ddlsim.strategies.base import all_but, header, strategy
+from ddlsim.strategies.base import all_but, all_less, header, strategy
 from ddlsim.strategies.iep import IEP
 
-CLAIMS: Final = (*all_but("I4", "I9"), Claim("I4"))
-"""I4 under any clocks; not that a statement is independent of nodes that have no part in it."""
+CLAIMS: Final = all_less("I11", "answered-too-late", of=(*all_but("I4", "I9"), Claim("I4")))
+"""I4 under any clocks; not that a statement is independent of nodes that have no part in it.
+
+Where messages take longer than CSmax the answers of all nodes come later than Tu + CSmax."""
 
 
 A8_ALL_ACKS = strategy(

@@ -40,7 +40,7 @@ OUT_OF_ASSUMPTION = {"A2-T1": "I1", "A8-T3": "I4"}
 """What is broken only because an assumption of the design is."""
 COSTS = ("A3-T1", "A4-T1", "A6-T1", "A9-T1", "A9-T3")
 """What is right and slow, or right although it looks wrong: the steps say how long each takes."""
-ALONE = ("A7-C0", "A7-T5-csmax", "A8-acks", "A9-T2", "A10-T1", "A10-T2")
+ALONE = ("A7-C0", "A7-T5-csmax", "A8-acks", "A8-acks-late", "A9-T2", "A10-T1", "A10-T2")
 """Without a control: a control itself, another remedy, and what nothing is compared with."""
 
 
@@ -70,6 +70,10 @@ def test_without_its_assumption_a_claim_is_out_of_assumption(name: str) -> None:
 def test_with_an_answer_of_every_node_the_clock_bound_does_not_matter() -> None:
     """The schedule whose claim is out of assumption where the acknowledgement rests on CSmax."""
     assert statuses("A8-acks") == {}
+
+
+def test_an_answer_that_waits_for_all_nodes_is_not_called_too_late() -> None:
+    assert statuses("A8-acks-late") == {"I11": {"accepted"}}
 
 
 @pytest.mark.parametrize("name", [*COSTS, *(f"{name}-control" for name in COSTS)])

@@ -101,12 +101,17 @@ def _acknowledgements(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "answered-too-late",
                 f"{decided.op} was answered at {ended.at_us / US_PER_MS:g} ms, where the clock of "
-                f"node {decided.node} had shown Tu + CSmax = {show(due_ts)} since "
+                f"node {decided.node} had shown Tu + CSmax{_when(due_ts)} since "
                 f"{shown_us / US_PER_MS:g} ms and no message takes longer than "
                 f"{transit_us / US_PER_MS:g} ms",
                 (decided, ended),
                 clauses=("98.flow.4",),
             )
+
+
+def _when(due_ts: Timestamp) -> str:
+    """Which instant that is; none where a statement rests on the catalog as it began."""
+    return f" = {show(due_ts)}" if due_ts > 0 else ""
 
 
 def _transit_us(case: Case) -> int | None:
