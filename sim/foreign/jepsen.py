@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ddlsim.foreign.inference import list_append, rw_register
-from ddlsim.foreign.inference.inference import Finding, Found, weaker_than
+from ddlsim.foreign.inference.inference import MOST_FOUND, Finding, Found, weaker_than
 from ddlsim.foreign.readers import edn, json_lines
 from ddlsim.foreign.readers.alike import Text
 from ddlsim.foreign.readers.entries import LARGEST
@@ -212,9 +212,16 @@ def _verdict(
     valid: Answer = model.name not in ruled_out
     if valid and doubts:
         valid = "unknown"
-    notes = (*doubts, *found.notes, *trouble_lines(history.troubles, path))
+    notes = (*doubts, *found.notes, *_counted(found), *trouble_lines(history.troubles, path))
     counts = tuple(counts_of(found.every).items())
     return Verdict(model.name, valid, tuple(anomalies), counts, ruled_out, "", notes)
+
+
+def _counted(found: Found) -> list[str]:
+    """The types of which there may be more than are counted."""
+    many = counts_of(found.findings)
+    names = sorted(name for name, count in many.items() if count >= MOST_FOUND)
+    return [f"no more than {MOST_FOUND:,} were counted of {', '.join(names)}"] if names else []
 
 
 def _missing(history: Transactions, node: Array, model: Model) -> list[str]:

@@ -10,17 +10,13 @@ read is fractured, and not which. (Bailis et al., SIGMOD 2014; Cerone, Bernardi,
 """
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.inference.inference import Finding, rank_of
+from ddlsim.foreign.inference.inference import MOST_FOUND, Finding, rank_of
 from ddlsim.foreign.inference.registers import Registers, in_reads
 from ddlsim.graph.cycles import Cycle, find_cycles
 from ddlsim.graph.edges import ATOMIC, WW, edges
-
-MOST: Final = 1000
-"""Findings that are kept."""
 
 
 def fractured(registers: Registers) -> tuple[list[Finding], list[Cycle]]:
@@ -28,7 +24,7 @@ def fractured(registers: Registers) -> tuple[list[Finding], list[Cycle]]:
     history = registers.history
     pairs, readers = in_reads(registers)
     found = []
-    for at in np.flatnonzero(registers.initial[pairs.newer])[:MOST].tolist():
+    for at in np.flatnonzero(registers.initial[pairs.newer])[:MOST_FOUND].tolist():
         missed = int(registers.write[pairs.older[at]])
         reader, writer = int(readers[at]), int(history.tx[missed])
         key = registers.key_name(int(pairs.older[at]))

@@ -1,5 +1,6 @@
 """What both workloads share: what a history shows, the search for cycles, writes by their value."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -16,6 +17,8 @@ from ddlsim.graph.models import MODELS, Model, model_of
 
 MOST_PAIRS: Final = 250_000
 """Of readers of one version and writers of later ones, as edges."""
+MOST_FOUND: Final = 1000
+"""Findings of one type that are kept, and counted."""
 
 
 class Finding(NamedTuple):
@@ -70,6 +73,18 @@ class Found:
                 f"not every read of key {names[0]}{more} was compared with every write that must "
                 f"come after it: more than {MOST_PAIRS} pairs"
             )
+
+
+def most_of_each(found: Iterable[Finding]) -> list[Finding]:
+    """The first of each type. What one model allows may not hide what it forbids: no type counts
+    against another one.
+    """
+    many: Counter[str] = Counter()
+    kept = []
+    for one in found:
+        many[one.type] += 1
+        kept += [one] if many[one.type] <= MOST_FOUND else []
+    return kept
 
 
 def breaks(one: Finding | Cycle, model: Model, status: Array) -> bool:

@@ -4,16 +4,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.foreign.inference.inference import Finding, Found, last_writes, operations_of
+from ddlsim.foreign.inference.inference import (
+    MOST_FOUND,
+    Finding,
+    Found,
+    last_writes,
+    most_of_each,
+    operations_of,
+)
 from ddlsim.foreign.inference.lists import Lists
 from ddlsim.foreign.readers.brief import Notation, hashable
 from ddlsim.foreign.readers.operations import APPEND, READ, ranges
 from ddlsim.graph.fractured import NOWHERE, Seen, Written, fractures
 from ddlsim.graph.history import ABORTED, COMMITTED, Array
-
-MOST: Final = 1000
-"""Findings of one type that are kept."""
-
 
 WITHIN: Final = frozenset({"internal", "missed-own-write", "future-read"})
 """What a transaction shows by itself."""
@@ -24,19 +27,19 @@ def find(lists: Lists, found: Found) -> None:
     looks = (_incompatible, _out_of_order, _duplicates, _strange, _intermediate, _dirty_update,
              _lost_update, _internal, _too_early)  # fmt: skip
     for look in looks:
-        found.findings += look(lists)[:MOST]
+        found.findings += most_of_each(look(lists))
 
 
 def find_uncommitted(lists: Lists, found: Found) -> None:
     """What breaks read-uncommitted, whether or not the writer committed."""
-    found.findings += _duplicates(lists)[:MOST]
-    found.findings += [one for one in _strange(lists) if one.type == "garbage-read"][:MOST]
+    found.findings += _duplicates(lists)
+    found.findings += most_of_each(one for one in _strange(lists) if one.type == "garbage-read")
 
 
 def find_incompatible(lists: Lists, found: Found) -> None:
     """Reads of one list that contradict each other, or the order of a transaction's appends."""
-    found.findings += _incompatible(lists)[:MOST]
-    found.findings += _out_of_order(lists)[:MOST]
+    found.findings += _incompatible(lists)
+    found.findings += _out_of_order(lists)
 
 
 def _incompatible(lists: Lists) -> list[Finding]:
@@ -48,7 +51,7 @@ def _incompatible(lists: Lists) -> list[Finding]:
     history = lists.history
     found = []
     wrote = _committed(lists) if lists.differs.any() else set()
-    for read in np.flatnonzero(lists.differs)[:MOST].tolist():
+    for read in np.flatnonzero(lists.differs)[:MOST_FOUND].tolist():
         op = int(lists.read[read])
         key, reader = int(history.key[op]), int(history.tx[op])
         longest = int(lists.longest[key])
@@ -115,7 +118,7 @@ def _duplicates(lists: Lists) -> list[Finding]:
     for at in order[1:][same].tolist():
         op = int(lists.read[read[at]])
         key, reader = int(lists.history.key[op]), int(lists.history.tx[op])
-        if (key, int(element[at])) in reported or len(found) >= MOST:
+        if (key, int(element[at])) in reported or len(found) >= MOST_FOUND:
             continue
         reported.add((key, int(element[at])))
         said = (
@@ -136,7 +139,8 @@ def _strange(lists: Lists) -> list[Finding]:
     aborted[aborted] = history.status[writer[aborted]] == ABORTED
     found: list[Finding] = []
     reported: set[tuple[str, int, int]] = set()
-    for at in np.flatnonzero((writer < 0) | aborted)[: 4 * MOST].tolist():
+    garbage, undone = (np.flatnonzero(one)[: 4 * MOST_FOUND] for one in (writer < 0, aborted))
+    for at in np.sort(np.concatenate([garbage, undone])).tolist():
         type_ = "garbage-read" if writer[at] < 0 else "G1a"
         key = int(history.key[op[at]])
         if (type_, key, int(element[at])) in reported:
@@ -169,7 +173,7 @@ def _intermediate(lists: Lists) -> list[Finding]:
     writer = history.tx[np.maximum(write, 0)]
     wrong = lists.sure(write) & (writer != history.tx[op]) & ~last[np.maximum(write, 0)]
     found = []
-    for at in np.flatnonzero(wrong)[:MOST].tolist():
+    for at in np.flatnonzero(wrong)[:MOST_FOUND].tolist():
         reader, by = int(history.tx[op[at]]), int(writer[at])
         said = (
             f"{history.name(reader)} read key {lists.key_name(int(key[at]))} up to element "
@@ -212,7 +216,7 @@ def _lost_update(lists: Lists) -> list[Finding]:
     reads, key, tx = reads[order], key[order], tx[order]
     same = (key[1:] == key[:-1]) & (lists.length[reads][1:] == lists.length[reads][:-1])
     found = []
-    for at in np.flatnonzero(same)[:MOST].tolist():
+    for at in np.flatnonzero(same)[:MOST_FOUND].tolist():
         here, there = lists.elements(int(reads[at])), lists.elements(int(reads[at + 1]))
         if here != there or tx[at] == tx[at + 1]:
             continue
@@ -314,7 +318,7 @@ def _out_of_order(lists: Lists) -> list[Finding]:
     number, place, ops = groups.number[rows], groups.place[rows], groups.ops[rows]
     wrong = (number[1:] == number[:-1]) & (place[1:] < place[:-1])
     found = []
-    for at in np.flatnonzero(wrong)[:MOST].tolist():
+    for at in np.flatnonzero(wrong)[:MOST_FOUND].tolist():
         one, other = int(ops[at]), int(ops[at + 1])
         key, tx = int(history.key[one]), int(history.tx[one])
         read = int(lists.longest[key])
@@ -359,7 +363,7 @@ def fractured(lists: Lists, found: Found) -> list[Finding] | None:
     if parts is None:
         return None
     findings = []
-    for one in parts[:MOST]:
+    for one in parts[:MOST_FOUND]:
         name, writer = history.name(one.reader), history.name(one.writer)
         said = (
             f"{name} saw what {writer} appended to key {lists.key_name(one.seen)}, and not what "

@@ -1,24 +1,26 @@
 """What the reads of a register history show that is no cycle."""
 
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 
-from ddlsim.foreign.inference.inference import Finding, Found, by_transaction
+from ddlsim.foreign.inference.inference import (
+    MOST_FOUND,
+    Finding,
+    Found,
+    by_transaction,
+    most_of_each,
+)
 from ddlsim.foreign.inference.registers import Registers, updates
 from ddlsim.foreign.readers.operations import READ
 from ddlsim.graph.history import ABORTED, COMMITTED
-
-MOST: Final = 1000
-"""Findings of one type that are kept."""
 
 
 def find(registers: Registers, found: Found) -> None:
     """Add every kind of finding."""
     found.findings += _reads(registers)
     found.findings += _updates(registers)
-    found.findings += _internal(registers)[:MOST]
+    found.findings += most_of_each(_internal(registers))
 
 
 def _what(registers: Registers, op: int) -> str:
@@ -43,7 +45,7 @@ def _reads(registers: Registers) -> list[Finding]:
         ("G1a", aborted, "which {} wrote and failed"),
         ("G1b", intermediate, "which {} wrote before it wrote another value there"),
     ):
-        for at in np.flatnonzero(wrong)[:MOST].tolist():
+        for at in np.flatnonzero(wrong)[:MOST_FOUND].tolist():
             reader, writer = int(history.tx[op[at]]), int(by[at])
             txns = (reader,) if type_ == "garbage-read" else tuple(sorted((reader, writer)))
             said = f"{history.name(reader)} read {_what(registers, int(op[at]))}, "
@@ -62,7 +64,7 @@ def _updates(registers: Registers) -> list[Finding]:
     reads, version = reads[order], version[order]
     same = (version[1:] == version[:-1]) & (history.tx[reads][1:] != history.tx[reads][:-1])
     found = []
-    for at in np.flatnonzero(same)[:MOST].tolist():
+    for at in np.flatnonzero(same)[:MOST_FOUND].tolist():
         one, other = int(history.tx[reads[at]]), int(history.tx[reads[at + 1]])
         said = (
             f"{history.name(one)} and {history.name(other)} both read "
@@ -72,7 +74,7 @@ def _updates(registers: Registers) -> list[Finding]:
         found.append(Finding("lost-update", (one, other), said, int(reads[at])))
     write = registers.write[version]
     by = history.tx[np.maximum(write, 0)]
-    for at in np.flatnonzero((write >= 0) & (history.status[by] == ABORTED))[:MOST].tolist():
+    for at in np.flatnonzero((write >= 0) & (history.status[by] == ABORTED))[:MOST_FOUND].tolist():
         one, other = int(history.tx[reads[at]]), int(by[at])
         said = (
             f"{history.name(one)} wrote upon {_what(registers, int(reads[at]))}, which "
