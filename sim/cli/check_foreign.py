@@ -1,9 +1,11 @@
 """`ddlsim check` of external histories: as JSON, as JUnit, as text."""
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.junit import FAILURES, TestCase
+from ddlsim.cli.problems import InputError
+from ddlsim.foreign import inputs
 from ddlsim.foreign.report import Report
 
 if TYPE_CHECKING:
@@ -13,6 +15,17 @@ MODEL_IS_FOREIGN: Final = (
     "{}: --model is for external histories; one of this program is judged by the claims of its "
     "design"
 )
+
+
+def refuse_model(file: str) -> NoReturn:
+    """Raise for `--model` of a file that is taken for a history of this program; what is none, or
+    not there, is told as without it.
+    """
+    if not inputs.is_native(file):
+        from ddlsim.history import codec
+
+        codec.load(file)
+    raise InputError(MODEL_IS_FOREIGN.format(file))
 
 
 class Foreign(NamedTuple):

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Union
 
 from ddlsim.checkers.outcome import worst
 from ddlsim.cli import check_spread, documents, junit
-from ddlsim.cli.check_foreign import MODEL_IS_FOREIGN, Foreign
+from ddlsim.cli.check_foreign import Foreign, refuse_model
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import InputError
 from ddlsim.foreign import inputs
 from ddlsim.history.history import FORMAT
 from ddlsim.registry import load_file
@@ -38,7 +37,7 @@ def judge(options: Options, file: str) -> Judged:
     if kind != "native":
         return Foreign(file, kind, inputs.INPUTS[kind].judge(file, options.model))
     if options.model is not None:
-        raise InputError(MODEL_IS_FOREIGN.format(file))
+        refuse_model(file)
     from ddlsim.cli import check_native  # with it comes the simulator
 
     return check_native.judge(options, file)

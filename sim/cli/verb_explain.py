@@ -22,7 +22,7 @@ from ddlsim.cli import (
     view_checked,
     view_figures,
 )
-from ddlsim.cli.check_foreign import MODEL_IS_FOREIGN
+from ddlsim.cli.check_foreign import refuse_model
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.cli.words import command, console, labelled, say, unreached, verdict
@@ -49,7 +49,7 @@ def execute(options: Options) -> int:
     if kind != "native":
         return explain_foreign.execute(options, kind)
     if options.model is not None:
-        raise InputError(MODEL_IS_FOREIGN.format(options.history))
+        refuse_model(options.history)
     history = codec.load(options.history)
     row = row_of(
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()

@@ -54,7 +54,7 @@ def _is_witness(head: bytes) -> bool:
 def _witness(path: str, model: str | None) -> Report:
     from ddlsim.foreign.witness import report as witness_report
 
-    return witness_report.judge(path, model or DEFAULT)
+    return witness_report.judge(path, model)
 
 
 def _is_columns(head: bytes) -> bool:
@@ -91,10 +91,16 @@ INPUTS: Final = {one.name: one for one in _KNOWN}
 def kind_of(path: str) -> str:
     """The format of a file by how it begins; `native` if it is none of these, or none to be read
     (its reader says why)."""
-    head = _head(path)
-    if head.startswith(NATIVE) or (head.startswith(parquet.MAGIC) and parquet.is_one(path)):
+    if is_native(path):
         return "native"
+    head = _head(path)
     return next((one.name for one in INPUTS.values() if one.recognises(head)), "native")
+
+
+def is_native(path: str) -> bool:
+    """Whether a file begins as a history of this program."""
+    head = _head(path)
+    return head.startswith(NATIVE) or (head.startswith(parquet.MAGIC) and parquet.is_one(path))
 
 
 def is_history(path: str) -> bool:

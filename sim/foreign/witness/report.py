@@ -13,14 +13,13 @@ from ddlsim.foreign.witness import words as witness_words
 from ddlsim.foreign.witness.records import Line
 from ddlsim.foreign.witness.witness import Judgement, judge_file
 from ddlsim.foreign.witness.words import shown
-from ddlsim.graph.models import DEFAULT
 
 VALID: Final = {Outcome.OK: True, Outcome.VIOLATED: False, Outcome.UNKNOWN: "unknown"}
 
 
-def judge(path: str, model: str) -> Report:
-    """Read and judge a file; `ForeignError` if it is no witness log."""
-    if model != DEFAULT:
+def judge(path: str, model: str | None) -> Report:
+    """Read and judge a file; `ForeignError` if it is no witness log, or a model is asked for."""
+    if model is not None:
         what = "--model is for histories of operations; a witness log is judged for I1, I4 and I8"
         raise ForeignError(path, 0, what)
     return report(judge_file(path))

@@ -16,6 +16,8 @@ from tests.support.command import ddlsim as call
 from tests.support.jepsen_histories import APPENDS, REGISTERS, Shape, history
 from tests.support.jepsen_plants import plant
 
+WITNESS = Path(__file__).parents[3] / "scenarios" / "witness" / "clean.jsonl"
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
@@ -87,6 +89,24 @@ def test_a_model_is_not_for_histories_of_this_program(tmp_path: Path) -> None:
     done = call("check", str(file), "--model", "serializable")
     assert done.code == 2
     assert "--model is for external histories" in done.err
+
+
+@pytest.mark.parametrize("verb", ["check", "explain"])
+def test_with_a_model_a_file_that_is_none_is_told_as_without_it(verb: str, tmp_path: Path) -> None:
+    packed = tmp_path / "history.edn.gz"
+    packed.write_bytes(b"\x1f\x8b\x08\x00")
+    for file in (tmp_path / "lost.edn", packed):
+        plain = call(verb, str(file))
+        done = call(verb, str(file), "--model", "serializable")
+        assert (done.code, done.err) == (plain.code, plain.err) == (2, plain.err)
+        assert "--model" not in done.err
+
+
+@pytest.mark.parametrize("model", ["serializable", "strict-serializable"])
+def test_a_witness_log_takes_no_model(model: str) -> None:
+    done = call("check", str(WITNESS), "--model", model)
+    assert done.code == 2
+    assert "--model is for histories of operations" in done.err
 
 
 def test_junit_has_a_failure_and_an_error(files: dict[str, str]) -> None:
