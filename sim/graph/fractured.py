@@ -29,11 +29,16 @@ class Written(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What transactions read of others: a row for each and a key, and how many places they saw."""
+    """What transactions read of others: a row for each and a key, and how many places they saw.
+
+    `listed`: the read returned a list, so that all writers below its count were seen; of a register
+    the last of them alone.
+    """
 
     tx: Array
     key: Array
     places: Array
+    listed: Array
 
 
 class Fracture(NamedTuple):
@@ -49,11 +54,8 @@ class Fracture(NamedTuple):
     row: int
 
 
-def fractures(written: Written, seen: Seen, *, lists: bool) -> list[Fracture] | None:
-    """Every one, at most one for each transaction and two keys; None if there is too much.
-
-    Of lists, a reader sees all writers below its count; of registers the last of them alone.
-    """
+def fractures(written: Written, seen: Seen) -> list[Fracture] | None:
+    """Every one, at most one for each transaction and two keys; None if there is too much."""
     theirs, ours = _pairs(written.tx, written.key), _pairs(seen.tx, seen.key)
     if theirs is None or ours is None:
         return None
@@ -68,12 +70,16 @@ def fractures(written: Written, seen: Seen, *, lists: bool) -> list[Fracture] | 
     at = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
     both = groups[at] == wanted
     one, other, at = one[both], other[both], at[both]
-    least = _Least(number, written.last[missed], written.first[shown], len(groups))
-    if lists:
-        row = least.beyond(at, seen.places[one], seen.places[other])
-    else:
-        row = _exactly(number, written.last[missed], written.last[shown],
-                       at, seen.places[one], seen.places[other])  # fmt: skip
+    row = np.full(len(one), -1)
+    some = np.flatnonzero(seen.listed[other])
+    if len(some):
+        least = _Least(number, written.last[missed], written.first[shown], len(groups))
+        row[some] = least.beyond(at[some], seen.places[one[some]], seen.places[other[some]])
+    some = np.flatnonzero(~seen.listed[other])
+    if len(some):
+        lasts = written.last[missed], written.last[shown]
+        places = seen.places[one[some]], seen.places[other[some]]
+        row[some] = _exactly(number, *lasts, at[some], *places)
     found = np.flatnonzero(row >= 0)
     found = found[seen.tx[one[found]] != written.tx[missed[row[found]]]]
     return [

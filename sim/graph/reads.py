@@ -172,8 +172,8 @@ def fractured_reads(
     scans = scans[reading[history.tx[scans]]]
     if len(scans):
         reads = np.concatenate([reads, _scanned(history, scans, ops[write], written)])
-    seen = Seen(history.tx[reads], history.key[reads], history.version[reads].astype(np.int64))
-    found = fractures(written, seen, lists=bool((history.kind == LIST_READ).any()))
+    places, listed = history.version[reads].astype(np.int64), history.kind[reads] == LIST_READ
+    found = fractures(written, Seen(history.tx[reads], history.key[reads], places, listed))
     if found is None:
         return None
     found_reads = {

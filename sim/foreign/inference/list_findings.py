@@ -358,8 +358,8 @@ def fractured(lists: Lists, found: Found) -> list[Finding] | None:
     reads = known & groups.read & (groups.before(groups.read) == 0)
     rows = np.flatnonzero(reads & ~np.isin(history.tx[ops], strange))
     count = groups.length[rows] - groups.before(~groups.read)[rows]
-    seen = Seen(history.tx[ops[rows]], key[rows], count)
-    parts = fractures(written, seen, lists=True)
+    listed = np.ones(len(rows), np.bool_)
+    parts = fractures(written, Seen(history.tx[ops[rows]], key[rows], count, listed))
     if parts is None:
         return None
     findings = []

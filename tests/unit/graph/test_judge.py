@@ -10,6 +10,7 @@ from ddlsim.graph import fractured
 from ddlsim.graph.certificate import Order, in_real_time, rank_of, spans_of
 from ddlsim.graph.history import (
     APPEND,
+    LIST_READ,
     PREDICATE,
     READ,
     SCHEMA,
@@ -291,6 +292,29 @@ def test_skewed_clocks_add_no_reads_to_those_that_are_compared(
     monkeypatch.setattr("ddlsim.graph.judge.fractured_reads", noted)
     assert judge(replace(found, version=version), "strict-serializable").valid is False
     assert compared == [2]
+
+
+LATER = (0, 0, WRITE, 1), (0, 1, WRITE, 1), (1, 0, WRITE, 2)
+"""T0 writes two rows, and T1 the first of them again."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "valid"),
+    [
+        (READ, (), True),
+        (READ, ((3, 2, APPEND, 1), (4, 2, LIST_READ, 1)), True),
+        (SCHEMA, ((3, 2, APPEND, 1), (4, 2, LIST_READ, 1)), True),
+        (LIST_READ, (), False),
+        (LIST_READ, ((3, 2, WRITE, 1), (4, 2, READ, 1)), False),
+    ],
+)
+def test_only_a_list_shows_the_writers_before_the_last_one(
+    kind: int, more: tuple[tuple[int, int, int, int], ...], valid: bool
+) -> None:
+    """T2 reads what T1 wrote, and not T0's second row; what others read makes no difference."""
+    found = judge(of(*LATER, (2, 0, kind, 2), (2, 1, kind, 0), *more), "read-atomic")
+    assert found.valid is valid
+    assert found.types == (() if valid else ("fractured-read",))
 
 
 def test_a_version_that_was_not_written_leaves_it_open() -> None:
