@@ -21,6 +21,7 @@ from ddlsim.graph.certificate import spans_of
 from ddlsim.graph.cycles import Search, find_cycles, with_other_names
 from ddlsim.graph.edges import Edges
 from ddlsim.graph.history import (
+    ABORTED,
     APPEND,
     COMMITTED,
     DTYPES,
@@ -124,9 +125,17 @@ def _refuse_twice(told: "DataFrame") -> None:
 
 def _open(ops: "DataFrame") -> tuple[str, ...]:
     """What is not known of committed reads and writes, in the words of the judge in memory."""
+    from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
     if ops.where(f"status = {COMMITTED}").isEmpty():
         return (NOTHING,)
-    said = ops.where(f"version < 0 and kind != {APPEND} and status = {COMMITTED}")
+    said = ops.where(f"version < 0 and status = {COMMITTED}")
+    appends = said.where(f"kind = {APPEND}")
+    if not appends.isEmpty():
+        keys = ops.where(f"status != {ABORTED}").groupBy("key")
+        several = keys.agg(F.countDistinct("tx").alias("txs")).where("txs > 1").select("key")
+        more = appends.join(several, "key", "left_semi").select("write")
+        said = said.where(f"kind != {APPEND}").select("write").union(more)
     found = {row.write: row["count"] for row in said.groupBy("write").count().collect()}
     return tuple(
         f"of {found[written]} committed {what}s the version is not known: what they would show "

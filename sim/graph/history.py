@@ -2,7 +2,8 @@
 
 A version is a number in its key's order: 0 is the initial one, 1 the first written, and so on
 without gaps. The maker of a history decides that order (by commit timestamps, or from lists that
-were read); a write without a place in it, as an aborted one that was not read, has version -1.
+were read); a write without a place in it, as an aborted one that was not read, has version -1. Of
+one that committed that leaves open what it would show, unless it appends to a list of its own.
 
 A DDL is a virtual transaction that writes the key `schema:<table>`, with versions in the order of
 activation; every transaction that works on the table has an operation `SCHEMA` with the version it

@@ -18,7 +18,16 @@ from ddlsim.graph.certificate import (
 )
 from ddlsim.graph.cycles import Cycle, Search, find_cycles, with_other_names
 from ddlsim.graph.edges import Edges, data_edges, process_edges
-from ddlsim.graph.history import APPEND, COMMITTED, Array, ColumnHistory, check, is_write
+from ddlsim.graph.history import (
+    ABORTED,
+    APPEND,
+    COMMITTED,
+    NONE,
+    Array,
+    ColumnHistory,
+    check,
+    is_write,
+)
 from ddlsim.graph.models import DEFAULT, Model, model_of, ruled_out
 from ddlsim.graph.names import split
 from ddlsim.graph.reads import Finding, dirty, fractured_reads, lost_updates, pairs_of, suspects
@@ -150,15 +159,18 @@ def verdict_of(
 def _open(history: ColumnHistory) -> tuple[str, ...]:
     """What is not known of committed reads and writes, and could hide an anomaly; or that none is.
 
-    An append that no list shows hides none: all that came after it would show it.
+    An append that no list shows comes after all that was read, and after all that lists show. Where
+    no other transaction works on its key it hides nothing.
     """
     committed = (history.status == COMMITTED)[history.tx]
     if not committed.any():
         return (NOTHING,)
-    said = (history.version < 0) & (history.kind != APPEND)
+    said = (history.version < 0) & committed
+    appends = np.flatnonzero(said & (history.kind == APPEND))
+    if len(appends):
+        said[appends] = _of_several(history)[history.key[appends]]
     if not said.any():
         return ()
-    said &= committed
     written = is_write(history.kind[said])
     found = {"read": int((~written).sum()), "write": int(written.sum())}
     return tuple(
@@ -166,6 +178,17 @@ def _open(history: ColumnHistory) -> tuple[str, ...]:
         for what, count in found.items()
         if count
     )
+
+
+def _of_several(history: ColumnHistory) -> Array:
+    """The keys that several transactions work on; what was aborted does not count."""
+    ops = np.flatnonzero((history.status != ABORTED)[history.tx])
+    first = np.full(history.keys, history.transactions)
+    last = np.full(history.keys, NONE)
+    np.minimum.at(first, history.key[ops], history.tx[ops])
+    np.maximum.at(last, history.key[ops], history.tx[ops])
+    found: Array = first < last
+    return found
 
 
 def gap_notes(count: int) -> tuple[str, ...]:

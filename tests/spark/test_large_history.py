@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ddlsim.analysis.large import history as large_history
 from ddlsim.graph import judge as in_memory
 from ddlsim.graph import store
-from ddlsim.graph.history import ColumnHistory, HistoryError
+from ddlsim.graph.history import APPEND, LIST_READ, ColumnHistory, HistoryError
 from ddlsim.graph.verdict import Verdict
 from tests.support.column_histories import PLANTS, Shape, history, plant
-from tests.unit.graph.test_judge import GAP, HIDDEN, scan
+from tests.unit.graph.test_judge import GAP, HIDDEN, of, scan
 
 SHAPE = Shape(400, sessions=10, keys=40, skew=30)
 
@@ -74,6 +74,16 @@ def test_a_version_that_was_not_written_is_noted_alike(spark: Any, tmp_path: Pat
     found, wanted = both(spark, tmp_path, GAP)
     assert found == wanted
     assert found.valid == "unknown"
+
+
+@pytest.mark.parametrize("more", [(), ((2, 1, LIST_READ, 0),)])
+def test_an_append_that_no_list_shows_is_noted_alike(
+    spark: Any, tmp_path: Path, more: tuple[tuple[int, int, int, int], ...]
+) -> None:
+    """It counts where another transaction works on its key."""
+    found, wanted = both(spark, tmp_path, of((0, 0, APPEND, 1), (1, 1, APPEND, -1), *more))
+    assert found == wanted
+    assert found.valid == ("unknown" if more else True)
 
 
 def test_where_nothing_committed_nothing_was_judged(spark: Any, tmp_path: Path) -> None:

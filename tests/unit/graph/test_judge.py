@@ -232,6 +232,29 @@ def test_what_is_not_known_is_not_called_valid(kind: int, what: str) -> None:
     assert [note[:20] for note in verdict.notes] == ([f"of 1 committed {what}s"[:20]] * bool(what))
 
 
+UNSEEN = {
+    "G2-item": (
+        (0, 0, LIST_READ, 0), (0, 1, APPEND, -1), (1, 1, LIST_READ, 0), (1, 0, APPEND, -1)),
+    "lost-update": (
+        (0, 0, LIST_READ, 0), (0, 0, APPEND, -1), (1, 0, LIST_READ, 0), (1, 0, APPEND, -1)),
+    "G0": (
+        (0, 0, APPEND, 1), (0, 1, APPEND, -1), (1, 0, APPEND, -1), (1, 1, APPEND, 1),
+        (2, 0, LIST_READ, 1), (2, 1, LIST_READ, 1)),
+}  # fmt: skip
+"""Anomalies by appends that no list shows: each comes after all that was read of its key."""
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_appends_that_no_list_shows_are_not_called_valid(name: str) -> None:
+    verdict = judge(of(*UNSEEN[name]))
+    assert (verdict.valid, verdict.certificate) == ("unknown", "")
+    assert verdict.notes[0].startswith("of 2 committed writes the version is not known")
+    placed = [(*op[:3], 2 if name == "G0" else 1) if op[3] < 0 else op for op in UNSEEN[name]]
+    if name != "lost-update":
+        assert name in judge(of(*placed)).types
+    assert judge(of((0, 0, APPEND, 1), (1, 1, APPEND, -1))).valid is True
+
+
 def test_which_absence_a_scan_saw_contradicts_no_read() -> None:
     """A read found no row, a scan later neither: of which deletion is only taken to be so."""
     scanned = make(
