@@ -25,6 +25,7 @@ from ddlsim.graph.history import (
     APPEND,
     COMMITTED,
     DTYPES,
+    NONE,
     OF_TRANSACTIONS,
     Array,
     ColumnHistory,
@@ -32,7 +33,14 @@ from ddlsim.graph.history import (
     Names,
     is_write,
 )
-from ddlsim.graph.judge import gap_notes, on_cycles, parts_are_sought, verdict_of, with_fractured
+from ddlsim.graph.judge import (
+    gap_notes,
+    on_cycles,
+    order_notes,
+    parts_are_sought,
+    verdict_of,
+    with_fractured,
+)
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.reads import Finding, lost_updates, pairs_of
 from ddlsim.graph.verdict import (
@@ -84,7 +92,7 @@ def judge(
     told = large_frames.versions(ops).persist()
     try:
         _refuse_twice(told)
-        open_ = (*_open(ops), *gap_notes(_missing(ops)))
+        open_ = (*_open(txs, ops, wanted), *gap_notes(_missing(ops)))
         counts, anomalies = _findings(told, wanted, names)
         edges = large_frames.edges(txs, told, strict=strict, process=wanted.level > 0)
         windows = _windows(txs, edges, wanted)
@@ -123,12 +131,15 @@ def _refuse_twice(told: "DataFrame") -> None:
         )
 
 
-def _open(ops: "DataFrame") -> tuple[str, ...]:
+def _open(txs: "DataFrame", ops: "DataFrame", model: Model) -> tuple[str, ...]:
     """What is not known of committed reads and writes, in the words of the judge in memory."""
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     if ops.where(f"status = {COMMITTED}").isEmpty():
         return (NOTHING,)
+    latest = [F.coalesce(F.max(name), F.lit(NONE)) for name in ("process", "begin", "end")]
+    found = txs.where(f"status = {COMMITTED} and not ddl").agg(F.count("tx"), *latest).first()
+    unordered = order_notes(model, *found) if found is not None else ()
     said = ops.where(f"version < 0 and status = {COMMITTED}")
     appends = said.where(f"kind = {APPEND}")
     if not appends.isEmpty():
@@ -136,12 +147,12 @@ def _open(ops: "DataFrame") -> tuple[str, ...]:
         several = keys.agg(F.countDistinct("tx").alias("txs")).where("txs > 1").select("key")
         more = appends.join(several, "key", "left_semi").select("write")
         said = said.where(f"kind != {APPEND}").select("write").union(more)
-    found = {row.write: row["count"] for row in said.groupBy("write").count().collect()}
-    return tuple(
-        f"of {found[written]} committed {what}s the version is not known: what they would show "
+    counts = {row.write: row["count"] for row in said.groupBy("write").count().collect()}
+    return unordered + tuple(
+        f"of {counts[written]} committed {what}s the version is not known: what they would show "
         "is open"
         for what, written in (("read", False), ("write", True))
-        if written in found
+        if written in counts
     )
 
 

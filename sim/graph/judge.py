@@ -75,7 +75,7 @@ def judge(history: ColumnHistory, model: str = DEFAULT, *, strict: bool = False)
         counts_of([*findings, *cycles]),
         search.certificate,
         search.notes,
-        (*left_out, *_open(history), *gap_notes(missing(versions))),
+        (*left_out, *_open(history, wanted), *gap_notes(missing(versions))),
     )
 
 
@@ -156,8 +156,9 @@ def verdict_of(
     )
 
 
-def _open(history: ColumnHistory) -> tuple[str, ...]:
+def _open(history: ColumnHistory, model: Model) -> tuple[str, ...]:
     """What is not known of committed reads and writes, and could hide an anomaly; or that none is.
+    Before it, whether nothing is told of the order that a model asks for beside the data's.
 
     An append that no list shows comes after all that was read, and after all that lists show. Where
     no other transaction works on its key it hides nothing.
@@ -165,19 +166,35 @@ def _open(history: ColumnHistory) -> tuple[str, ...]:
     committed = (history.status == COMMITTED)[history.tx]
     if not committed.any():
         return (NOTHING,)
+    chosen = (history.status == COMMITTED) & ~history.ddl
+    columns = (history.process, history.begin, history.end)
+    latest = [int(column[chosen].max(initial=NONE)) for column in columns]
+    unordered = order_notes(model, int(chosen.sum()), *latest)
     said = (history.version < 0) & committed
     appends = np.flatnonzero(said & (history.kind == APPEND))
     if len(appends):
         said[appends] = _of_several(history)[history.key[appends]]
     if not said.any():
-        return ()
+        return unordered
     written = is_write(history.kind[said])
     found = {"read": int((~written).sum()), "write": int(written.sum())}
-    return tuple(
+    return unordered + tuple(
         f"of {count} committed {what}s the version is not known: what they would show is open"
         for what, count in found.items()
         if count
     )
+
+
+def order_notes(model: Model, count: int, process: int, begin: int, end: int) -> tuple[str, ...]:
+    """What is said of committed transactions, DDLs apart, that have no process, or no instants.
+
+    The numbers are the largest of all of them, -1 where none is known.
+    """
+    if count > 1 and model.level == 1 and process < 0:
+        return ("no transaction has a process: what was done before what is not known",)
+    if count > 1 and model.level > 1 and (begin < 0 or end < 0):
+        return ("no transaction has a begin and an end: what came before what is not known",)
+    return ()
 
 
 def _of_several(history: ColumnHistory) -> Array:

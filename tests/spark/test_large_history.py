@@ -86,6 +86,18 @@ def test_an_append_that_no_list_shows_is_noted_alike(
     assert found.valid == ("unknown" if more else True)
 
 
+@pytest.mark.parametrize("model", ["strict-serializable", "strong-session-serializable"])
+def test_an_order_of_which_nothing_is_told_is_noted_alike(
+    spark: Any, tmp_path: Path, model: str
+) -> None:
+    made = history(3, Shape(40))
+    none = np.full_like(made.process, -1)
+    bare = replace(made, process=none, end=np.full_like(made.end, -1))
+    found, wanted = both(spark, tmp_path, bare, model)
+    assert found == wanted
+    assert found.valid == "unknown"
+
+
 def test_where_nothing_committed_nothing_was_judged(spark: Any, tmp_path: Path) -> None:
     made = history(5, SHAPE)
     found, wanted = both(spark, tmp_path, replace(made, status=np.ones_like(made.status)))

@@ -54,7 +54,27 @@ def test_what_is_not_given_is_unknown() -> None:
     bare = make(transactions={"begin": [0, 2]}, operations=GOOD)
     assert bare.end.tolist() == [-1, -1]
     assert bare.status.tolist() == [0, 0]
-    assert judge(bare).valid is True
+    assert judge(bare, "serializable").valid is True
+
+
+@pytest.mark.parametrize(
+    ("model", "missing"),
+    [("strict-serializable", "begin"), ("strong-snapshot-isolation", "end"),
+     ("strong-session-serializable", "process")],
+)  # fmt: skip
+def test_an_order_of_which_nothing_is_told_is_not_called_kept(model: str, missing: str) -> None:
+    """A version is read after it was overwritten, in whatever order that is told."""
+    operations = {"tx": [0, 1, 2], "key": [0] * 3, "kind": [WRITE, WRITE, READ]}
+    operations |= {"version": [1, 2, 1]}
+    process = [0] * 3 if missing == "process" else [0, 1, 2]
+    told = {"process": process, "begin": [0, 2, 4], "end": [1, 3, 5]}
+    assert judge(make(transactions=told, operations=operations), model).valid is False
+    verdict = judge(make(transactions={**told, missing: [-1] * 3}, operations=operations), model)
+    assert (verdict.valid, verdict.certificate) == ("unknown", "")
+    assert missing in verdict.notes[0]
+    assert judge(
+        make(transactions={missing: [-1] * 3}, operations=operations), "serializable"
+    ).valid
 
 
 @pytest.mark.parametrize("model", ["strict-serializable", "snapshot-isolation"])
