@@ -158,7 +158,7 @@ def verdict_of(
 
 def _open(history: ColumnHistory, model: Model) -> tuple[str, ...]:
     """What is not known of committed reads and writes, and could hide an anomaly; or that none is.
-    Before it, whether nothing is told of the order that a model asks for beside the data's.
+    Before it, whether the order that a model asks for beside the data's is unknown throughout.
 
     An append that no list shows comes after all that was read, and after all that lists show. Where
     no other transaction works on its key it hides nothing.
