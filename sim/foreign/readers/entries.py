@@ -146,7 +146,8 @@ class Entries:
                 Trouble(line, f"an entry of no process, but {self.notation(process)}")
             )
             return
-        self.add(kind, process, fields.get("value"), index, line)
+        value = fields.get("value")
+        self.add(kind, process, value if kind == OK else _asked(value), index, line)
 
     def _is_named(self, process: str) -> bool:
         """Whether a process is one that no client has: any keyword; in JSON the nemesis."""
@@ -163,6 +164,16 @@ class Entries:
         if function is None and process not in NEMESIS:
             return value is None
         return not has_operations(value) or (process in NEMESIS and function is not None)
+
+
+def _asked(value: Any) -> Any:
+    """Operations of which no answer is told; a read may lack the place of its value: `[:r :x]`."""
+    if not isinstance(value, list):
+        return value
+    return [
+        [*one, None] if isinstance(one, list) and len(one) == 2 and one[0] in (":r", "r") else one
+        for one in value
+    ]
 
 
 def has_operations(value: Any) -> bool:

@@ -246,3 +246,32 @@ def test_a_list_that_begins_as_a_longer_one_stands_once() -> None:
     assert [of.value_of(op) for op in appends] == [*range(len(shown))]
     elements = sum(len(one) for one in ([1, 2, 3], [1, 3], [2], [1, 2, 9]))
     assert len(of.number) == elements + len(shown)
+
+
+@pytest.mark.parametrize(
+    ("ended", "told", "types"),
+    [
+        ("ok", "[[:r :x [1]] [:append :y 1]]", ("G1c-process",)),
+        ("info", "[[:r :x] [:append :y 1]]", ()),
+        ("fail", "[[:r :x] [:append :y 1]]", ("G1a",)),
+    ],
+)
+def test_a_read_without_an_answer_may_lack_the_place_of_its_value(
+    ended: str, told: str, types: tuple[str, ...]
+) -> None:
+    """So do the invocations of issue 21 of Elle; an answer has one."""
+    text = lines(
+        "1 invoke [[:r :x] [:append :y 1]]", f"1 {ended} {told}", "2 invoke [[:r :y]]",
+        "2 ok [[:r :y [1]]]", "2 invoke [[:append :x 1]]", "2 ok [[:append :x 1]]",
+    )  # fmt: skip
+    verdict = verdict_of(text)
+    assert (verdict.types, verdict.notes) == (types, ())
+    unanswered = verdict_of(lines("1 ok [[:r :x]]", "2 ok [[:append :x 1]]"))
+    assert any("is no operation" in note for note in unanswered.notes)
+
+
+def test_so_may_one_in_json() -> None:
+    asked, told = [["r", "x"]], [["r", "x", []]]
+    entries = ({"type": "invoke", "value": asked}, {"type": "ok", "value": told})
+    text = "".join(f"{json.dumps({'process': 0, 'f': 'txn', **one})}\n" for one in entries)
+    assert verdict_of(text).valid is True
