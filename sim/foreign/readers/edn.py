@@ -103,10 +103,24 @@ def _add(entries: Entries, forms: Iterable[tuple[int, bytes]]) -> None:
                 try:
                     fields = _known(_apart(form))
                 except ValueError as error:
-                    what = f"unreadable entry ({error}): {shown(form)}"
-                    entries.troubles.append(Trouble(line, what))
+                    several = _several(form)
+                    for one in several:
+                        entries.add_fields(one, line)
+                    if not several:
+                        what = f"unreadable entry ({error}): {shown(form)}"
+                        entries.troubles.append(Trouble(line, what))
                     continue
             entries.add_fields(fields, line)
+
+
+def _several(line: bytes) -> list[dict[str, Any]]:
+    """The entries of a line that holds several, or a comment behind; none if any is unsound."""
+    spare = Entries()
+    try:
+        found = [_known(_apart(form)) for _, form in _forms(line, spare)]
+    except ValueError:
+        return []
+    return [] if spare.troubles else found
 
 
 def _is_keyword(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Entries out of EDN, JSON and JSON lines; the fast way and the full parser agree."""
 
 import json
+import re
 from collections.abc import Callable
 from random import Random
 
@@ -56,6 +57,28 @@ def test_the_same_history_however_it_is_written(changed: str) -> None:
     assert told(changed)[len(MADE) :] == plain[len(MADE) :]
     assert len(told(changed)) == len(plain)
     assert verdict_of(changed).valid is True
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        PLAIN.replace("}\n", "} ; {:type :ok, :process 77, :value [[:append 9 9]]}\n"),
+        re.sub(r"\}\n(.*\}\n)", r"} \1", PLAIN),
+        re.sub(r"\}\n(.*\}\n)", r"}\1", PLAIN).replace("{:type", "#jepsen.history.Op{:type"),
+    ],
+)
+def test_a_line_may_have_several_entries_and_a_comment(changed: str) -> None:
+    assert changed != PLAIN
+    assert told(changed) == told(PLAIN)
+    verdict = verdict_of(changed)
+    assert (verdict.valid, verdict.notes) == (True, verdict_of(PLAIN).notes)
+
+
+@pytest.mark.parametrize("more", [" garbage", " {:type :ok", "]", " [1]", " #_{:a 1}"])
+def test_what_else_a_line_has_is_a_trouble(more: str) -> None:
+    verdict = verdict_of(PLAIN.replace("}\n", f"}}{more}\n", 1))
+    assert verdict.valid == "unknown"
+    assert any("history:1: unreadable entry" in note for note in verdict.notes)
 
 
 ODD = ('"', *"[]{} ,:-.07Nx", "nil", "", "\n", "9" * 20)
