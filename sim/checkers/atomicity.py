@@ -39,9 +39,9 @@ def _wrong_answer(case: Case, resolved: SchemaResolved) -> Iterator[Anomaly]:
             if resolved.name is None or due is None or due.name == resolved.name:
                 return
             others = log.relations(resolved.name, resolved.ts)
-            if not others:
+            if not others and not _misnamed(case, resolved):
                 return
-            due = others[0]
+            due = others[0] if others else None
     else:
         named = [] if resolved.name is None else log.relations(resolved.name, resolved.ts)
         if not named:
@@ -53,6 +53,16 @@ def _wrong_answer(case: Case, resolved: SchemaResolved) -> Iterator[Anomaly]:
         (*log.logged(due), resolved),
         clauses=("98.ap", "98.def.1"),
     )
+
+
+def _misnamed(case: Case, resolved: SchemaResolved) -> bool:
+    """Whether a table was found under a name that it bears at another time only, or another does.
+
+    Later in a transaction a table may be called as it was when it was enlisted, and in a layer by
+    an alias. A name that the log never has may only be spelt otherwise there.
+    """
+    looked_up = resolved.purpose == "enlist" and not case.is_layered
+    return looked_up and resolved.name is not None and case.schemas.is_name(resolved.name)
 
 
 def _wrong(resolved: SchemaResolved, due: SchemaVersion | None) -> str:

@@ -182,6 +182,10 @@ class SchemaLog:
         found = [self.existing(object_id, ts) for object_id in self._named.get(name, ())]
         return [one for one in found if one is not None and one.name == name and one.kind != "zone"]
 
+    def is_name(self, name: str) -> bool:
+        """Whether any object bears a name at any time."""
+        return name in self._named
+
     @cached_property
     def shared_names(self) -> dict[str, None]:
         """The names that several objects bore at once: from the activation of some version on."""

@@ -167,7 +167,7 @@ class Entries:
 
 
 def _asked(value: Any) -> Any:
-    """Operations of which no answer is told; a read may lack the place of its value: `[:r :x]`."""
+    """Operations without an answer; a read may lack the place of its value: `[:r :x]`."""
     if not isinstance(value, list):
         return value
     return [

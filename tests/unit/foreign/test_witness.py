@@ -75,6 +75,35 @@ def test_a_look_up_that_misses_an_existing_table_breaks_i1() -> None:
     assert kinds(changed(of("schema_resolved", **RESOLVED), **other)) == []
 
 
+RENAMED = {"sql": "ALTER TABLE orders RENAME TO sales"}
+
+
+@pytest.mark.parametrize(
+    ("purpose", "called", "accused"),
+    [
+        ("enlist", "sales", []),
+        ("enlist", "orders", ["wrong-version"]),
+        ("enlist", "ORDERS", []),
+        ("arrival", "orders", []),
+        ("enlist", None, []),
+    ],
+)
+def test_a_table_that_is_found_under_its_former_name_breaks_i1(
+    purpose: str, called: str | None, accused: list[str]
+) -> None:
+    """Later in a transaction the name may be that of the request; another spelling says nothing."""
+    named = {"table": called} if called else {}
+    look = of("schema_resolved", transaction="T2")
+    log = [
+        {**entry, **RENAMED} if of("schema_activated", version=2)(entry) else
+        {**entry, "purpose": purpose, **named} if look(entry) else entry
+        for entry in without(of("transaction_committed"))
+        if not of("schema_activated", version=3)(entry)
+    ]  # fmt: skip
+    log = [entry for entry in log if entry.get("version") != 3]
+    assert kinds(log) == accused
+
+
 # --- before and after on several clocks ----------------------------------------------------------
 
 
