@@ -10,7 +10,7 @@ from ddlsim.graph.history import ABORTED, COMMITTED
 from ddlsim.graph.models import MODELS, Model
 
 PARTS_COUNT: Final = frozenset({"read-committed", "read-atomic"})
-"""Models under which fractured reads are looked for even without a cycle."""
+"""Models under which fractured reads are looked for even without a cycle, or an edge left out."""
 
 
 def found(history: Transactions, model: Model, *, loses: bool = False) -> Found:
@@ -22,7 +22,7 @@ def found(history: Transactions, model: Model, *, loses: bool = False) -> Found:
     lists, shown = _inferred(history, model, loses=loses)
     shown.search(history, model)
     named = any(one.type == "fractured-read" for one in shown.cycles)
-    torn = shown.cycles and not named and model.name != "read-uncommitted"
+    torn = (shown.cycles or shown.open) and not named and model.name != "read-uncommitted"
     if torn or model.name in PARTS_COUNT:
         parts = list_findings.fractured(lists, shown)
         if parts is None and model.name == "read-atomic":

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ddlsim.foreign.inference import inference, lists
 from ddlsim.foreign.inference.inference import MOST_FOUND
 from tests.support.register_cases import lines, verdict_of
 
@@ -42,6 +43,25 @@ def test_reads_that_are_allowed_hide_none_that_is_not(
     assert dict(verdict.counts)["internal"] == MOST_FOUND
     assert f"no more than {MOST_FOUND:,} were counted of internal" in verdict.notes
     assert "read-uncommitted" not in verdict.ruled_out
+
+
+@pytest.mark.parametrize("model", ["read-atomic", "snapshot-isolation", "serializable"])
+def test_a_pair_that_was_not_compared_hides_no_fractured_read(
+    monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """No edge leads from the first one, which saw 2 at key 0 and not 3 at key 1, to the writer."""
+    for module in (inference, lists):
+        monkeypatch.setattr(module, "MOST_PAIRS", 1)
+    text = lines(
+        "4 invoke [[:append 1 3] [:append 0 2]]", "0 invoke [[:r 0 nil] [:r 1 nil]]",
+        "0 ok [[:r 0 [2]] [:r 1 []]]", "0 invoke [[:r 0 nil] [:r 1 nil]]",
+        "0 ok [[:r 0 []] [:r 1 []]]", "0 invoke [[:append 1 1]]", "0 ok [[:append 1 1]]",
+        "0 invoke [[:append 0 1] [:append 1 2]]", "0 ok [[:append 0 1] [:append 1 2]]",
+        "4 info [[:append 1 3] [:append 0 2]]",
+    )  # fmt: skip
+    verdict = verdict_of(text, model)
+    assert (verdict.valid, verdict.types) == (False, ("fractured-read",))
+    assert any("was compared with every write" in note for note in verdict.notes)
 
 
 def test_elements_of_aborted_transactions_hide_none_of_no_transaction() -> None:
