@@ -19,6 +19,8 @@ HISTORIES: Final = (".jsonl", ".edn", ".columns.parquet", parquet.SUFFIX)
 """How histories in a directory end."""
 MIXED: Final = (".json", ".parquet")
 """How other files in a directory end that are judged where their content is a history."""
+PACKED: Final = (".gz", ".bz2", ".xz", ".zst", ".zip")
+"""How files end that may be histories and are not read, since they are packed."""
 NAMED: Final = 3
 """How many files that were passed over a note names."""
 
@@ -50,12 +52,22 @@ def _below(name: str) -> list[str]:
             f"{name}: no history below it; they end in {' or '.join(HISTORIES)}, and files that "
             f"end in {' or '.join(MIXED)} are judged if they hold one"
         )
-    passed = [str(f.relative_to(name)) for f in mixed if f not in found]
-    if passed:
-        more = f" and {len(passed) - NAMED:,} more" if passed[NAMED:] else ""
-        what = f"passed over, for they hold no history: {', '.join(passed[:NAMED])}{more}"
-        note(f"{name}: {what}")
+    _passed_over(name, "hold no history", [f for f in mixed if f not in found])
+    _passed_over(name, "are packed", [f for f in below if _is_packed(f)])
     return [str(f) for f in below if f in found]
+
+
+def _is_packed(file: Path) -> bool:
+    """Whether a file is called as a history that was packed."""
+    return file.name.endswith(PACKED) and file.stem.endswith((*HISTORIES, *MIXED))
+
+
+def _passed_over(name: str, why: str, files: list[Path]) -> None:
+    """A note of files of a directory that are not judged, if there are any."""
+    if files:
+        first = ", ".join(str(one.relative_to(name)) for one in files[:NAMED])
+        more = f" and {len(files) - NAMED:,} more" if files[NAMED:] else ""
+        note(f"{name}: passed over, for they {why}: {first}{more}")
 
 
 def judged(judge: Judge, options: Options) -> list[Any]:

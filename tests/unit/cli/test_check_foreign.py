@@ -141,6 +141,18 @@ def test_a_directory_is_judged_by_content_where_the_ending_does_not_tell(
     assert done.err.strip() == f"ddlsim: {folder}: {passed}"
 
 
+def test_packed_histories_of_a_directory_are_named(files: dict[str, str], tmp_path: Path) -> None:
+    for name in ("a.edn.gz", "b.events.parquet.zst", "notes.gz", "c.json.bz2"):
+        (tmp_path / name).write_bytes(b"")
+    done = call("check", str(tmp_path), "--model", "read-committed")
+    assert done.code == 2  # some files of the fixture hold nothing
+    for name in ("empty", "no"):
+        Path(files[name]).unlink()
+    done = call("check", str(tmp_path), "--model", "read-committed")
+    passed = "passed over, for they are packed: a.edn.gz, b.events.parquet.zst, c.json.bz2"
+    assert (done.code, done.err.strip()) == (6, f"ddlsim: {tmp_path}: {passed}")
+
+
 def test_a_directory_without_a_history_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}")
     done = call("check", str(tmp_path))
