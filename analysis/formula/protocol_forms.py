@@ -103,10 +103,12 @@ ASSUMED: Final[Rules] = {
     "primary_initial": "as_enlisted",
     "run_version": "under_initial",
     "check_exists": "must_exist",
+    "enlists_again": "client_retry",
     "drain": "none",
     "index_entries": "none",
 }
-"""What all forms of 6.3 rest on: changes come at any time, and look-ups see those at Top."""
+"""What all forms of 6.3 rest on: changes come at any time, look-ups see those at Top, and what
+comes between the enlistment and the first operation aborts as well."""
 CURRENT: Final = "enlist_what_is_current"
 BASES: Final = {
     ("enlist_once", "at_enlistment"),

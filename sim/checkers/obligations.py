@@ -21,6 +21,7 @@ from typing import Final
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.calm import TICKS_US, Calm
 from ddlsim.checkers.case.case import Case, Operation, Transaction
+from ddlsim.checkers.case.enlistments import COORDINATOR_RETRY
 from ddlsim.checkers.index_progress import index_progress
 from ddlsim.history.events import AnyEvent, Failed, SafeTimeAdvanced, Unknown, UpdateLogged
 from ddlsim.history.world_events import (
@@ -141,7 +142,14 @@ class _Requests:
         is_write = asked is not None and asked.kind not in {"get", "scan"}
         if implicit and is_write:
             once_us += late_leader_us(calm)
-        return refreshed_us + once_us
+        return refreshed_us + once_us * self._sent(operation, txs)
+
+    def _sent(self, operation: Operation, txs: list[Transaction]) -> int:
+        """How often it is sent where its coordinator may enlist a table again [110.quirk]."""
+        if self._case.header.design.rules.get("enlists_again") != COORDINATOR_RETRY:
+            return 1
+        looked_up = (one for tx in txs for _, one in tx.resolved if one.purpose == "enlist")
+        return max(1, sum(one.op == operation.name for one in looked_up))
 
     def _is_contended(self, operation: Operation, txs: list[Transaction]) -> bool:
         """Whether another transaction that used one of its tables was open meanwhile."""

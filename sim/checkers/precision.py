@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.enlistments import COORDINATOR_RETRY
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.forward_compatible import first_incompatible
 from ddlsim.checkers.needless import layered_grounds
@@ -27,6 +28,7 @@ from ddlsim.checkers.needless.stays import needless_stays
 from ddlsim.checkers.needless.waits import needless_waits
 from ddlsim.checkers.spec.spec import harmless_to_older, leaves_rows_alone
 from ddlsim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
+from ddlsim.model.ops import WHOLE
 from ddlsim.model.reasons import Reason
 from ddlsim.units import Timestamp, physical_ms, show
 
@@ -69,9 +71,9 @@ class Precision:
     [110.flow.8].
 
     Where an activation lies between enlist_ts and the op_ts of the first operation on the table,
-    the abort was needless, but the rules ask for it [110.quirk]: it is counted and no anomaly. Any
-    other needless abort is counted too, and is one. No other checker sees a design that is safe
-    because it refuses too much.
+    the abort was needless, but the rules ask for it [110.quirk]: it is counted and no anomaly, but
+    where the design, as declared, enlists such a table again. Any other needless abort is counted
+    too, and is one. No other checker sees a design that is safe because it refuses too much.
     """
 
     name = "precision"
@@ -216,7 +218,9 @@ def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
         straddled = enlisted.enlist_ts < due.activation_ts <= resolved.ts
         first = not any(use.object_id == resolved.object_id for use in tx.uses())
         if straddled and first:
-            return Needless(QUIRK, f"no operation had run under version {enlisted.version} yet")
+            unused = f"no operation had run under version {enlisted.version} yet"
+            again = aborted.reason == "SCHEMA_CHANGED" and _enlists_again(case, tx, resolved)
+            return Needless("not-enlisted-again" if again else QUIRK, unused)
         steps = case.schemas.steps_at(enlisted.object_id, enlisted.version, resolved.ts)
         if _has_states(case) and of_indexes_alone(steps):
             return undrained(case, aborted)
@@ -228,6 +232,26 @@ def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
         return None
     return Needless(
         "nothing-changed", "no table that it had enlisted changed up to any of its operations"
+    )
+
+
+def _enlists_again(case: Case, tx: Transaction, resolved: SchemaResolved) -> bool:
+    """Whether the design has the coordinator enlist the table again, and it ought to have done so.
+
+    It does for an explicit transaction of which no other operation is under way, nor its commit. A
+    scan or find may be refused for another reason, too, in another partition.
+    """
+    if case.header.design.rules.get("enlists_again") != COORDINATOR_RETRY or tx.implicit:
+        return False
+    refused = case.operations.get(resolved.op or "")
+    if refused is None or refused.invoked is None or refused.invoked.kind in WHOLE:
+        return False
+    others = (one for op in tx.ops if (one := case.operations.get(op)) and one is not refused)
+    return all(
+        one.invoked_at is None
+        or one.invoked_at > tx.aborted_at
+        or (one.ended_at is not None and one.ended_at < (refused.invoked_at or 0))
+        for one in others
     )
 
 

@@ -65,7 +65,8 @@ def _two_tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     meant: dict[str, int] = {}
     for _, resolved in tx.resolved:
         object_id, name = resolved.object_id, resolved.name
-        if name is None or not (object_id in used or case.schemas.is_way(object_id)):
+        is_way = case.schemas.is_way(object_id) and object_id not in tx.forgotten
+        if name is None or not (object_id in used or is_way):
             continue
         before = meant.setdefault(name, object_id)
         if before == object_id:

@@ -38,7 +38,9 @@ def uses(history: History) -> Iterator[Use]:
     wrote: dict[tuple[str, int], int] = {}
     for event in history.of(Enlisted, ReadExecuted, WriteExecuted, TxCommitted):
         if type(event) is Enlisted:
-            enlisted.setdefault((event.tx, event.object_id), event.enlist_ts)
+            of = (event.tx, event.object_id)
+            if of not in last:  # else a later enlistment changes nothing [110.quirk]
+                enlisted[of] = event.enlist_ts
         elif type(event) is TxCommitted:
             for object_id, _, _ in event.tables if event.tx in implicit else ():
                 of = (event.tx, object_id)
@@ -64,10 +66,13 @@ def lost_uses(history: History) -> Iterator[tuple[int, int]]:
     """Every table of every aborted transaction of a client, and how long it was used, in us: from
     the timestamp of the enlistment to the abort, which is up to a skew too much or too little."""
     enlisted: dict[str, dict[int, int]] = {event.tx: {} for event in history.of(TxBegan)}
-    for event in history.of(Enlisted, TxCommitted, TxAborted):
+    ran: dict[tuple[str, int], None] = {}
+    for event in history.of(Enlisted, ReadExecuted, WriteExecuted, TxCommitted, TxAborted):
         if isinstance(event, Enlisted):
-            if event.tx in enlisted:
-                enlisted[event.tx].setdefault(event.object_id, event.enlist_ts)
+            if event.tx in enlisted and (event.tx, event.object_id) not in ran:
+                enlisted[event.tx][event.object_id] = event.enlist_ts
+        elif isinstance(event, ReadExecuted | WriteExecuted):
+            ran[event.tx, event.object_id] = None
         elif isinstance(event, TxCommitted | TxAborted):
             own = enlisted.pop(event.tx, {})
             for object_id, since_ts in own.items() if isinstance(event, TxAborted) else ():

@@ -104,6 +104,7 @@ BRANCHES: Final = (
     Probe("enlisted-before-activation", "a version was enlisted whose end was known already"),
     Probe("marked-rollback", "an open transaction was marked for rollback"),
     Probe("enlisted-under-two-names", "a transaction met one table under two names"),
+    Probe("reenlisted", "a table was enlisted again: nothing of the transaction had run on it"),
     Probe("lock-wait", "an operation waited for a lock"),
     Probe("lock-retry", "a refused lock was retried"),
     Probe("wait-die-abort", "an operation died rather than wait for an older transaction"),

@@ -26,6 +26,12 @@ def any_version(client_version: int, _enlist_version: int) -> bool:
     return client_version > 0
 
 
+@mutates("enlists_again", "reenlists_after_use", "110.req.1", "single_schema", also=("110.quirk",))
+def whatever_ran(_ran: int) -> bool:
+    """A refused operation has its table enlisted again although others had run on it."""
+    return True
+
+
 @mutates("primary_initial", "primary_takes_its_own_version", "110.flow.3", "uniform_commit")
 def own_version(_initial_version: int, current_version: int) -> int:
     """Each primary runs the transaction under the version that it finds."""

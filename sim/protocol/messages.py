@@ -162,7 +162,8 @@ class Operated(Record, frozen=True):
     `replicated` is false while a write is not committed in its group's log: `Replicated` follows.
     `commit_ts` is that of a one-phase write; `ended` says that such a write was refused for good by
     its group, or a copy of it before: no other copy commits. `lookups` are what the written row
-    enters into unique indexes, to be looked up in the other partitions.
+    enters into unique indexes, to be looked up in the other partitions. `ran` says of one that is
+    refused with SCHEMA_CHANGED that another copy of its message was executed before.
     """
 
     sent_ts: Timestamp
@@ -174,6 +175,7 @@ class Operated(Record, frozen=True):
     done: bool = True
     lookups: tuple[IndexKey, ...] = ()
     ended: bool = False
+    ran: bool = False
 
 
 class Finish(Request["Finished | NotPrimary"], frozen=True):

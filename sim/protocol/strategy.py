@@ -135,6 +135,9 @@ class MarksPart(Protocol):
     def enlisted(self, tx: Transaction, enlistment: Enlistment) -> None:
         """A transaction has enlisted an object under this version."""
 
+    def forgotten(self, tx: Transaction) -> None:
+        """Some object is enlisted no more: only what is left bounds the commit_ts."""
+
     def mark_incompatible(self, applied: AppliedUpdate) -> list[Transaction]:
         """Bound the commit_ts of open transactions that would not pass the commit check at Tu."""
 
@@ -342,6 +345,7 @@ class Strategy:
     run_version: Callable[[int, int], int]
     # IEP-110: judgements
     check_client_version: Callable[[int, int], bool]
+    enlists_again: Callable[[int], bool]
     check_operation: Callable[[int, int, Steps], Reason | None]
     check_operation_when: CheckPoints
     check_exists: Callable[[int], Reason | None]

@@ -48,7 +48,11 @@ ACTIVE, COMMITTING, COMMITTED, ABORTED = State
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """A transaction at its coordinator."""
+    """A transaction at its coordinator.
+
+    By the table that holds the rows: `asked` counts the requests to primaries that were not refused
+    for its schema: each may run, or has run; `ran` has those on which one did.
+    """
 
     id: TxId
     began_us: int
@@ -58,6 +62,8 @@ class Transaction:
     by_name: dict[str, Enlistment] = field(default_factory=dict)
     by_id: dict[int, Enlistment] = field(default_factory=dict)
     participants: dict[PartitionId, Lease] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)
+    ran: dict[int, None] = field(default_factory=dict)
     shown: dict[int, None] = field(default_factory=dict)
     commit_place: PartitionId | None = None
     commit_ts: Timestamp | None = None
@@ -76,6 +82,15 @@ class Transaction:
             self.commit_place = place
         assert lease.place == place, f"{lease} is not of {place}"
         self.participants[place] = lease
+
+    def asks(self, table_id: int) -> None:
+        """Count a request to a primary: unless it is refused, its operation may have run."""
+        self.asked[table_id] = self.asked.get(table_id, 0) + 1
+
+    def is_refused(self, table_id: int) -> None:
+        """Count out a request that was refused for the table's schema, and ran nowhere."""
+        assert self.asked[table_id] > 0, f"{self.id.label}: more refused than requested"
+        self.asked[table_id] -= 1
 
     def does(self, action: str, *, metadata: bool) -> None:
         """Note the kind of an operation: a write, or a query."""

@@ -26,6 +26,7 @@ from ddlsim.protocol.design import (
     index_rules,
     lag_policies,
     mandatory_columns,
+    quirk_rules,
     schema_rules,
     time_rules,
 )
@@ -48,6 +49,7 @@ MODULES: Final = (
     border_rules,
     agreed_installs,
     mandatory_columns,
+    quirk_rules,
     renaming,
     options,
 )

@@ -75,12 +75,13 @@ class _Change(NamedTuple):
 class _Transaction:
     """What is known of a transaction by now."""
 
-    __slots__ = ("begin_ts", "enlisted", "groups", "traits")
+    __slots__ = ("begin_ts", "enlisted", "groups", "ran", "traits")
 
     def __init__(self) -> None:
         self.begin_ts: int | None = None
         self.traits: set[str] = set()
         self.enlisted: dict[int, int] = {}  # by object: enlist_ts
+        self.ran: dict[int, None] = {}  # the tables on which operations ran
         self.groups: dict[str, None] = {}
 
     def did(self) -> str:
@@ -205,7 +206,8 @@ class _Coverage:
 
     def _enlisted(self, event: Enlisted) -> None:
         transaction = self._of(event.tx)
-        transaction.enlisted.setdefault(event.object_id, event.enlist_ts)
+        if event.object_id not in transaction.ran:  # else a later one changes nothing [110.quirk]
+            transaction.enlisted[event.object_id] = event.enlist_ts
         if len(transaction.enlisted) > 1:
             transaction.traits.add("several-tables")
         self._met(event.object_id, event.enlist_ts, "enlist")
@@ -242,6 +244,7 @@ class _Coverage:
         phase = self._met(event.object_id, op_ts, kind)
         group = f"{event.object_id}/{partition}"
         transaction.groups[group] = None
+        transaction.ran[event.object_id] = None
         if len(transaction.groups) > 1:
             transaction.traits.add("several-partitions")
         lease = self._lease_state(transaction, group, op_ts)

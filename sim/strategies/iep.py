@@ -11,7 +11,7 @@ command means nothing where every such command counts [98.x.6].
 
 from dataclasses import replace
 
-from ddlsim.protocol.design import failure_rules, flows, schema_rules, time_rules
+from ddlsim.protocol.design import failure_rules, flows, quirk_rules, schema_rules, time_rules
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction import commit_check
@@ -60,6 +60,7 @@ IEP = strategy(
         run_version=schema_rules.under_initial,
         # IEP-110: judgements
         check_client_version=schema_rules.must_equal_enlisted,
+        enlists_again=quirk_rules.client_retry,
         check_operation=schema_rules.must_be_same_schema,
         check_operation_when=schema_rules.ARRIVAL_AND_AFTER_LOCKS,
         check_exists=schema_rules.must_exist,

@@ -52,7 +52,8 @@ CONTROLLED = ("B4-T2", "B5-T1", "B13-T2", "B15-T1", "B16-T1")
 ALONE = (
     "B0-T3", "B1-T1-incompatible", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered",
     "B6-T1", "B6-T3", "B6-T3-last", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2",
-    "B8-T3", "B9-T1", "B10-T1", "B11-T1", "B11-T3", "B11-T4", "B12-C0",
+    "B8-T3", "B9-T1", "B9-T1-coordinator-retry", "B9-retry-after-use", "B10-T1", "B11-T1", "B11-T3",
+    "B11-T4", "B12-C0",
 )  # fmt: skip
 """What the steps alone decide."""
 ENDS = ("B6-T1-ends", "B6-T3-ends")

@@ -197,10 +197,12 @@ def used(history: History, at: int, event: Any) -> Iterator[tuple[int, int, str]
 
 
 def enlisted(history: History, at: int, tx: str) -> dict[int, int]:
-    """When the tables of a transaction were enlisted first, by what was recorded by then."""
+    """When the tables of a transaction were enlisted last before an operation ran there."""
     found: dict[int, int] = {}
-    for event in reversed(history.events[:at]):
-        if isinstance(event, Enlisted) and event.tx == tx:
+    own = [event for event in history.events[:at] if tx_of(event) == tx]
+    for number, event in enumerate(own):
+        ran = {e.object_id for e in own[:number] if isinstance(e, ReadExecuted | WriteExecuted)}
+        if isinstance(event, Enlisted) and event.object_id not in ran:
             found[event.object_id] = event.enlist_ts
     return found
 

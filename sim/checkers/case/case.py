@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
+from ddlsim.checkers.case.enlistments import leave_out_unused
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.case.operations import Ddl, E, Operation, Placed, Transaction, Use
 from ddlsim.checkers.case.schemas import SchemaLog
@@ -124,6 +125,9 @@ class Case:
         self._ends(found)
         if self.is_layered:
             self._learn_outcomes(found)
+        else:
+            for tx in found.values():
+                leave_out_unused(self.schemas, tx)
         self._spans(found)
         return found
 

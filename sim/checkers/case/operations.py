@@ -73,6 +73,7 @@ class Transaction:
         "committed_at",
         "ends_at",
         "enlisted",
+        "forgotten",
         "implicit",
         "metadata",
         "name",
@@ -99,6 +100,8 @@ class Transaction:
         self.writes: list[Placed[WriteExecuted]] = []
         self.metadata: list[Placed[MetadataRead]] = []
         self.enlisted: list[Placed[Enlisted]] = []
+        self.forgotten: dict[int, None] = {}
+        """Objects that it enlisted, and then another in their place, before anything had run."""
         self.resolved: list[Placed[SchemaResolved]] = []
         self.committed: TxCommitted | None = None
         self.committed_at = -1

@@ -7,7 +7,7 @@ from ddlsim.kernel.deadlines import Asked
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease
-from ddlsim.protocol.messages import ClientOperation, Mismatch
+from ddlsim.protocol.messages import ClientOperation, Mismatch, Operate, Operated
 from ddlsim.units import MIN_TIMESTAMP
 
 
@@ -18,11 +18,13 @@ class Open:
         self.id = tx
         self.leases: dict[PartitionId, Lease] = {}
         self.versions: dict[int, int] = {}
+        self.requests: dict[int, int] = {}  # by table: those that were not refused for its schema
+        self.refused: dict[int, None] = {}  # tables of which some were, and others were not
         self.waiting: dict[Asked, Sent] = {}
         self.early: dict[str, None] = {}
         self.replicated: dict[str, Reason | None] = {}
         self.last_op_ts = MIN_TIMESTAMP
-        self.failed = False
+        self.has_failed = False
         self.reasons: dict[Reason, None] = {}
         self.one_phase = False
         self.sent = 0
@@ -35,6 +37,29 @@ class Open:
         self.wrote = False
         self.pending_ts = MIN_TIMESTAMP
         self.heard_us = 0  # when it last had an answer or a report, or asked for one
+
+    @property
+    def failed(self) -> bool:
+        """Whether it cannot commit any more: an operation was refused, and not for nothing."""
+        return self.has_failed or bool(self.refused)
+
+    def asks(self, asked: Asked, sent: Sent) -> None:
+        """Note a request to a primary, which waits for its answer."""
+        self.waiting[asked] = sent
+        table_id = sent.message.table_id
+        self.requests[table_id] = self.requests.get(table_id, 0) + 1
+
+    def is_refused(self, message: Operate) -> bool:
+        """Whether nothing is left that ran, or may, on the table of a request that was refused."""
+        table_id = message.table_id
+        self.requests[table_id] -= 1
+        if self.requests[table_id]:
+            self.refused[table_id] = None
+            return False
+        self.refused.pop(table_id, None)
+        for object_id in (table_id, *(view for view, _ in message.views)):
+            self.versions.pop(object_id, None)
+        return True
 
 
 class Operation:
@@ -52,3 +77,17 @@ class Operation:
         self.reader: TxId | None = None
         self.table: tuple[int, int] | None = None
         self.done = True
+
+    def ran_not(self, tx: Open, message: Operate, value: Operated) -> bool:
+        """Whether a request of it was refused so that the table may be enlisted again [110.quirk].
+
+        It may be once that holds of every request of the transaction for the table.
+        """
+        changed = value.reason is Reason.SCHEMA_CHANGED and not value.ran
+        if not changed or self.request.implicit:
+            return False
+        if tx.is_refused(message):
+            self.reasons.pop(Reason.SCHEMA_CHANGED, None)
+        else:
+            tx.reasons[Reason.SCHEMA_CHANGED] = self.reasons[Reason.SCHEMA_CHANGED] = None
+        return True

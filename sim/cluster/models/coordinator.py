@@ -4,7 +4,8 @@ From protocol.md, sections 3 and 4, by messages alone:
 
 * An operation goes to a partition as its client asked for it, under the version that the
   transaction used the table with first [110.flow.2, 110.flow.3], under the lease that it used the
-  partition with first, and only while the transaction is open.
+  partition with first, and only while the transaction is open. By the rule `coordinator_retry`
+  requests do not count if all for the table were refused for its schema [110.quirk].
 * A commit is sent to the first partition that it used. It names all of them, and every version;
   every operation was answered without a refusal before, every write replicated, commit_ts is above
   each op_ts [110.x.2], not below what the clock showed when the client asked for the commit, and
@@ -55,8 +56,6 @@ from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
 
 WITHOUT: Final = ("stamp_at_once", "new_decision", "whatever_the_lease")
 """Rules of designs that leave out what the documents demand of a commit."""
-
-
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
 
 
@@ -99,18 +98,13 @@ class CoordinatorModel:
         self._committing: dict[str, Timestamp] = {}  # what the clock showed when it was asked
         self._commit_us: dict[str, int] = {}  # when it was asked, of those that may wait
         self._read_ts: dict[str, Timestamp] = {}
-        left_out = [
-            rule.__name__ in WITHOUT
-            for rule in (
-                strategy.before_commit_ts,
-                strategy.repeated_commit_ts,
-                strategy.commit_lease,
-            )
-        ]
+        rules = (strategy.before_commit_ts, strategy.repeated_commit_ts, strategy.commit_lease)
+        left_out = [rule.__name__ in WITHOUT for rule in rules]
         self._waits, self._repeats, self._leased = (not one for one in left_out)
         self._in_one_phase = strategy.in_one_phase
         self._judges = strategy.validate_at_finish is None
         self._once = strategy.enlist.__name__ == "enlist_once"
+        self._enlists_again = strategy.enlists_again.__name__ == "coordinator_retry"
         self._unlocks = getattr(strategy.judges_commit, "__name__", "") != "judge_every_commit"
         self._listen()
 
@@ -178,7 +172,7 @@ class CoordinatorModel:
             tx.waiting.clear()
             tx.sent += 1
             tx.is_doubtful = False
-        tx.waiting[asked] = sent
+        tx.asks(asked, sent)
         tx.one_phase = tx.one_phase or message.one_phase
         tx.wrote = tx.wrote or message.action in WRITES
         is_over = tx.aborted or (self._waits and (tx.committed or tx.finish is not None))
@@ -253,12 +247,14 @@ class CoordinatorModel:
         if not isinstance(value, Operated):
             if operation is not None:
                 operation.unanswered = True
-            tx.failed = tx.failed or not message.one_phase
+            tx.has_failed = tx.has_failed or not message.one_phase
+            return
+        if self._enlists_again and operation is not None and operation.ran_not(tx, message, value):
             return
         if value.reason is not None:
             over = value.reason is Reason.PRIMARY_EXPIRED and not value.ended
             tx.is_doubtful = message.one_phase and over and tx.sent > 1
-            tx.failed = tx.failed or not message.one_phase
+            tx.has_failed = tx.has_failed or not message.one_phase
             tx.reasons[value.reason] = None
             if operation is not None:
                 operation.reasons[value.reason] = None
@@ -438,7 +434,7 @@ class CoordinatorModel:
         if isinstance(value, Finished):
             tx.is_decided = True
             tx.committed = value.commit_ts is not None
-            tx.failed = not tx.committed
+            tx.has_failed = not tx.committed
 
     def _cleanup(self, _asked: Asked, sent: Sent) -> None:
         """A coordinator's own clean-up, where its node is not the commit partition's primary too.

@@ -8,7 +8,7 @@ transaction's own writes, and else the newest committed version of each row, or 
 a row of a newer schema aborts it [110.back].
 """
 
-from typing import ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ddlsim.cluster.models.catalog import ModelledCatalog
 from ddlsim.cluster.models.divergence import Divergence, Models
@@ -226,7 +226,7 @@ class ModelledReplica(Replica):
         assert isinstance(executor, ModelledExecutor), executor
         executor.begin(self._divergence)
         when = self.strategy.check_operation_when
-        self._begun: dict[tuple[TxId, str, Timestamp], None] = {}
+        self._begun: dict[tuple[Any, ...], None] = {}
         self._refused: dict[tuple[TxId, str, Timestamp], Reason] = {}
         self._arrived: dict[tuple[PartitionId, Timestamp], Timestamp] = {}
         self._is_hybrid = type(self.node.clock) is HybridClock
@@ -258,8 +258,9 @@ class ModelledReplica(Replica):
     async def operate(self, sender: str, request: Operate) -> Operated | None:
         """Compare an answer; what refuses one message of a one-phase write refuses all of them."""
         begun = (request.tx, request.op, request.lease_start)
-        is_copy = begun in self._begun
-        self._begun[begun] = None
+        sent = (*begun, request.initial, request.views)  # enlisted anew, it is no copy
+        is_copy = sent in self._begun
+        self._begun[sent] = None
         place = (request.table_id, request.partition)
         waits = not self.leases.knows(place, request.lease_start)
         answer: Operated | None = await super().operate(sender, request)

@@ -148,6 +148,8 @@ FORMS: Final[dict[str, Rule]] = {
     ),
     "at_begin": lambda _now, begin, _created: begin,
     "must_equal_enlisted": lambda client, enlisted: client == enlisted,
+    "client_retry": lambda _ran: False,
+    "coordinator_retry": lambda ran: not ran,
     "must_be_same_schema": lambda one, other, _steps: (
         Reason.SCHEMA_CHANGED if one != other else None
     ),

@@ -353,7 +353,10 @@ class ModelledRules:
         return compared
 
     def on_activated(self, rule: Rule) -> Rule:
-        """[110.valid.3] Behind Tu no transaction is open that the change does not let commit."""
+        """[110.valid.3] Behind Tu no transaction is open that the change does not let commit.
+
+        But one that may enlist its table anew [110.quirk].
+        """
 
         async def compared(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
             self._judge_steps(coordinator, applied)
@@ -361,8 +364,13 @@ class ModelledRules:
             if coordinator.node.clock.current() < applied.activation_ts:
                 self._wrong(rule, f"ended before {applied.activation_ts}")
             ids = {one.object_id: one.version for one in applied.update.objects}
+            once = coordinator.strategy.enlists_again.__name__ != "coordinator_retry"
             for tx in coordinator.transactions.values():
-                users = [one for one in tx.by_id.values() if one.object_id in ids]
+                users = [
+                    one
+                    for one in tx.by_id.values()
+                    if one.object_id in ids and (once or one.table.id in tx.ran)
+                ]
                 for one in users if tx.state is ACTIVE and tx.read_ts is None else ():
                     steps = coordinator.sync.catalog.steps(
                         one.object_id, one.version, applied.activation_ts

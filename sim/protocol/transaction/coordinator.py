@@ -20,8 +20,9 @@ a code that tells whether to retry [110.flow.7].
 
 Fields of a `Transaction`, what writes them, and what goes wrong without:
 
-* `by_name`, `by_id`: the rule `enlist`, once a table. Resolved anew at every operation, one
-  transaction would run on two schemas of a table [110.req.1].
+* `by_name`, `by_id`: the rule `enlist`, once a table, and again by the rule `enlists_again` alone.
+  Resolved anew at every operation, one transaction would run on two schemas of a table [110.req.1].
+* `asked`, `ran`: `Router`, and `_answered`. What has run must not be enlisted again [110.quirk].
 * `participants`, `commit_place`: `Router`, once a partition. An operation under a later lease would
   run without the locks of those before it.
 * `outstanding`: `_operate`; `unreplicated`: `answered_early` and `Replicated`. The commit waits for
@@ -64,6 +65,7 @@ from ddlsim.protocol.schema.constraints import unique_columns
 from ddlsim.protocol.schema.rows import has_columns
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.commit import TransactionCompletion
+from ddlsim.protocol.transaction.enlistment import enlisted_again
 from ddlsim.protocol.transaction.index_entries import asked_index, has_values
 from ddlsim.protocol.transaction.marking import Marks
 from ddlsim.protocol.transaction.participant import Participant
@@ -249,9 +251,12 @@ class Coordinator:
         tx.does(request.action, metadata=request.metadata or bool(request.columns))
         enlistment = await self.strategy.enlist(self, tx, request.table, request.op)
         reply = self._judge_request(tx, request, enlistment)
-        if reply is None:
+        while reply is None:
             assert type(enlistment) is Enlistment, enlistment
             reply = await self._executed(tx, request, enlistment)
+            again = await enlisted_again(self, tx, request, enlistment, reply)
+            if again is not None:
+                enlistment, reply = again, self._judge_request(tx, request, again)
         tx.operation_ended()
         if type(reply) is Answer and tx.state is ABORTED:  # meanwhile, by a mark or its time limit
             return self.refusal(tx.reason or Reason.TX_FINISHED)
@@ -335,7 +340,10 @@ class Coordinator:
         clock = self.node.clock
         clock.update(answer.sent_ts)
         if answer.reason is not None:
+            if answer.reason is Reason.SCHEMA_CHANGED and not answer.ran and tx.read_ts is None:
+                tx.is_refused(enlistment.table.id)
             return self.refusal(answer.reason)
+        tx.ran[enlistment.table.id] = None
         tx.last_op_ts = max(answer.op_ts, tx.last_op_ts)
         columns = None
         if request.metadata:

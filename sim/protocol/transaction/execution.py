@@ -7,7 +7,7 @@ reader [110.back].
 
 from ddlsim.history.event import Cells
 from ddlsim.history.events import ReadExecuted, RowRead, WriteExecuted
-from ddlsim.model.ops import READS, Key
+from ddlsim.model.ops import READS, WHOLE, Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
@@ -390,3 +390,23 @@ def serves(local: LocalReplica, request: Operate, op_ts: Timestamp) -> bool:
     return (
         lease is not None and lease.start_ts == request.lease_start and op_ts < lease.expiration_ts
     )
+
+
+def meets_a_row(request: Operate, local: LocalReplica) -> bool:
+    """Whether an operation that has its locks finds a row, or leaves one.
+
+    A delete leaves none: where there is nothing to delete, it meets no row.
+    """
+    machine, tx = local.machine, request.tx
+    if request.action in {"put", "insert", "lookup"}:
+        return True
+    for known in (local.pending, machine.intents):
+        for key, intent in known.items():
+            mine = intent.tx == tx and intent.row is not None
+            if mine and (request.action in WHOLE or key == request.key):
+                return True
+    for key in machine.rows if request.action in WHOLE else (request.key,):
+        newest = machine.newest(key)
+        if newest is not None and newest.row is not None:
+            return True
+    return False

@@ -51,19 +51,45 @@ class Marks:
         return marked
 
     def _is_doomed(self, tx: Transaction, ts: Timestamp) -> bool:
-        check, catalog = self.strategy.check_commit, self._coordinator.sync.catalog
-        for enlistment in tx.by_id.values():
-            steps = catalog.steps(enlistment.object_id, enlistment.version, ts)
-            if steps and check(steps) is not None:
-                return True
-        return False
+        return any(self._is_broken(enlistment, ts) for enlistment in tx.by_id.values())
+
+    def _is_broken(self, enlistment: Enlistment, ts: Timestamp) -> bool:
+        """Whether what was enlisted does not pass the commit check at a timestamp."""
+        catalog = self._coordinator.sync.catalog
+        steps = catalog.steps(enlistment.object_id, enlistment.version, ts)
+        return bool(steps) and self.strategy.check_commit(steps) is not None
+
+    def forgotten(self, tx: Transaction) -> None:
+        """The bound of what is enlisted still, where something is so no more [110.quirk]."""
+        if tx.bound_ts is not None:
+            bounds = [
+                applied.activation_ts
+                for enlistment in tx.by_id.values()
+                for applied in self._updates.get(enlistment.object_id, ())
+                if self._is_broken(enlistment, applied.activation_ts)
+            ]
+            tx.bound_ts = min(bounds, default=None)
 
     def roll_back_marked(self, marked: list[Transaction]) -> None:
-        """Roll back what is still active of the marked transactions: it can only fail."""
+        """Roll back what is still active of the marked transactions: it can only fail.
+
+        Not if it may still enlist anew all that dooms it: the bound stays until it does.
+        """
         for tx in marked:
-            if tx.state is ACTIVE:
+            if tx.state is ACTIVE and not self._may_go_on(tx):
                 self.node.probe("marked-rollback")
                 self._coordinator.completion.abort(tx, Reason.ROLLBACK_ONLY)
+
+    def _may_go_on(self, tx: Transaction) -> bool:
+        """Whether the design may enlist anew all that dooms it: nothing has run on it [110.quirk].
+
+        An operation that is under way may turn out to have run; then only the bound is left.
+        """
+        may, now = self.strategy.enlists_again, self.node.clock.current()
+        return may(0) and all(
+            may(int(one.table.id in tx.ran)) or not self._is_broken(one, now)
+            for one in tx.by_id.values()
+        )
 
     def uses(self, object_ids: tuple[int, ...]) -> bool:
         """Whether an open transaction has enlisted one of these objects."""

@@ -51,14 +51,16 @@ PROBES = 40
 class Active:
     """A transaction with activity in partitions of this node, the last at `seen_us`.
 
-    `ops` are its writes, each with the start of the lease that it was executed under; `refused` are
-    those that were refused, each with the start of that lease and the first reason.
+    `ops` are its writes, each with the start of the lease that it was executed under; `reads` are
+    its reads, in the same way; `refused` are the writes that were refused, each with the start of
+    that lease and the first reason.
     """
 
     commit_place: PartitionId
     seen_us: int = 0
     places: dict[PartitionId, None] = field(default_factory=dict)
     ops: dict[str, Timestamp] = field(default_factory=dict)
+    reads: dict[str, Timestamp] = field(default_factory=dict)
     refused: dict[str, tuple[Timestamp, Reason]] = field(default_factory=dict)
 
 
@@ -119,6 +121,20 @@ class Participant:
         if active is None or active.ops.get(op) != lease_start:
             return False
         return self.refusal_of(tx, op, lease_start) is None
+
+    def record_read(self, tx: TxId, op: str, lease_start: Timestamp) -> None:
+        """Record that a read is executed under this lease."""
+        active = self._active.get(tx)
+        if active is not None:
+            active.reads[op] = lease_start
+
+    def has_run(self, tx: TxId, op: str, lease_start: Timestamp) -> bool:
+        """Whether a message of an operation was executed under this lease, if another is refused.
+
+        The answer to the first one may be lost, or come later than the refusal of its copy.
+        """
+        active = self._active.get(tx)
+        return active is not None and lease_start in (active.ops.get(op), active.reads.get(op))
 
     def record_refusal(
         self, tx: TxId, place: PartitionId, op: str, lease_start: Timestamp, reason: Reason

@@ -49,7 +49,7 @@ from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGr
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.conditional import execute, repeated_answer
-from ddlsim.protocol.transaction.execution import Executor, serves
+from ddlsim.protocol.transaction.execution import Executor, meets_a_row, serves
 from ddlsim.protocol.transaction.index_entries import is_gone
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import LockTable
@@ -198,6 +198,9 @@ class Replica:
         answered = await self._operated(sender, request)
         if request.one_phase and answered is not None:
             return self._ended_alike(request, answered)
+        if answered is not None and answered.reason is Reason.SCHEMA_CHANGED:
+            ran = self.participant.has_run(request.tx, request.op, request.lease_start)
+            return replace(answered, ran=ran)
         return answered
 
     def _ended_alike(self, request: Operate, answered: Operated) -> Operated | None:
@@ -395,6 +398,7 @@ class Replica:
                 self.node.probe("index-gone")
                 return Operated(self.node.clock.now(), op_ts, Reason.SCHEMA_CHANGED)
         if request.action in READS:
+            self.participant.record_read(tx, request.op, request.lease_start)
             return self.executor.read(request, local, op_ts, table)
         if request.action == "lookup":
             return self.constraints.look_up(request, local, op_ts, table)
@@ -478,23 +482,3 @@ class Replica:
             return False
         await self.participant.clean_here(other, outcome.commit_ts, (local.place,))
         return True
-
-
-def meets_a_row(request: Operate, local: LocalReplica) -> bool:
-    """Whether an operation that has its locks finds a row, or leaves one.
-
-    A delete leaves none: where there is nothing to delete, it meets no row.
-    """
-    machine, tx = local.machine, request.tx
-    if request.action in {"put", "insert", "lookup"}:
-        return True
-    for known in (local.pending, machine.intents):
-        for key, intent in known.items():
-            mine = intent.tx == tx and intent.row is not None
-            if mine and (request.action in WHOLE or key == request.key):
-                return True
-    for key in machine.rows if request.action in WHOLE else (request.key,):
-        newest = machine.newest(key)
-        if newest is not None and newest.row is not None:
-            return True
-    return False

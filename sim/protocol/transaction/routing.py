@@ -47,6 +47,7 @@ class Router:
         looked up in the partition instead, but by a find, whose own they are.
         """
         place = (enlistment.table.id, partition)
+        tx.asks(enlistment.table.id)
         lease = None if again else tx.participants.get(place)
         if lease is None:
             lease = self.leases.valid_at(place, self.node.clock.current())
