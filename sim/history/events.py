@@ -181,7 +181,10 @@ class TxBegan(Event, frozen=True):
 
 
 class Enlisted(Event, frozen=True):
-    """A table (or view) joined a transaction under its initial schema I."""
+    """A table (or view) joined a transaction under its initial schema I.
+
+    A design may enlist one again; what counts then is said in `checkers/case/enlistments.py`.
+    """
 
     tx: str
     node: str
