@@ -113,6 +113,8 @@ class Server:
         for version, objects in enumerate(config.initial_schema, start=1):
             self.catalog.apply(version, config.boot_ts, config.boot_ts, objects)
         self.sync = parts.sync(node, strategy, self.catalog, config.cluster_delay_ms)
+        if restarted:  # the leases of a new cluster began by another node's clock
+            node.clock.update(config.start_ts)
         self.leases = parts.leases(node, restarted=restarted)
         self.metastorage = parts.metastorage(
             node,

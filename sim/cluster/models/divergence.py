@@ -12,8 +12,9 @@ from ddlsim.cluster.models.disk import Disk
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.protocol.ids import TxId
+from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.raft.log import RaftLog
+from ddlsim.units import Timestamp
 
 
 class Divergence:
@@ -58,6 +59,7 @@ class Models:
     table; `hosts` are the machines of the nodes; `ended_states` are the states of indexes that a
     leader has found ready to end, by the index's id and the version of its table that began them;
     `submitted` are the commands for partitions, by their senders and the numbers of submissions.
+    `leases_known_us` is when the first node knew a lease, by its place and start.
     """
 
     def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
@@ -71,6 +73,7 @@ class Models:
         self.values: dict[tuple[object, ...], object] = {}
         self.ended_states: dict[tuple[int, int], None] = {}
         self.submitted: dict[tuple[str, int], object] = {}
+        self.leases_known_us: dict[tuple[PartitionId, Timestamp], int] = {}
 
     def divergence(self, part: str, node: str | None = None) -> Divergence:
         """The differences of a part of a node, or of the one that is being started."""

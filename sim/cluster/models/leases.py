@@ -3,6 +3,8 @@
 A lease makes its holder primary of a partition from its start until before its end on the holder's
 clock, if it began in this incarnation of the node; for another node it counts at a timestamp if it
 lasts for more than CSmax beyond that. Every watcher is called with every lease and the one before.
+What some node knew before this incarnation is not of it, whatever the clocks show, where the clock
+of the node is kept over restarts [98.x.7].
 
 A table has the partitions and the replicas of its zone when it was created, at most one replica on
 each node; they go round the nodes from the first on, which a scenario may name.
@@ -12,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.model.hlc import CLOCK_LIMIT
 from ddlsim.model.ports import Node
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
@@ -30,6 +33,8 @@ class ModelledLeases(Leases):
     def __init__(self, node: Node, *, restarted: bool) -> None:
         super().__init__(node, restarted=restarted)
         self._since_ts = node.clock.current() if restarted else MIN_TIMESTAMP
+        is_kept = restarted and CLOCK_LIMIT in node.disk
+        self._since_us = self.models.loop.now_us if is_kept else 0
         self._last: dict[PartitionId, Lease] = {}
         self._called: list[tuple[Lease | None, Lease]] = []
         self._watching = 0
@@ -83,12 +88,20 @@ class ModelledLeases(Leases):
         self._last[lease.place] = lease
         self._called = []
         super().begin(lease)
+        self._compare_life(lease)
         if self.of(lease.place) is not lease or len(self.all()) != len(self._last):
             self._divergence.found(f"{lease!r} began, and the last one is {self.of(lease.place)!r}")
         if self._called != [(before, lease)] * self._watching:
             self._divergence.found(
                 f"of {lease!r} behind {before!r} the watchers had {self._called!r}"
             )
+
+    def _compare_life(self, lease: Lease) -> None:
+        """A lease that some node knew before this incarnation has lost its locks."""
+        name, known_us = (lease.place, lease.start_ts), self.models.leases_known_us
+        earlier = known_us.setdefault(name, self.models.loop.now_us) < self._since_us
+        if earlier and lease.holder == self.node.name and self.is_of_this_life(lease.start_ts):
+            self._divergence.found(f"{lease!r} of an earlier life counts as its own")
 
     def watch(self, watcher: Watcher) -> None:
         self._watching += 1

@@ -6,11 +6,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ddlsim.cluster.run import run
+from ddlsim.model.hlc import HybridClock
+from ddlsim.plan.plan import plan
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.transaction.coordinator import Coordinator
-from tests.support.kept_worlds import first_part
+from ddlsim.scenario.load import load
+from ddlsim.units import Timestamp, timestamp
+from tests.support.kept_worlds import differences, first_part
 
 
 def without_the_snapshot(method: Any) -> Callable[..., None]:
@@ -82,3 +87,20 @@ def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     owner, method, fault, part = PLANTED[name]
     monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
     assert first_part(monkeypatch) == part
+
+
+def test_a_lease_that_was_known_before_a_restart_is_of_an_earlier_life(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Though it begins behind the restart by the clock of its holder."""
+    method = HybridClock.update
+
+    def planted(self: HybridClock, ts: Timestamp) -> None:
+        if ts != timestamp(245):  # where the first leases begin
+            method(self, ts)
+
+    monkeypatch.setattr(HybridClock, "update", planted)
+    scenario = load("faults/restart_under_the_first_lease")
+    (found,) = differences(run(plan(scenario, 0, models=True)))
+    assert found.part == "leases"
+    assert "of an earlier life" in found.what

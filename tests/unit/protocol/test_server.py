@@ -136,6 +136,19 @@ def test_coordinators_know_where_partitions_are_and_activations_reach_them() -> 
     assert not three.servers["n3"].replica.has_open_work
 
 
+def test_a_restarted_node_has_the_first_leases_behind_it() -> None:
+    """They began by another clock, which is ahead here; the locks under them are gone."""
+    three = Three(start_ts=timestamp(245))
+    assert three.servers["n3"].leases.held((1, 0))
+    again = FakeNode("n3", three.wire)
+    server = Server(again, IEP, config(start_ts=timestamp(245)), Parts(), restarted=True)
+    server.start()
+    run_until(three.loop, 60)
+    assert not server.leases.held((1, 0))
+    joined = three.servers["n2"].metastorage.application.joined
+    assert joined["n3"] > timestamp(245), "else its lease is prolonged"
+
+
 def test_two_coordinators_never_give_the_same_id() -> None:
     """Each has a number of its own, though their clocks show the same."""
     three = Three()
