@@ -8,6 +8,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import ClientOperation, Mismatch, Operate, Operated
+from ddlsim.protocol.replica_messages import Replicated
 from ddlsim.units import MIN_TIMESTAMP
 
 
@@ -24,6 +25,7 @@ class Open:
         self.early: dict[str, None] = {}
         self.replicated: dict[str, Reason | None] = {}
         self.last_op_ts = MIN_TIMESTAMP
+        self.reported_ts = MIN_TIMESTAMP
         self.has_failed = False
         self.reasons: dict[Reason, None] = {}
         self.one_phase = False
@@ -60,6 +62,20 @@ class Open:
         for object_id in (table_id, *(view for view, _ in message.views)):
             self.versions.pop(object_id, None)
         return True
+
+    def reported(self, report: Replicated, *, merges: bool) -> None:
+        """A write is replicated, or never will be; an abort does not take the first report back.
+
+        The commit has waited for the first report of a write that was answered early, and its clock
+        `merges` the report's timestamp.
+        """
+        self.replicated.setdefault(report.op, report.reason)
+        if report.reason is not None:
+            self.reasons[report.reason] = None
+        if report.op in self.early:
+            del self.early[report.op]
+            if merges:
+                self.reported_ts = max(self.reported_ts, report.sent_ts)
 
 
 class Operation:

@@ -8,8 +8,9 @@ From protocol.md, sections 3 and 4, by messages alone:
   requests do not count if all for the table were refused for its schema [110.quirk].
 * A commit is sent to the first partition that it used. It names all of them, and every version;
   every operation was answered without a refusal before, every write replicated, commit_ts is above
-  each op_ts [110.x.2], not below what the clock showed when the client asked for the commit, and
-  below the end of each lease. It is sent again as it was, ever later, and not without a rest.
+  each op_ts [110.x.2] and each report of a write, not below what the clock showed when the client
+  asked for the commit, and below the end of each lease. It is sent again as it was, ever later, and
+  not without a rest.
 * A one-phase write without an answer is sent again until an answer says how it ended; that a lease
   is over does not say it of an earlier copy.
 * A state that is requested agrees with what the transaction does before and after.
@@ -306,10 +307,7 @@ class CoordinatorModel:
         if tx is not None:
             self._compare_patience(tx)
             tx.heard_us = self._loop.now_us
-            tx.replicated.setdefault(report.op, report.reason)  # an abort does not take it back
-            if report.reason is not None:
-                tx.reasons[report.reason] = None
-            tx.early.pop(report.op, None)
+            tx.reported(report, merges=type(self._clock) is HybridClock)
 
     def _read(self, asked: Asked, sent: Sent) -> None:
         message: Read = sent.message
@@ -398,6 +396,8 @@ class CoordinatorModel:
         waits = any(now < sent.at_us + sent.wait_us for sent in tx.waiting.values())
         if self._waits and (waits or commit_ts <= tx.last_op_ts):
             self._wrong(f"{label} commits at {commit_ts}, and its last op_ts is {tx.last_op_ts}")
+        if self._waits and commit_ts <= tx.reported_ts:
+            self._wrong(f"{label} commits at {commit_ts}; a write was reported at {tx.reported_ts}")
         if commit_ts < self._committing.get(label, MIN_TIMESTAMP):
             self._wrong(f"{label} commits at {commit_ts}, when the clock had shown more before")
         if commit_ts <= tx.pending_ts:

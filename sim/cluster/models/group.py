@@ -104,13 +104,14 @@ class ModelledGroup(Group):
         machine, log = self.machine, self._log
         done: list[tuple[object, ...]] = []
         self.machine = cast("StateMachine", Restoring(machine, done))
+        applied = log.applied  # what lies behind it may never be committed
         super()._restore()
         self.machine = machine
         at = log.base_index
         held = [(index, one.term, one.command) for index, one in enumerate(log.entries, at + 1)]
         due: list[tuple[object, ...]] = [("restoring",)]
         due += [] if log.snapshot_state is None else [(log.snapshot_state,)]
-        due += [one for one in held if log.snapshot_index < one[0] <= log.applied]
+        due += [one for one in held if log.snapshot_index < one[0] <= applied]
         due.append(("restored",))
         if done != due:
             wrong = next((one for one, other in zip_longest(done, due) if one != other), None)

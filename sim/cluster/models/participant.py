@@ -105,6 +105,7 @@ class ModelledParticipant(Participant):
         ):
             listeners.setdefault(kind, []).append(heard)
         self._reported: dict[tuple[TxId, str], int] = {}
+        self._executed: dict[TxId, dict[str, Timestamp]] = {}
         self.leases.watch(self._lease_began)
 
     def _wrong(self, what: str) -> None:
@@ -114,6 +115,23 @@ class ModelledParticipant(Participant):
     def _longest_us(self) -> int:
         settings = self.node.settings
         return max(settings.operation_timeout_us, settings.resend_us)
+
+    # --- writes -----------------------------------------------------------------------------------
+
+    def is_new(self, tx: TxId, op: str, lease_start: Timestamp) -> bool:
+        """A write is executed once under each lease, while its transaction is open here."""
+        is_active, executed = self.is_active(tx), self._executed.setdefault(tx, {})
+        expected = not is_active or executed.get(op) != lease_start
+        found: bool = super().is_new(tx, op, lease_start)
+        if found is not expected:
+            self._wrong(f"whether {op} is new under the lease of {lease_start} is {found}")
+        if is_active:
+            executed[op] = lease_start
+        return found
+
+    def release(self, tx: TxId) -> None:
+        super().release(tx)
+        self._executed.pop(tx, None)
 
     # --- the commit point -------------------------------------------------------------------------
 

@@ -3,9 +3,12 @@
 A node holds the partitions that its catalog has and whose replicas include it. A replica has the
 lease of its partition while this node, in this incarnation, is its holder. A command is stamped
 above all in the log, and is in the log once while it is on its way; its proposer gets its result
-when this replica has applied it. A wait for safe time ends in the instant in which it is reached.
+when this replica has applied it. A one-phase write is judged at the very stamp that it gets, unless
+its transaction has ended here [110.valid.1]. A wait for safe time ends in the instant in which it
+is reached.
 """
 
+from dataclasses import replace as replaced
 from typing import Any, ClassVar, TypeVar, cast
 
 from msgspec.structs import replace
@@ -22,6 +25,7 @@ from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManager, Submission
 from ddlsim.protocol.replica_messages import PartitionSubmit, PartitionSubmitted
 from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, Pending
+from ddlsim.protocol.strategy import SchemaSyncPart, Strategy, Verdict
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 R = TypeVar("R")
@@ -37,7 +41,9 @@ class ModelledReplicas(ReplicaManager):
         self._waits: dict[PartitionId, Waits] = {}
         self._on_their_way: dict[int, tuple[object, Pending]] = {}
         self._is_hybrid = type(node.clock) is HybridClock
+        self._judged: tuple[FullWrite, Timestamp] | None = None
         super().__init__(node, *given, **named)
+        self.strategy = self._noting(self.strategy)
         found, submitted = self._divergence, self.models.submitted
         ports = ToPartitions(node, lambda place: self.members[place].group, found, submitted)
         self.node = cast("Node", ports)
@@ -86,6 +92,16 @@ class ModelledReplicas(ReplicaManager):
 
     # --- commands -----------------------------------------------------------------------------
 
+    def _noting(self, strategy: Strategy) -> Strategy:
+        """The design; what it judges of one-phase writes is noted."""
+        rule = strategy.validate_one_phase
+
+        def noted(sync: SchemaSyncPart, command: FullWrite, stamp: Timestamp) -> Verdict | None:
+            self._judged = (command, stamp)
+            return rule(sync, command, stamp)
+
+        return replaced(strategy, validate_one_phase=noted)
+
     def _propose(self, local: LocalReplica, command: Command[object]) -> Applied[object] | Pending:
         group, way = local.group, self._on_their_way
         last_stamp, log = group.last_stamp, group.member.log
@@ -96,12 +112,12 @@ class ModelledReplicas(ReplicaManager):
         needed = getattr(command, "catalog_version", 0)
         if needed > self.sync.catalog.version:
             self._divergence.found(f"{command!r} is proposed before its catalog version is here")
+        is_over = isinstance(command, FullWrite) and command.tx in local.machine.ended
         attempt: Applied[object] | Pending = super()._propose(local, command)
         if isinstance(attempt, Pending):
             way[id(command)] = (command, attempt)
         if isinstance(attempt, Pending) or group.last_stamp != last_stamp:
-            if group.last_stamp <= last_stamp and self._is_hybrid:
-                self._divergence.found(f"{group.last_stamp} is stamped behind {last_stamp}")
+            self._compare_stamp(command, group.last_stamp, last_stamp, is_over=is_over)
             if local.stamped_us != self.node.watch.now_us:
                 self._divergence.found(f"a command of {local.place} counts as stamped before")
             if log.entries:
@@ -109,6 +125,17 @@ class ModelledReplicas(ReplicaManager):
                 if entry.command is not command:
                     self._compare_tables(command, entry.command)
         return attempt
+
+    def _compare_stamp(
+        self, command: object, stamp: Timestamp, last_stamp: Timestamp, *, is_over: bool
+    ) -> None:
+        if stamp <= last_stamp and self._is_hybrid:
+            self._divergence.found(f"{stamp} is stamped behind {last_stamp}")
+        if not isinstance(command, FullWrite) or is_over:
+            return
+        judged, self._judged = self._judged, None
+        if judged is None or judged[0] is not command or judged[1] != stamp:
+            self._divergence.found(f"{command!r} is stamped {stamp}, and was judged {judged!r}")
 
     def _compare_tables(self, command: object, appended: object) -> None:
         """The command itself is appended; of a one-phase write the tables may be new."""

@@ -7,6 +7,7 @@ import pytest
 
 from ddlsim.cluster.models.coordinated import Open
 from ddlsim.cluster.models.coordinator import CoordinatorModel
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Cleanup, Finish
@@ -68,6 +69,7 @@ class Committing(CoordinatorModel):
         self.said: list[str] = []
         self._waits, self._leased, self._committing = True, True, {}
         self._loop = cast("Any", SimpleNamespace(now_us=0))
+        self._clock = HybridClock(lambda: 0)
         self._tx = TxId(Timestamp(1), 1, "T")
         self._open = {"T": Open(self._tx)}
 
@@ -93,3 +95,19 @@ def test_the_first_report_of_a_write_counts() -> None:
     assert Committing().commits_after(None, Reason.TX_FINISHED) == []
     assert Committing().commits_after(Reason.TX_FINISHED) == lost
     assert Committing().commits_after(Reason.TX_FINISHED, None) == lost
+
+
+def test_a_commit_is_stamped_behind_the_reports_that_it_waits_for() -> None:
+    """Not behind one that comes again, or of a write that was answered when it was replicated."""
+    late = ["T commits at 9; a write was reported at 12"]
+    for early, first, again, wrong in (
+        (True, 12, 12, late),
+        (True, 8, 12, []),
+        (False, 12, 12, []),
+    ):
+        model = Committing()
+        if early:
+            model._open["T"].early["T.w"] = None
+        for sent_ts in (first, again):
+            model._replicated(Replicated(Timestamp(sent_ts), model._tx, "T.w", None))
+        assert model.commits_after() == wrong

@@ -3,7 +3,8 @@
 A write in one phase is judged before the metadata is complete for its stamp; a lease that is over
 leaves its locks; a lease that was prolonged meanwhile refuses a commit; a write in one phase is
 given up while a copy of it may be executed; a report of a write takes a later one of its
-transaction away; what has committed in one phase is recovered as aborted.
+transaction away; what has committed in one phase is recovered as aborted; a write in one phase is
+not judged at its stamp; a write counts as executed under a lease that is over.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.models.operations import Last, ModelledExecutor
 from ddlsim.cluster.models.participant import ModelledParticipant
+from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import Outcome
@@ -23,13 +25,15 @@ from ddlsim.protocol.design import closing
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Finished, Operated
 from ddlsim.protocol.partition.partition import Intent
+from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
 from ddlsim.protocol.transaction import commit, commit_check
 from ddlsim.protocol.transaction.lease_check import lease_over_at
-from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.protocol.transaction.participant import Active, Participant
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.protocol.transaction.routing import Router
-from ddlsim.units import Timestamp
+from ddlsim.units import Timestamp, plus_ms
 from tests.support.kept_worlds import Planted, assert_seen
 
 
@@ -48,6 +52,15 @@ def keeps_its_own(method: Any) -> Callable[..., None]:
     def planted(self: Any, before: Any, lease: Any) -> None:
         again = before is not None and before.holder == lease.holder == self.node.name
         method(self, None if again else before, lease)
+
+    return planted
+
+
+def known_on_arrival(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, local: Any, command: Any, stamp: Timestamp) -> Any:
+        if stamp < plus_ms(command.op_ts, self.node.settings.delay_duration_ms):
+            return command
+        return method(self, local, command, stamp)
 
     return planted
 
@@ -77,6 +90,7 @@ PLANTED: dict[str, Planted] = {
         61,
         "rules",
     ),
+    "judges on arrival": (ReplicaManager, "_validated", known_on_arrival, 3, "replicas"),
     "keeps its own locks": (Replica, "_lease_changed", keeps_its_own, 65, "operations"),
     "takes leases as they are": (commit, "leases_outlast_commit", at_once, 6, "coordinator"),
     "gives up": (Router, "ask_primary", gives_up, 60, "coordinator"),
@@ -110,6 +124,32 @@ def test_an_operation_sees_the_last_write_of_its_transaction(
     request = cast("Any", SimpleNamespace(tx=tx, lease_start=start, action="get", key=7, op="T.3"))
     ModelledExecutor._compare_seen(executor, request, local, {7: ("T", 1, (7, shown))})
     assert len(seen) == found
+
+
+def test_a_write_is_executed_once_under_each_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    def under_any(self: Participant, tx: TxId, op: str, _lease_start: Timestamp) -> bool:
+        active = self._active.get(tx)
+        is_new = active is None or op not in active.ops
+        if active is not None:
+            active.ops[op] = Timestamp(1)
+        return is_new
+
+    tx, first, second = TxId(Timestamp(10), 0, "T"), Timestamp(1), Timestamp(2)
+    for fault, found in ((None, []), (under_any, ["whether T.w is new under the lease of 2 is"])):
+        if fault is not None:
+            monkeypatch.setattr(Participant, "is_new", fault)
+        seen: list[str] = []
+        part: Any = object.__new__(ModelledParticipant)
+        part._active, part._executed, part._wrong = {}, {}, seen.append
+        part.locks = LockTable(Loop().future)
+        assert part.is_new(tx, "T.w", first)
+        part._active[tx] = Active((1, 0))
+        for lease_start in (first, first, second, second):
+            part.is_new(tx, "T.w", lease_start)
+        part.release(tx)
+        part._active[tx] = Active((1, 0))
+        part.is_new(tx, "T.w", second)
+        assert [one.rpartition(" ")[0] for one in seen] == found
 
 
 @pytest.mark.parametrize(("answered", "stored", "found"), [(20, 0, 0), (None, 1, 1), (None, 0, 1)])

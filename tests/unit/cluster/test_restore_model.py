@@ -36,6 +36,14 @@ def one_entry_less(method: Any) -> Callable[..., None]:
     return planted
 
 
+def the_whole_log(method: Any) -> Callable[..., None]:
+    def planted(self: Any) -> None:
+        self._log.applied = max(self._log.applied, self._log.last_index)
+        method(self)
+
+    return planted
+
+
 def without_writes(method: Any) -> Callable[..., None]:
     def planted(self: Any, state: Any) -> None:
         method(self, state)
@@ -66,6 +74,7 @@ def stamped_at_the_operation(method: Any) -> Callable[..., Any]:
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
     "leaves a snapshot out": (Group, "_restore", without_the_snapshot, "group"),
     "restores one entry less": (Group, "_restore", one_entry_less, "group"),
+    "restores what was not applied": (Group, "_restore", the_whole_log, "group"),
     "forgets the writes of a snapshot": (Partition, "install", without_writes, "partition"),
     "forgets the last activation": (
         Application,
