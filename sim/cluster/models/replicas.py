@@ -8,6 +8,7 @@ its transaction has ended here [110.valid.1]. A wait for safe time ends in the i
 is reached.
 """
 
+from collections.abc import Callable
 from dataclasses import replace as replaced
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -44,6 +45,8 @@ class ModelledReplicas(ReplicaManager):
         self._judged: tuple[FullWrite, Timestamp] | None = None
         super().__init__(node, *given, **named)
         self.strategy = self._noting(self.strategy)
+        self._above: list[Timestamp] = []
+        self._stamp = self._noting_last(self._stamp)
         found, submitted = self._divergence, self.models.submitted
         ports = ToPartitions(node, lambda place: self.members[place].group, found, submitted)
         self.node = cast("Node", ports)
@@ -112,8 +115,11 @@ class ModelledReplicas(ReplicaManager):
         needed = getattr(command, "catalog_version", 0)
         if needed > self.sync.catalog.version:
             self._divergence.found(f"{command!r} is proposed before its catalog version is here")
+        self._above = []
         is_over = isinstance(command, FullWrite) and command.tx in local.machine.ended
         attempt: Applied[object] | Pending = super()._propose(local, command)
+        if self._above and self._above[0] != last_stamp:
+            self._divergence.found(f"it stamps above {self._above[0]}, and {last_stamp} is there")
         if isinstance(attempt, Pending):
             way[id(command)] = (command, attempt)
         if isinstance(attempt, Pending) or group.last_stamp != last_stamp:
@@ -125,6 +131,17 @@ class ModelledReplicas(ReplicaManager):
                 if entry.command is not command:
                     self._compare_tables(command, entry.command)
         return attempt
+
+    def _noting_last(
+        self, rule: Callable[[HybridClock, Timestamp], Timestamp]
+    ) -> Callable[[HybridClock, Timestamp], Timestamp]:
+        """The rule for stamps; what it is to be above is noted."""
+
+        def noted(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
+            self._above.append(last_stamp)
+            return rule(clock, last_stamp)
+
+        return noted
 
     def _compare_stamp(
         self, command: object, stamp: Timestamp, last_stamp: Timestamp, *, is_over: bool

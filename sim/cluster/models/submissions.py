@@ -4,10 +4,12 @@ A command is sent to the leader that its node knows, or that the last answer nam
 voter after the other; each time the answer may take twice as long, up to the time limit of an
 operation, and no node is sent the command again without a rest. The leader answers
 with what the command has come to in the log, and another node with the leader that it follows. The
-DD of an update in the log is the one that the design makes of the statement's own [98.x.4].
+DD of an update in the log is the one that the design makes of the statement's own [98.x.4]. A new
+leader's clock is taken over from the last stamp of its whole log, before it appends [98.x.1].
 """
 
 from collections.abc import Callable
+from dataclasses import replace as replaced
 from typing import Any, ClassVar, Final, cast
 
 from msgspec.structs import replace
@@ -15,12 +17,13 @@ from msgspec.structs import replace
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.cluster.models.ports import Ports
+from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, NotLeader, Submit, Submitted
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.replication.group import Group
-from ddlsim.units import Micros
+from ddlsim.units import Micros, Timestamp
 
 MOST_DOUBLED: Final = 16
 """How often the time that an answer may take is doubled at most."""
@@ -167,6 +170,19 @@ class ModelledMetaStorage(MetaStorage):
         super().__init__(node, *given, **named)
         self._divergence = self.models.divergence("submissions", node.name)
         self.node = cast("Node", ToMetaStorage(node, self, self._divergence))
+
+    def _elected(self, term: int) -> None:
+        strategy, group, taken = self._strategy, self.group, list[tuple[Timestamp, int]]()
+        due = (group.last_stamp, group.member.log.last_index)
+
+        def noted(clock: HybridClock, last_stamp: Timestamp) -> None:
+            taken.append((last_stamp, group.member.log.last_index))
+            strategy.take_over_clock(clock, last_stamp)
+
+        self._strategy = replaced(strategy, take_over_clock=noted)
+        super()._elected(term)
+        self._strategy = strategy
+        self._divergence.compare(f"stamp and end of the log in term {term}", taken, [due])
 
     async def _on_submit(self, sender: str, request: Submit) -> Submitted | NotLeader:
         answer: Submitted | NotLeader = await super()._on_submit(sender, request)

@@ -4,7 +4,8 @@ A write in one phase is judged before the metadata is complete for its stamp; a 
 leaves its locks; a lease that was prolonged meanwhile refuses a commit; a write in one phase is
 given up while a copy of it may be executed; a report of a write takes a later one of its
 transaction away; what has committed in one phase is recovered as aborted; a write in one phase is
-not judged at its stamp; a write counts as executed under a lease that is over.
+not judged at its stamp; a write counts as executed under a lease that is over; leaders take what
+is applied for all of their log.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.design import closing
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Finished, Operated
+from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
@@ -65,6 +67,25 @@ def known_on_arrival(method: Any) -> Callable[..., Any]:
     return planted
 
 
+def above_what_is_applied(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, local: Any, command: Any) -> Any:
+        stamp, self._stamp = self._stamp, lambda clock, _: stamp(clock, local.machine.safe_ts)
+        attempt = method(self, local, command)
+        self._stamp = stamp
+        return attempt
+
+    return planted
+
+
+def merges_what_is_applied(method: Any) -> Callable[..., None]:
+    def planted(self: Any, term: int) -> None:
+        last_stamp, self.group.last_stamp = self.group.last_stamp, self.application._message_ts
+        method(self, term)
+        self.group.last_stamp = max(last_stamp, self.group.last_stamp)
+
+    return planted
+
+
 def at_once(_method: Any) -> Callable[..., Any]:
     async def planted(coordinator: Any, leases: Any, tx: Any, commit_ts: Any) -> Any:
         return lease_over_at(coordinator, leases, tx, commit_ts)
@@ -91,6 +112,14 @@ PLANTED: dict[str, Planted] = {
         "rules",
     ),
     "judges on arrival": (ReplicaManager, "_validated", known_on_arrival, 3, "replicas"),
+    "stamps above what is applied": (
+        ReplicaManager,
+        "_propose",
+        above_what_is_applied,
+        1,
+        "replicas",
+    ),
+    "merges what is applied": (MetaStorage, "_elected", merges_what_is_applied, 3, "submissions"),
     "keeps its own locks": (Replica, "_lease_changed", keeps_its_own, 65, "operations"),
     "takes leases as they are": (commit, "leases_outlast_commit", at_once, 6, "coordinator"),
     "gives up": (Router, "ask_primary", gives_up, 60, "coordinator"),
