@@ -13,7 +13,7 @@ from ddlsim.protocol.design.failure_rules import (
     recovery_commits,
     whatever_the_lease,
 )
-from ddlsim.protocol.design.flows import stamp_at_once
+from ddlsim.protocol.design.flows import await_outstanding_operations, stamp_at_once
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.raft import Mark, Member, RaftMessage
@@ -30,6 +30,14 @@ async def await_answers_only(coordinator: CoordinatorPart, tx: Transaction) -> N
     while tx.outstanding:
         tx.idle = coordinator.node.future()
         await tx.idle
+
+
+@mutates("before_commit_ts", "overlooks_late_enlistments", "110.flow.6", "forward_compatible")
+async def forget_what_came_late(coordinator: CoordinatorPart, tx: Transaction) -> None:
+    """A commit is judged by the tables enlisted when its client asked for it, not by later ones."""
+    enlisted = dict(tx.by_id)
+    await await_outstanding_operations(coordinator, tx)
+    tx.by_id = enlisted
 
 
 @mutates("on_activated", "marks_on_receipt", "110.valid.3", "precision")
