@@ -10,15 +10,22 @@ it has applied the update. A *gate* is the first half without closing: the updat
 the log only once every node has acknowledged its announcement.
 
 A node that does not answer is asked again, without end or until a limit.
+
+Which barriers are up, and which are over, is on each node's disk. A node that restarts while one is
+up would else go on under the schema from before the change [98.ap]; and a request to close that
+comes late, or twice, would close what no `Switch` opens any more.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from ddlsim.model.ports import Future, Node, Request
 from ddlsim.model.records import Record
 from ddlsim.protocol.waiting import resend_delay, spawned, was_refused
 from ddlsim.units import Micros, Timestamp
+
+DISK: Final = "barriers"
+"""Where a node's disk holds which barriers are up."""
 
 
 class Prepare(Request["Agreed"], frozen=True):
@@ -71,7 +78,9 @@ class Barriers:
         self._members = members
         self._catalog_reaches = catalog_reaches
         self._users = users
-        self._closed: dict[str, None] = {}
+        kept = node.disk.setdefault(DISK, {})
+        assert isinstance(kept, dict), f"{kept} are no barriers"
+        self._is_up: dict[str, bool] = kept  # by operation; False once it is over
         self._waiting: list[Future[None]] = []
         node.on(Prepare, self._on_prepare)
         node.on(Switch, self._on_switch)
@@ -79,11 +88,11 @@ class Barriers:
     @property
     def is_open(self) -> bool:
         """Whether schemas are resolved here."""
-        return not self._closed
+        return not any(self._is_up.values())
 
     async def opens(self) -> None:
         """Wait until no barrier is up here."""
-        while self._closed:
+        while not self.is_open:
             opened: Future[None] = self.node.future()
             self._waiting.append(opened)
             await opened
@@ -139,16 +148,15 @@ class Barriers:
         while request.once_unused and self._users.uses(request.object_ids):
             self.node.probe("users-awaited")
             await self.node.sleep(self.node.settings.retry_us)
-        if request.closes:
-            self._closed[request.op] = None
+        if request.closes and self._is_up.setdefault(request.op, True):
             self._users.abort_users(request.object_ids)
         return Agreed(self.node.clock.now())
 
     async def _on_switch(self, _sender: str, request: Switch) -> Agreed:
         self.node.clock.update(request.sent_ts)
         await self._catalog_reaches(request.version)
-        self._closed.pop(request.op, None)
-        if not self._closed:
+        self._is_up[request.op] = False
+        if self.is_open:
             waiting, self._waiting = self._waiting, []
             for each in waiting:
                 each.set(None)
