@@ -5,7 +5,7 @@ from typing import Any
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.protocol.leases import Leases
-from ddlsim.protocol.messages import CatalogUpdate, Submitted
+from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, Submitted
 from ddlsim.protocol.meta_commands import Stamped
 from ddlsim.protocol.metastorage.metastorage import MetaStorage, MetaStorageConfig
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
@@ -78,7 +78,7 @@ class Group:
     def __getitem__(self, name: str) -> Part:
         return self.parts[name]
 
-    def submit(self, name: str, update: CatalogUpdate) -> list[Submitted]:
+    def submit(self, name: str, update: CatalogUpdate | NodeJoined) -> list[Submitted]:
         """Have a node submit an update; the answer is put into the list."""
         answers: list[Submitted] = []
 

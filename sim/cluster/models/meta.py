@@ -2,6 +2,8 @@
 
 Commands are applied in the order of the log, once. A catalog update is a compare-and-set on the
 catalog version, a lease update on the number of those before; one with a result changes nothing.
+The last life of a node is the one that joined with the largest timestamp, in whatever order the
+commands come.
 An update is effective from Tu on, by the rules of the design from Tm and the DD in its message, and
 none before the one in front of it. The catalog takes each update, in order; safe time follows where
 the design says. A wait for an index or a catalog version ends in the instant in which it is there.
@@ -55,7 +57,9 @@ class MetaModel:
                 self._take_leases(command.leases, self.lease_version + 1)
         elif command.command_id not in self.results:
             if isinstance(command, NodeJoined):
-                self.joined[command.node] = command.joined_ts
+                before = self.joined.get(command.node)
+                if before is None or before < command.joined_ts:
+                    self.joined[command.node] = command.joined_ts
                 self.results[command.command_id] = Submitted(
                     message_ts, accepted=True, catalog_version=self.version
                 )

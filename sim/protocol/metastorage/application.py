@@ -235,8 +235,10 @@ class Application:
             self.leases.begin(lease)
 
     def _take_joined(self, message_ts: Timestamp, command: NodeJoined) -> None:
+        """Keep when a node last joined: what an earlier life of it has submitted may come later."""
         if command.command_id not in self.results:
-            self.joined[command.node] = command.joined_ts
+            last_ts = self.joined.get(command.node, command.joined_ts)
+            self.joined[command.node] = max(last_ts, command.joined_ts)
             self.results[command.command_id] = Submitted(
                 message_ts, accepted=True, catalog_version=self._applied_version
             )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
-from ddlsim.protocol.messages import CatalogUpdate, Submit, Submitted
+from ddlsim.protocol.messages import CatalogUpdate, NodeJoined, Submit, Submitted
 from ddlsim.protocol.raft import AppendEntries
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP, IEP_LITERAL
@@ -127,6 +127,16 @@ def test_a_submission_that_comes_again_later_is_answered_from_memory() -> None:
     group.until(20)
     assert [(a.accepted, a.catalog_version) for a in first + second] == [(True, 2), (False, 2)]
     assert len(group["a"].log) == 2
+
+
+def test_what_an_earlier_life_of_a_node_submits_does_not_take_its_last_join_back() -> None:
+    """It may come later; the lease of that earlier life would else be prolonged for good."""
+    group = Group("ab")
+    for joined_ts in (timestamp(7), timestamp(3)):
+        group.submit("b", NodeJoined(f"b joined {joined_ts}", "b", joined_ts))
+        group.until(group.loop.now_us // 1000 + 10)
+    for part in group.parts.values():
+        assert part.meta.application.joined == {"b": timestamp(7)}
 
 
 @pytest.mark.parametrize("lost", [Submit, Submitted])
