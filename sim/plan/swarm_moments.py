@@ -132,6 +132,14 @@ def _lease_end(die: Die, around: Surroundings) -> list[Table]:
     ]
 
 
+def _at_birth(die: Die, around: Surroundings) -> list[Table]:
+    """A primary dies and is back before its clock shows when its first lease began."""
+    soon_ms = max(around.max_clock_skew_ms // 4, 1)
+    table = die.pick(around.tables)
+    again: Table = {"name": "crash", "node": f"primary of {table}"}
+    return [{**again, "from_ms": die.between(1, soon_ms), "for_ms": die.between(1, soon_ms)}]
+
+
 def _primary_cut_off(die: Die, around: Surroundings) -> list[Table]:
     """A primary is cut off with a write under way, mostly for longer than its lease."""
     shape = die.pick(("one_node", "one_node", "one_way"))
@@ -372,6 +380,7 @@ AIMED: Final[dict[str, Aimed]] = {
     "lease under locks": Aimed(0.12, _lease_under_locks),
     "stop at a lease's end": Aimed(0.1, _lease_end),
     "primary cut off": Aimed(0.12, _primary_cut_off),
+    "restart at birth": Aimed(0.1, _at_birth),
     "leader at a lease": Aimed(0.12, _leader_at_a_lease),
     "leader again": Aimed(0.1, _leader_again),
     "leases written twice": Aimed(0.05, _two_lease_updates),
