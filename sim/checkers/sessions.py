@@ -12,15 +12,12 @@ from ddlsim.graph.edges import PROCESS
 
 
 def session_edges(case: Case, nodes: list[Node]) -> Iterator[Edge]:
-    """From the last writer, DDL or reader of a client that had ended to its read-only ones.
+    """From the last writers, DDLs and readers of a client that had ended to its read-only ones.
 
-    What its client ended still earlier comes before that one in real time, and needs no edge.
+    What its client ended before one of these began comes before that one in real time, and needs
+    no edge. A client may have had several under way at once, such as a DDL within a transaction.
     """
-    readers = [
-        number
-        for number, node in enumerate(nodes)
-        if _reads_the_past(node) and node.tx is not None and node.tx.session and not node.tx.chosen
-    ]
+    readers = [number for number, node in enumerate(nodes) if _follows_its_session(node)]
     if not readers:
         return
     ended: dict[str, list[tuple[int, int]]] = {}
@@ -33,12 +30,28 @@ def session_edges(case: Case, nodes: list[Node]) -> Iterator[Edge]:
         assert tx is not None, number
         if tx.begins_at is None or tx.client is None:
             continue
-        latest: dict[bool, tuple[int, int]] = {}
-        for ends_at, earlier in sorted(ended.get(tx.client, ())):
-            if ends_at < tx.begins_at:
-                latest[_reads_the_past(nodes[earlier])] = (ends_at, earlier)
-        for ends_at, earlier in latest.values():
+        before = [one for one in ended.get(tx.client, ()) if one[0] < tx.begins_at]
+        for ends_at, earlier in sorted(_last(nodes, before)):
             yield Edge(earlier, number, PROCESS, BeforeInRealTime(ends_at, tx.begins_at))
+
+
+def _last(nodes: list[Node], ended: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Those that had not ended when another began that comes after all that had."""
+    for past in (False, True):
+        alike = [one for one in ended if _reads_the_past(nodes[one[1]]) is past]
+        began = max((_follows_from(nodes[number]) for _, number in alike), default=-1)
+        yield from (one for one in alike if one[0] > began)
+
+
+def _follows_from(node: Node) -> int:
+    """Where a node begins to which all leads that its client had ended by then; -1: nothing does.
+
+    To one that reads the past only its session leads.
+    """
+    if not _reads_the_past(node):
+        return -1 if node.begins_at is None else node.begins_at
+    begins_at = None if node.tx is None else node.tx.begins_at
+    return -1 if begins_at is None or not _follows_its_session(node) else begins_at
 
 
 def client_of(case: Case, node: Node) -> str | None:
@@ -55,3 +68,9 @@ def client_of(case: Case, node: Node) -> str | None:
 
 def _reads_the_past(node: Node) -> bool:
     return node.tx is not None and node.tx.read_ts is not None
+
+
+def _follows_its_session(node: Node) -> bool:
+    """Whether a node is a reader of the past that owes something to its client's session."""
+    tx = node.tx
+    return tx is not None and tx.read_ts is not None and tx.session and not tx.chosen
