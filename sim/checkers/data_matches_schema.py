@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
-from ddlsim.checkers.case.case import Case, Operation, Transaction
+from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.rows import is_legal, is_value_of
 from ddlsim.checkers.case.writes import (
     Item,
@@ -15,14 +15,13 @@ from ddlsim.checkers.case.writes import (
     version_of,
     writes_of,
 )
+from ddlsim.checkers.client_outcomes import client_outcomes
 from ddlsim.checkers.final_state import final_state
 from ddlsim.checkers.mandatory import rows_without_values
 from ddlsim.checkers.row_constraints import rows_against_constraints
+from ddlsim.checkers.shown_answers import shown_answers
 from ddlsim.history.events import (
     AnyEvent,
-    Failed,
-    Invoked,
-    Ok,
     ReadExecuted,
     RowRead,
     TxCommitted,
@@ -52,7 +51,7 @@ class DataMatchesSchema:
     voices = BOTH_VOICES
 
     def check(self, case: Case) -> Iterator[Anomaly]:
-        """Writes, then reads, acknowledged outcomes, NOT NULL, constraints, the final state."""
+        """Writes, reads, what clients learn and see, NOT NULL, constraints, the final state."""
         writes = writes_of(case)
         for tx in case.transactions.values():
             yield from _written(case, writes, tx)
@@ -71,8 +70,8 @@ class DataMatchesSchema:
                             yield from _too_new(case, writes, read, row)
                 if read.predicate and not past:
                     yield from _rows_missed(case, writes, position, read)
-            yield from _acknowledged(case, tx)
-        yield from _acknowledged_alone(case)
+        yield from client_outcomes(case)
+        yield from shown_answers(case, writes)
         yield from rows_without_values(case, writes)
         yield from rows_against_constraints(case, writes)
         yield from final_state(case, writes)
@@ -271,64 +270,6 @@ def _lost(case: Case, read: ReadExecuted, writer: str | None, due: Version) -> A
         f"{show(read.op_ts)} and found {version_of(writer)}, though {due.write.tx} had written it "
         f"and committed at {show(due.commit_ts)}",
         (event, case.history.events[due.committed_at], read),
-    )
-
-
-# --- acknowledged outcomes -----------------------------------------------------------------------
-
-
-def _acknowledged(case: Case, tx: Transaction) -> Iterator[Anomaly]:
-    """A commit that succeeded is stored if it wrote anything; one that failed is not."""
-    for name in tx.ops:
-        operation = case.operations.get(name)
-        invoked = None if operation is None else operation.invoked
-        if operation is None or invoked is None or invoked.tx != tx.name:
-            continue
-        if invoked.kind != "commit":
-            continue
-        if isinstance(operation.ended, Ok) and tx.writes and tx.committed is None:
-            yield _lost_commit(tx, invoked, operation.ended)
-        if _has_failed(operation) and tx.committed is not None and tx.writes:
-            yield _phantom_commit(tx, invoked, tx.committed)
-
-
-def _acknowledged_alone(case: Case) -> Iterator[Anomaly]:
-    """The same of operations that are transactions of their own, tried under several names.
-
-    An answer is about the last try; one that found nothing to do says so by False.
-    """
-    for operation in case.operations.values():
-        invoked, ended = operation.invoked, operation.ended
-        if invoked is None or invoked.tx is not None or not operation.txs:
-            continue
-        tries = [case.transactions[name] for name in operation.txs]
-        last = tries[-1]
-        lost = last.writes and last.committed is None
-        if lost and isinstance(ended, Ok) and ended.value is not False:
-            yield _lost_commit(last, invoked, ended)
-        for tx in tries if _has_failed(operation) else ():
-            if tx.committed is not None and tx.writes:
-                yield _phantom_commit(tx, invoked, tx.committed)
-
-
-def _has_failed(operation: Operation) -> bool:
-    ended = operation.ended
-    return isinstance(ended, Failed) and ended.reason != "TX_FINISHED"
-
-
-def _lost_commit(tx: Transaction, invoked: Invoked, ended: Ok) -> Anomaly:
-    return Anomaly(
-        "lost-commit",
-        f"the commit of {tx.name} was acknowledged to its client, but no node stored it",
-        (invoked, ended, tx.writes[0][1]),
-    )
-
-
-def _phantom_commit(tx: Transaction, invoked: Invoked, committed: TxCommitted) -> Anomaly:
-    return Anomaly(
-        "phantom-commit",
-        f"{tx.name} failed for its client, but it is committed at {show(committed.commit_ts)}",
-        (invoked, committed),
     )
 
 

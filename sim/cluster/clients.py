@@ -10,7 +10,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ddlsim.cluster.machines import Machines
-from ddlsim.history.event import Cells
 from ddlsim.history.events import Failed, Invoked, Named, Ok, Unknown
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Task
@@ -24,7 +23,6 @@ from ddlsim.model.ops import (
     Find,
     Get,
     Insert,
-    Key,
     Operation,
     Put,
     Read,
@@ -166,10 +164,10 @@ class ClientHost:
 
     def _shown(self, do: Read, reply: Answer) -> Any:
         """The result of a read as its user sees it: a row, rows, or nothing."""
-        rows: tuple[tuple[Key, Cells], ...] = reply.rows
+        rows = self.client.shown(do, reply)
         if type(do) is Get:
-            return self.client.shown(do, rows[0][1], reply.columns) if rows else None
-        return [self.client.shown(do, cells, reply.columns) for _, cells in rows]
+            return rows[0] if rows else None
+        return rows
 
 
 class ProgramRunner:

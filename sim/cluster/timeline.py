@@ -150,7 +150,7 @@ class Timeline:
         rows = None
         if type(reply) is Answer and isinstance(step.do, Read):
             client = self._clients[step.client].client
-            rows = [client.shown(step.do, cells, reply.columns) for _, cells in reply.rows]
+            rows = client.shown(step.do, reply)
         ended_ms = self._loop.now_us / US_PER_MS
         done = type(reply) is not Answer or reply.done
         missed = missed_at_once(step.expect, outcome_of(reply), ended_ms, rows=rows, done=done)

@@ -2,7 +2,6 @@
 
 import zlib
 
-from ddlsim.history.event import Cells
 from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Read, Update
 from ddlsim.model.ports import NoReplyType
 from ddlsim.model.schema import Value
@@ -50,12 +49,14 @@ class LayerClient(Client):
         assert isinstance(reply, Answer | Refusal | NoReplyType), reply
         return reply
 
-    def shown(
-        self, do: Read, cells: Cells, columns: tuple[str, ...] | None = None
-    ) -> dict[str, Value]:
-        """A row as the client shows it: the answer names the columns of all its rows, in order."""
-        row = {name: value for name, (_, value) in zip(columns or (), cells, strict=True)}
-        return {name: row[name] for name in do.columns} if do.columns else row
+    def shown(self, do: Read, reply: Answer) -> list[dict[str, Value]]:
+        """The rows of an answer as the client shows them: it names their columns, in order."""
+        rows: list[dict[str, Value]] = []
+        for _, cells in reply.rows:
+            pairs = zip(reply.columns or (), cells, strict=True)
+            row = {name: value for name, (_, value) in pairs}
+            rows.append({name: row[name] for name in do.columns} if do.columns else row)
+        return rows
 
 
 def _values(do: DataOperation) -> dict[str, Value] | None:

@@ -103,7 +103,8 @@ class ClientDdl(Request["Answer | Refusal"], frozen=True):
 class Answer(Record, frozen=True):
     """Success; `rows` are (key, cells) for reads; `token_ts` is the session's causal token.
 
-    `done` is false where an insert found a row, a replace or an update none.
+    `done` is false where an insert found a row, a replace or an update none. `shown_under` is the
+    schema of the request, which the client notes down beside the rows: it shows them under that.
     """
 
     token_ts: Timestamp
@@ -111,6 +112,7 @@ class Answer(Record, frozen=True):
     columns: tuple[str, ...] | None = None
     tx: str | None = None
     done: bool = True
+    shown_under: Table | None = None
 
 
 class Mismatch(Record, frozen=True):

@@ -53,6 +53,7 @@ class Parts:
     application: type[Application] = Application
     backfill: type[Backfill] = Backfill
     catalog: type[Catalog] = Catalog
+    coordinator: type[Coordinator] = Coordinator
     driver: type[PlacementDriver] = PlacementDriver
     group: type[Group] = Group
     index_states: type[IndexStates] = IndexStates
@@ -184,7 +185,7 @@ class Server:
             waits_class=parts.lock_waits,
         )
         self.readers = parts.readers(node, strategy, self.sync, self.replicas, self.replica)
-        self.coordinator = Coordinator(
+        self.coordinator = parts.coordinator(
             node,
             config.nodes.index(node.name),
             strategy,

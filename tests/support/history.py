@@ -4,6 +4,7 @@ Events are sorted by their instant, and where that ties by the order of the call
 its key, and in each other column of its version a value that names the writer.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -302,7 +303,8 @@ class Story:
         op, node, version = self.op(more.get("op")), more.get("node", "n1"), more.get("version", 1)
         client = more.get("client", f"client of {tx}")
         named = None if more.get("implicit") else tx
-        self.add(at, Invoked, client, op, named, node, "get", table=more.get("named", "t"))
+        kind = "scan" if more["predicate"] else "get"
+        self.add(at, Invoked, client, op, named, node, kind, table=more.get("named", "t"))
         self._enlist(tx, table, at, more.get("initial", version))
         self.add(
             at,
@@ -317,7 +319,10 @@ class Story:
             more["predicate"],
             rows,
         )
-        self.add(at, Ok, client, op)
+        value = shown(self.definition(table, version), rows)
+        if not more["predicate"]:
+            value = value[0] if value else None
+        self.add(at, Ok, client, op, more.get("value", value))
         return op
 
     def metadata(self, tx: str, table: int, at: float, version: int = 1) -> None:
@@ -357,6 +362,12 @@ class Story:
 
     def clock(self, node: str, offset_ms: float, at: float = 0, drift_ppm: int = 0) -> None:
         self.add(at, ClockSet, node, ms(offset_ms), drift_ppm)
+
+
+def shown(table: Table, rows: Sequence[RowRead]) -> list[Any]:
+    """Rows as a client shows them, by the names of their columns."""
+    cells = [dict(row.row) for row in rows if row.row is not None]
+    return [{one.name: row.get(one.id) for one in table.columns} for row in cells]
 
 
 def _changed(before: Table, changes: tuple[Any, ...]) -> Table | None:

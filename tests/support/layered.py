@@ -31,7 +31,7 @@ from ddlsim.history.history import History
 from ddlsim.history.index_events import IndexFinal, IndexRead, IndexWritten
 from ddlsim.model import ddl
 from ddlsim.model.schema import PUBLIC, Index, Table
-from tests.support.history import Story, ts
+from tests.support.history import Story, shown, ts
 
 INDEX = 9
 GONE = None
@@ -234,8 +234,9 @@ class _Player:
         fields = (self.client, op, self.tx, self.node, kind)
         if not self.is_upkeep:
             self.story.add(at, Invoked, *fields, table=table, key=key)
-            self.story.add(self.more.get("answered", at), Ok, self.client, op)
-        getattr(self, f"_{kind}")(at, op, *what)
+        value = getattr(self, f"_{kind}")(at, op, *what)
+        if not self.is_upkeep:
+            self.story.add(self.more.get("answered", at), Ok, self.client, op, value)
 
     def _row(self, key: Any) -> Row | None:
         if key in self.rows:
@@ -285,19 +286,21 @@ class _Player:
             row = tuple((one.id, cells.get(one.id, one.initial_default)) for one in columns)
         return RowRead(key, found.writer, found.version, found.version, row)
 
-    def _read(self, at: float, op: str, rows: list[RowRead], *, predicate: bool) -> None:
+    def _read(self, at: float, op: str, rows: list[RowRead], *, predicate: bool) -> list[Any]:
         fields = (self.node, self.tx, op, self.story.t, 0, ts(self.rv), self.version, predicate)
         self.story.add(at, ReadExecuted, *fields, tuple(rows))
+        return shown(self.table, rows)
 
-    def _get(self, at: float, op: str, key: Any) -> None:
-        self._read(at, op, [self._found(key)], predicate=False)
+    def _get(self, at: float, op: str, key: Any) -> Any:
+        rows = self._read(at, op, [self._found(key)], predicate=False)
+        return rows[0] if rows else None
 
-    def _scan(self, at: float, op: str) -> None:
+    def _scan(self, at: float, op: str) -> list[Any]:
         keys = dict.fromkeys([*self.story.known_keys(), *self.rows])
         found = [one for one in map(self._found, keys) if one.writer is not None]
-        self._read(at, op, found, predicate=True)
+        return self._read(at, op, found, predicate=True)
 
-    def _find(self, at: float, op: str, value: Any) -> None:
+    def _find(self, at: float, op: str, value: Any) -> list[Any]:
         entries = dict.fromkeys([*self.story.entries(), *self.own])
         keys = [
             key
@@ -306,7 +309,7 @@ class _Player:
         ]
         fields = (self.node, self.tx, op, self.story.t, INDEX, ts(self.rv), (value,), tuple(keys))
         self.story.add(at, IndexRead, *fields)
-        self._read(at, op, [self._found(key) for key in keys], predicate=False)
+        return self._read(at, op, [self._found(key) for key in keys], predicate=False)
 
     def _is_there(self, entry: tuple[int, int | None, Any]) -> bool:
         if entry in self.own:

@@ -14,7 +14,8 @@ from collections.abc import Awaitable
 from decimal import Decimal
 from typing import Final, Protocol, TypeVar
 
-from ddlsim.history.event import Cells
+from msgspec import structs
+
 from ddlsim.history.events import Encoded, ReadTimeChosen
 from ddlsim.model.ops import (
     Begin,
@@ -149,6 +150,8 @@ class Client:
             if self._session:
                 self._keep_token(reply)
             if not isinstance(reply, Mismatch):
+                if type(reply) is Answer and reply.rows:
+                    return structs.replace(reply, shown_under=table)
                 return reply
             self.tables[do.table], known_ts = reply.table, reply.token_ts
             begins = False
@@ -202,13 +205,20 @@ class Client:
         if token is not None:
             self.token_ts = token if self.token_ts is None else max(token, self.token_ts)
 
-    def shown(
-        self, do: Read, cells: Cells, columns: tuple[str, ...] | None = None
-    ) -> dict[str, Value]:
-        """A row as the client shows it: by column name, and only the columns asked for."""
-        table, values = self.tables[do.table], dict(cells)
-        row = {column.name: values.get(column.id) for column in table.columns}
-        return {name: row[name] for name in do.columns} if do.columns else row
+    def shown(self, do: Read, reply: Answer) -> list[dict[str, Value]]:
+        """The rows of an answer as the client shows them: by name, only the columns asked for.
+
+        They are of the schema that the request named; another operation of this client may have
+        brought another one since.
+        """
+        table = reply.shown_under
+        rows: list[dict[str, Value]] = []
+        for _, cells in reply.rows:
+            assert table is not None, f"rows of {do.table} without a schema"
+            values = dict(cells)
+            row = {column.name: values.get(column.id) for column in table.columns}
+            rows.append({name: row[name] for name in do.columns} if do.columns else row)
+        return rows
 
 
 def set_places(do: DataOperation, table: Table | None) -> tuple[int, ...]:

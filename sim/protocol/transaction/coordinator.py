@@ -261,11 +261,15 @@ class Coordinator:
         if type(reply) is Answer and tx.state is ABORTED:  # meanwhile, by a mark or its time limit
             return self.refusal(tx.reason or Reason.TX_FINISHED)
         if type(reply) is Refusal:
-            if tx.state is ACTIVE:
-                self.completion.abort(tx, reply.reason)
-            elif tx.state is COMMITTING and tx.reason is None:
-                tx.reason = reply.reason  # the commit waits for this operation, and finds it
+            self._failed(tx, reply.reason)
         return reply
+
+    def _failed(self, tx: Transaction, reason: Reason) -> None:
+        """An operation was refused: that ends its transaction [110.valid.2] [110.flow.7]."""
+        if tx.state is ACTIVE:
+            self.completion.abort(tx, reason)
+        elif tx.state is COMMITTING and tx.reason is None:
+            tx.reason = reason  # the commit waits for this operation, and finds it
 
     def _judge_request(
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment | Reason

@@ -21,6 +21,7 @@ from ddlsim.model.ops import Ddl, Delete, Get, Put, Rollback, Scan
 from ddlsim.model.programs import Program
 from ddlsim.plan.records import HoldPlan
 from ddlsim.units import Timestamp, ms, physical_ms
+from tests.support.small_scenario import step
 from tests.support.worlds import program, ran, statement, transaction
 
 PUT, GET = Put("t", 1, {"v": 5}), Get("t", 1)
@@ -384,3 +385,40 @@ def test_with_recording_off_the_clients_do_the_same() -> None:
         off.end_us,
         off.probes,
     )
+
+
+# --- several transactions at once -----------------------------------------------------------------
+
+
+def test_each_row_is_shown_under_the_schema_of_its_own_request() -> None:
+    """One operation reads the past, where `w` was `v`; another one of its client the present."""
+    history = ran(TWO_AT_ONCE)
+    values = {event.op: event.value for event in history.of(Ok)}
+    assert values["past"] == {"id": 1, "v": 1}
+    assert values["now"] == {"id": 1, "w": 1}
+
+
+TWO_AT_ONCE = """
+[cluster]
+nodes = 3
+voters = 3
+partitions = 1
+[network]
+latency_ms = 5
+client_latency_ms = 1
+""" + "".join(
+    step(**keys)
+    for keys in (
+        {"id": '"p"', "client": '"c"', "node": '"n1"', "at_ms": "20",
+         "do": '["put", "t", 1, { v = 1 }]'},
+        {"id": '"d"', "client": '"other"', "node": '"n1"', "at_ms": "100",
+         "ddl": '"ALTER TABLE t RENAME COLUMN v TO w"'},
+        {"id": '"g"', "client": '"c"', "node": '"n1"', "at_ms": "1000", "do": '["get", "t", 1]'},
+        {"id": '"b"', "client": '"c"', "tx": '"R"', "node": '"n2"', "at_ms": "1200",
+         "do": '"begin"', "read_only": "true", "as_of_ms": "-1120"},
+        {"id": '"past"', "client": '"c"', "tx": '"R"', "node": '"n2"', "at_ms": "1300",
+         "do": '["get", "t", 1]'},
+        {"id": '"now"', "client": '"c"', "node": '"n3"', "at_ms": "1300",
+         "do": '["get", "t", 1]'},
+    )
+)  # fmt: skip
