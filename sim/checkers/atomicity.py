@@ -31,7 +31,10 @@ class Atomicity:
 
 
 def _wrong_answer(case: Case, resolved: SchemaResolved) -> Iterator[Anomaly]:
-    """A resolution at Top against the version with the largest Tu <= Top [98.def.1]."""
+    """A resolution at Top against the version with the largest Tu <= Top [98.def.1].
+
+    What was found by a name bears that name then, be it that nothing else does.
+    """
     log = case.schemas
     if resolved.object_id:
         due = log.existing(resolved.object_id, resolved.ts)

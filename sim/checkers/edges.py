@@ -132,7 +132,8 @@ class ReadFrom(NamedTuple):
 class ReadThenOverwritten(NamedTuple):
     """rw: a transaction read a row, or its absence, before the other wrote it anew.
 
-    `row` None: a scan did not find the key at all, the anti-dependency of a predicate.
+    `row` None: a scan did not find the key at all, or a query by an index did not find it under its
+    values: the anti-dependency of a predicate.
     """
 
     read: ReadExecuted
@@ -330,7 +331,8 @@ class Words:
         read, (object_id, key) = reason.read, reason.item
         place = self._row(object_id, key, read.version)
         if reason.row is None:
-            return f"{source} scanned the table{_on(read)} without {place}, and {target} wrote it"
+            how = "scanned the table" if read.predicate else "asked by an index"
+            return f"{source} {how}{_on(read)} without {place}, and {target} wrote it"
         if reason.row.writer is None:
             return f"{source} found no {place}{_on(read)}, and {target} wrote it first"
         return (

@@ -79,8 +79,12 @@ def _group(place: PartitionId) -> str:
 
 
 def final_state(case: Case, writes: Writes) -> Iterator[Anomaly]:
-    """What storage held at rest; a run that was read back says something of some key."""
-    if not case.of(RowFinal) or case.of(NeverCompleted):
+    """What storage held at rest. A run is always read back, be it that nothing is left.
+
+    A history that has no scenario is of no run: there some row says that it was.
+    """
+    is_read_back = bool(case.of(RowFinal)) or bool(case.header.scenario_text)
+    if not is_read_back or case.of(NeverCompleted):
         return
     rest = AtRest(case)
     yield from _uncommitted(case)

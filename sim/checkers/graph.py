@@ -6,8 +6,8 @@ of it and not into it, but from what its own client had ended before, if that ca
 A table's schema is one item with many versions: the DDL D_v writes version v, an operation under v
 reads it. Hence D_v -> T (wr), T -> D_{v+1} (rw) and D_v -> D_{v+1} (ww), beside
 the ordinary edges on rows (in the order of commit_ts, since writers hold strict locks) and on what
-scans did not find. Every transaction that is stored as committed is a node, whatever its client
-knows; so is every logged DDL.
+scans, and queries by an index, did not find. Every transaction that is stored as committed is a
+node, whatever its client knows; so is every logged DDL.
 
 Nodes are numbered by rank, commit_ts or activation_ts; where they tie, a DDL comes first, since at
 commit_ts = Tu the new version counts already. In a run without surprises every edge goes up.
@@ -44,6 +44,7 @@ from ddlsim.checkers.edges import (
     as_use,
     kind_of,
 )
+from ddlsim.checkers.index_predicates import NOWHERE, queries_of
 from ddlsim.checkers.late import MISJUDGED, is_misjudged, lateness
 from ddlsim.checkers.sessions import client_of, session_edges
 from ddlsim.graph.edges import RW, STRICT_ONLY, WR, WW, Edges
@@ -252,6 +253,13 @@ class Graph:
                     self._next(number, read, item, row, place)
             if read.predicate:
                 self._not_found(number, tx, position, read)
+        for one in queries_of(self._case).unfound(tx):
+            versions = self._writes.versions[one.item]
+            if one.taken_out != NOWHERE:
+                reason = ReadFrom(versions[one.taken_out].write, one.read, None)
+                self._add(Edge(self._ranks[one.item][one.taken_out], number, WR, reason))
+            if one.put_in != NOWHERE:
+                self._next(number, one.read, one.item, None, one.put_in - 1)
 
     def _next(
         self, number: int, read: ReadExecuted, item: Item, row: RowRead | None, place: int

@@ -4,7 +4,8 @@ A query by an index finds the keys of the rows that have its values at its times
 its own transaction had written before: no other key, and each of these. Where it used the version
 of the table that was in force, or its transaction wrote and committed, what is wrong is I7; a
 read-only transaction that used another version is judged by I10, and so is one of a store that
-wrote nothing: a store checks no transaction that only reads (C13).
+wrote nothing: a store checks no transaction that only reads (C13). A read-only transaction is
+judged whether it ever commits or not, any other one if it does.
 """
 
 from collections.abc import Iterator
@@ -92,14 +93,14 @@ def index_reads(case: Case, *, of_the_past: bool) -> Iterator[Anomaly]:
     writes, lives = writes_of(case), case.once(Lives)
     for position, event in reads:
         tx = case.transactions.get(event.tx)
-        if tx is None or tx.committed is None:
+        if tx is None or (tx.committed is None and tx.read_ts is None):
             continue
-        query = _query(case, writes, tx, position, event)
+        query = query_of(case, writes, tx, position, event)
         if query is not None and _is_of_the_past(case, tx, query) == of_the_past:
             yield from _judged(case, writes, lives, tx, query)
 
 
-def _query(
+def query_of(
     case: Case, writes: Writes, tx: Transaction, position: int, event: IndexRead
 ) -> Query | None:
     """A query with its index; None where no version up to the one that it used has it."""

@@ -74,6 +74,7 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
     """A node whose safe time stayed behind what others had reached a grace before the end.
 
     The grace is longer than any healthy node takes to catch up: a second and ten idle intervals.
+    A node whose safe time never moved has stood at 0 since the run began.
     """
     last: dict[str, SafeTimeAdvanced] = {}
     nodes = sum(bool(node) for node in case.header.settings)
@@ -88,17 +89,20 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
     end_us = case.history.end_us
     healed_us = max((event.at_us for event in case.faults), default=0) + slow_apply_us(case)
     dead = case.dead
-    for node, event in last.items():
-        behind_ms = physical_ms(Timestamp(leader.safe_ts)) - physical_ms(Timestamp(event.safe_ts))
-        still_us = end_us - max(event.at_us, healed_us)
+    named = {node: None for node in case.header.settings if node}
+    for node in {**dict.fromkeys(last), **named}:
+        moved = last.get(node)
+        since_us, stands_ts = (0, 0) if moved is None else (moved.at_us, moved.safe_ts)
+        behind_ms = physical_ms(Timestamp(leader.safe_ts)) - physical_ms(Timestamp(stands_ts))
+        still_us = end_us - max(since_us, healed_us)
         if node in dead or behind_ms * US_PER_MS < grace_us or still_us < grace_us:
             continue
         yield Anomaly(
             "safe-time-froze",
-            f"the safe time of node {node} has stood at {show(event.safe_ts)} since "
-            f"{event.at_us / 1000:g} ms; node {leader.node} had reached "
+            f"the safe time of node {node} has stood at {show(stands_ts)} since "
+            f"{since_us / 1000:g} ms; node {leader.node} had reached "
             f"{show(leader.safe_ts)} when the run ended at {end_us / 1000:g} ms",
-            (event, leader),
+            (leader,) if moved is None else (moved, leader),
             clauses=("98.x.6",),
         )
 

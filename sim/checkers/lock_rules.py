@@ -1,9 +1,10 @@
 """Strict two-phase locking at the primaries, part of I12.
 
 Under one lease a primary executes no operation that conflicts with what an open transaction has
-executed there: on one row where one of the two writes, on a partition where one scans it and the
-other writes into it. A transaction is open until it is committed, aborted or recovered: its locks
-are released after that and not before. A later lease, or a crash, ends the locks of the one before.
+executed there: on one row where one of the two writes, on a partition where one scans it, or looks
+for values in it, and the other writes into it. A transaction is open until it is committed, aborted
+or recovered: its locks are released after that and not before. A later lease, or a crash, ends the
+locks of the one before.
 
 Any order of such operations may still be serializable; the cycle that shows it needs a third.
 """
@@ -70,7 +71,7 @@ def _touches(case: Case) -> Iterator[Touch]:
         invoked = None if operation is None else operation.invoked
         if invoked is None or case.transactions[read.tx].read_ts is not None:
             continue
-        if read.predicate and invoked.kind == "scan":
+        if (read.predicate and invoked.kind == "scan") or invoked.kind == "find":
             found.append(Touch(at, read, None, writes=False))
         elif not read.predicate and invoked.kind == "get":
             found += [Touch(at, read, _hashable(row.key), writes=False) for row in read.rows]

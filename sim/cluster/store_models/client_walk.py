@@ -74,9 +74,9 @@ def compare_requests(divergence: Divergence) -> None:
             divergence.compare("the labels of two requests", len(labels), 2)
     away: Any = Line()
     client = LayerClient("c", away, Micros(1), session=False)
-    cells = ((1, 7), (2, 8))
+    answer = Answer(TOKEN, ((1, ((1, 7), (2, 8))),), ("a", "b"))
     for do, due in ((Get("t", 1), {"a": 7, "b": 8}), (Get("t", 1, columns=("b",)), {"b": 8})):
-        divergence.compare("a row as it is shown", client.shown(do, cells, ("a", "b")), due)
+        divergence.compare("a row as it is shown", client.shown(do, answer), [due])
 
 
 def walk_client(models: Models) -> None:

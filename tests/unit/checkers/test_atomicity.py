@@ -120,6 +120,19 @@ def test_a_name_means_the_table_that_has_it_then() -> None:
     assert kinds(story) == ["wrong-version"]
 
 
+def test_a_name_that_nothing_bears_any_more_finds_nothing() -> None:
+    """The right version of a table, by a name that it has lost to nothing else."""
+    story = Story()
+    old = story.table("a")
+    story.ddl("D", old, ddl.ObjectRenamed("a", "b"), tu=20)
+    story.resolve("T", old, 20, 2, purpose="enlist", name="b")
+    story.resolve("T", old, 20, 2)
+    assert kinds(story) == []
+    story.resolve("T", old, 20, 2, purpose="enlist", name="a")
+    [anomaly] = anomalies("atomicity", story)
+    assert anomaly.summary.endswith("got version 2 of object 1; by the complete log it was nothing")
+
+
 def test_wrong_version_summary_has_answer_and_truth() -> None:
     story, table = altered()
     story.resolve("T", table, 1155, 1, node="B", purpose="commit")

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import RowFinal
-from ddlsim.history.world_events import LeaseBegan, NodeCrashed, PartitionSafeTime
+from ddlsim.history.world_events import LeaseBegan, NeverCompleted, NodeCrashed, PartitionSafeTime
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
 
@@ -67,3 +71,14 @@ def test_another_row_of_the_same_writer_is_another_row() -> None:
     story = rest({"n2": "B"}, safe={"n1": 35, "n2": 35})
     story.add(99, RowFinal, "n1", 1, 0, "x", "B", ts(20), 1, ((0, "x"), (1, "other")))
     assert kinds(story) == ["replicas-differ"]
+
+
+def test_a_run_of_which_nothing_is_left_has_lost_its_writes() -> None:
+    """It is read back in any case; of a history without a scenario nothing says so."""
+    history = rest({}).history()
+    checker = CHECKERS.get("data_matches_schema")
+    assert list(checker.check(Case(history))) == []
+    history.header = replace(history.header, scenario_text="title = 'a run'")
+    assert [one.kind for one in checker.check(Case(history))] == ["lost-write"]
+    history.events.append(NeverCompleted(history.events[-1].at_us, "c", "op", "an answer"))
+    assert list(checker.check(Case(history))) == []

@@ -166,6 +166,14 @@ def test_queries_of_transactions_that_did_not_commit_are_left_alone() -> None:
     assert kinds(story) == ["missing-entry"]
 
 
+def test_queries_of_a_read_only_transaction_are_judged_whatever_its_end() -> None:
+    """[110.req.1] As its reads of rows are: it reads at one timestamp, commit or not."""
+    story = indexed()
+    story.run("A", 10, 20, ("put", "r", 5), v=1)
+    story.run("Q", 25, None, ("find", 5), v=2, aborts="TX_TIMED_OUT")
+    assert kinds(story) == ["missing-entry", "row-not-found"]
+
+
 # --- in the end -----------------------------------------------------------------------------------
 
 

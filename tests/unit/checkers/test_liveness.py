@@ -103,6 +103,16 @@ def test_a_safe_time_that_stands_still_for_good() -> None:
     assert kinds(slow) == []
 
 
+def test_a_safe_time_that_has_never_moved_stands_still() -> None:
+    """The header names all nodes, also those of which there is no event."""
+    story = moving(last=-1)
+    assert kinds(story) == []
+    story.settings |= {"n1": {}, "n2": {}}
+    [anomaly] = anomalies("liveness", story)
+    assert anomaly.summary.startswith("the safe time of node n2 has stood at 0 since 0 ms")
+    assert kinds(moving(last=-1, crashed=True)) == []
+
+
 # --- what was left behind ------------------------------------------------------------------------
 
 

@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.edges import ReadFrom
+from ddlsim.checkers.graph import graph_of
+from ddlsim.graph.edges import WR
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column, Index
 from tests.support.history import BIGINT, INT, Story, add_column, drop_constraint
 from tests.support.judging import cycles, found, kinds
+from tests.support.layered import Layered
 
 V = Column(1, "v", INT)
 COMPATIBLE = add_column(2, "w")
@@ -250,3 +255,48 @@ def test_the_words_name_versions_values_and_nodes() -> None:
     assert "T2 wrote 'z' under t version 2 at 26 on n1, which D2 had installed" in said
     assert "T read t['z'] = ('z', 'T2:op2.1', 'T2:op2.2') of T2 at 30 on n1" in said
     assert "forbid_all" in said
+
+
+# --- queries by an index --------------------------------------------------------------------------
+
+
+def looked_up(*does: tuple[Any, ...], cv: int | None = 20, rv: int = 10) -> Layered:
+    """r has the value 5, s had it; then A runs, and B took r out of 5 and puts q into 5 at 21."""
+    story = Layered()
+    story.index("D", 1)
+    story.run("W", 2, 3, ("put", "r", 5), ("put", "s", 5), v=2)
+    story.run("V", 4, 5, ("put", "s", 7), v=2)
+    story.run("A", rv, cv, *does, v=2)
+    story.run("B", 10, 21, ("find", 6), ("put", "r", 8), ("put", "q", 5), v=2)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("does", "due"),
+    [
+        ((("find", 7), ("put", "p", 6)), []),
+        ((("find", 8), ("put", "p", 6)), ["G2-predicate"]),
+        ((("find", 5), ("put", "p", 6)), ["G2-predicate"]),
+        ((("find", 9), ("put", "p", 6)), []),
+        ((("find", 8), ("put", "p", 9)), []),
+        ((("put", "q", 8), ("find", 8), ("put", "p", 9)), []),
+    ],
+)
+def test_a_query_by_an_index_reads_what_it_does_not_find(
+    does: tuple[tuple[Any, ...], ...], due: list[str]
+) -> None:
+    """Write skew by values: each puts in what the other has looked for and not found."""
+    assert kinds(looked_up(*does)) == due
+
+
+def test_a_row_that_has_left_an_answer_comes_before_the_query() -> None:
+    """V took s out of 5, so that A, which found r alone there, follows it; the words say how."""
+    [edge] = [
+        one
+        for one in graph_of(Case(looked_up(("find", 5)).history())).edges
+        if isinstance(one.reason, ReadFrom) and one.reason.row is None
+    ]
+    story = looked_up(("find", 8), ("put", "p", 6))
+    [cycle] = found(story)
+    assert edge.kind == WR
+    assert any("A asked by an index at 10 on" in step.because for step in cycle.steps)
