@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from msgspec import structs
+
 from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import documents, hunt_report, hunted
 from ddlsim.cli.options import Options
@@ -21,7 +23,7 @@ from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
 from ddlsim.scenario.overrides import read_setting
-from ddlsim.search import corpus
+from ddlsim.search import corpus, program
 from ddlsim.search.corpus import State
 from ddlsim.search.explore import STUCK, Explored, Job, Target, explorer, lost
 from ddlsim.search.hunt import Hunt, begun, is_known, never, until_violation
@@ -88,9 +90,26 @@ def hunted_state(options: Options, target: Target) -> Done:
     wanted = State(target, options.seed, options.batch, guided=not options.unguided)
     if options.corpus is None:
         return _hunted(options, target, wanted)
+    wanted = structs.replace(wanted, program=program.name(target.loads))
     corpus.claim(options.corpus)
     with corpus.held(options.corpus):
-        return _hunted(options, target, begun(wanted, corpus.load(options.corpus)))
+        kept = corpus.load(options.corpus, wanted.program)
+        first = begun(wanted, kept)
+        if kept is not None and kept.program != wanted.program:
+            _of_another(options.corpus, kept, first)
+        done = _hunted(options, target, first)
+        for one in done.state.not_shown():
+            note(f"found by an earlier program, and not shown by this one: {one.signature}")
+        return done
+
+
+def _of_another(directory: str, kept: State, first: State) -> None:
+    """Say that another program wrote a corpus, and what becomes of it."""
+    wrote, worlds = kept.program or corpus.UNNAMED, counted(len(first.stored), "world")
+    found = counted(len(first.before), "signature")
+    also = f", which have shown {found}" if first.before else ""
+    what = f"ddlsim {wrote} wrote it, this is {first.program}; run again first: {worlds}{also}"
+    note(f"--corpus {directory}: {what}")
 
 
 def _hunted(options: Options, target: Target, first: State) -> Done:

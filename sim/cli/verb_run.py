@@ -50,7 +50,7 @@ def execute(options: Options) -> int:
 
 
 def worth_shrinking(options: Options, result: Report) -> int | None:
-    """The first seed whose violation the scenario does not expect, where a person looks at it.
+    """The first seed that fails as the scenario does not expect, where a person looks at it.
 
     That is in text, on a terminal or with --out; a sweep that a program reads is not slowed down.
     """
@@ -58,8 +58,14 @@ def worth_shrinking(options: Options, result: Report) -> int | None:
         return None
     if options.out is None and not is_watched():
         return None
-    violated = (row.seed for row in result.sum.runs if row.outcome is Outcome.VIOLATED)
-    return next(violated, None)
+    return next((row.seed for row in result.sum.runs if can_shrink(row)), None)
+
+
+def can_shrink(row: RunRow) -> bool:
+    """Whether a run fails in a way that can be run again here: not where its process died."""
+    if row.outcome is Outcome.CRASHED:
+        return row.origin is not None
+    return row.outcome in (Outcome.VIOLATED, Outcome.STUCK) and bool(row.violations)
 
 
 def is_watched() -> bool:

@@ -1,6 +1,5 @@
 """Files of a campaign, and the list of equivalent mutants."""
 
-import hashlib
 import os
 import tomllib
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from ddlsim.mutation.mutants import mutants
 from ddlsim.mutation.records import Result
 from ddlsim.mutation.source import ROOT
 from ddlsim.problems import BadInputError
+from ddlsim.search.program import digest_of
 
 EQUIVALENT: Final = ROOT / "mutation" / "equivalent.toml"
 AT: Final = " @ "
@@ -32,16 +32,6 @@ JUDGING: Final = ("analysis", "checkers", "cli", "graph", "mutation", "plugin", 
 """The folders of the package whose source decides nothing in a run."""
 
 
-def tree(without: Sequence[str] = ("mutation",)) -> str:
-    """A digest of the package's source, without some of its folders."""
-    digest = hashlib.sha256()
-    for path in sorted(ROOT.rglob("*.py")):
-        name = path.relative_to(ROOT)
-        if name.parts[0] not in without:
-            digest.update(name.as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
 class Store:
     """The directory of a campaign: its header, its survey, and a line for every result."""
 
@@ -50,7 +40,7 @@ class Store:
         self._results = folder / "results.jsonl"
         self._worlds = folder / "worlds.jsonl"
         make_folder(folder)
-        header, path = Header(tree()), folder / "campaign.json"
+        header, path = Header(digest_of(ROOT, ("mutation",))), folder / "campaign.json"
         if not path.exists():
             write_text(path, msgspec.json.encode(header).decode())
         elif msgspec.json.decode(path.read_bytes(), type=Header) != header:
@@ -89,7 +79,9 @@ class Store:
 
 
 def _worlds_header() -> bytes:
-    return msgspec.json.encode(Header(tree(JUDGING)))
+    """What worlds of a survey must share: source, and the fields in which they are kept."""
+    fields = " ".join(Surveyed.__struct_fields__)
+    return msgspec.json.encode(Header(f"{digest_of(ROOT, JUDGING)} {fields}"))
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -31,6 +31,8 @@ STATE: Final = "hunt.json"
 WRITER: Final = "ddlsim hunt"
 FORMAT: Final = 1
 ANOTHER: Final = "name another directory"
+UNNAMED: Final = "of an earlier version"
+R = TypeVar("R", bound=Record)
 
 
 class CorpusError(BadInputError):
@@ -70,7 +72,8 @@ class State(Record, frozen=True):
 
     `number` is that of the next world. `hits` counts by feature the worlds that showed it; `rare`
     are the places of the entries that were the first with a rare feature when the present batch
-    began. `stored` are worlds of another hunt, which are run before anything is drawn.
+    began. `stored` are worlds of another hunt, which are run before anything is drawn. `program` is
+    the one that hunts; `before` what an earlier one has found in worlds of `stored`.
     """
 
     target: Target
@@ -85,11 +88,19 @@ class State(Record, frozen=True):
     found: tuple[Found, ...] = ()
     transactions: int = 0
     cpu_s: float = 0.0
+    program: str = ""
+    before: tuple[Seen, ...] = ()
 
     def continues(self, other: "State") -> bool:
         """Whether this is a later state of the same hunt as `other`."""
-        own = (self.target, self.seed, self.batch, self.guided)
-        return own == (other.target, other.seed, other.batch, other.guided)
+        own = (self.target, self.seed, self.batch, self.guided, self.program)
+        return own == (other.target, other.seed, other.batch, other.guided, other.program)
+
+    def not_shown(self) -> tuple[Seen, ...]:
+        """What an earlier program has found and this one has not, once all its worlds were run."""
+        shown = {(one.seen.id, one.seen.status) for one in self.found}
+        gone = tuple(one for one in self.before if (one.id, one.status) not in shown)
+        return gone if self.number >= len(self.stored) else ()
 
 
 class _Kept(Record, frozen=True):
@@ -98,6 +109,20 @@ class _Kept(Record, frozen=True):
     writer: str
     format: int
     state: State
+
+
+class _Head(Record, frozen=True):
+    """What any program can read of `hunt.json`."""
+
+    writer: str
+    format: int
+    state: "_HeadOfState"
+
+
+class _HeadOfState(Record, frozen=True):
+    """Which program wrote the state; empty: one that did not say so."""
+
+    program: str = ""
 
 
 def entry_of(number: int, world: Stored, features: tuple[str, ...]) -> Entry:
@@ -144,24 +169,36 @@ def held(directory: str) -> Iterator[None]:
         os.close(opened)
 
 
-def load(directory: str) -> State | None:
-    """The state that a directory holds; None where it is new. Raises `CorpusError`."""
+def load(directory: str, program: str = "") -> State | None:
+    """The state that a directory holds; None where it is new. Raises `CorpusError`.
+
+    What cannot be read is damaged where it is of this `program`, and else may be of another form.
+    """
     path = Path(directory, STATE)
     if not path.exists():
         return None
     why = files.unfit(path, files.TEXT_MOST)
     if why is not None:
         raise CorpusError(f"{path}: {why}")
-    try:
-        kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = f"it is damaged ({error}); restore it, or name another directory"
-        raise CorpusError(f"{path}: {what}") from None
-    if (kept.writer, kept.format) != (WRITER, FORMAT):
-        what = f"{kept.writer} wrote it in format {kept.format}; name another directory"
+    text = path.read_bytes()
+    head = _decoded(path, text, _Head)
+    if (head.writer, head.format) != (WRITER, FORMAT):
+        what = f"{head.writer} wrote it in format {head.format}; {ANOTHER}"
         raise CorpusError(f"{path}: {what}")
+    other = head.state.program
+    kept = _decoded(path, text, _Kept, "" if other == program else other or UNNAMED)
     entries = tuple(_with_text(directory, one) for one in kept.state.entries)
     return replace(kept.state, entries=entries)
+
+
+def _decoded(path: Path, text: bytes, kind: type[R], other: str = "") -> R:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        what = f"it is damaged ({error}); restore it, or {ANOTHER}"
+        if other:
+            what = f"ddlsim {other} wrote it in a form that this one cannot read; {ANOTHER}"
+        raise CorpusError(f"{path}: {what}") from None
 
 
 def _with_text(directory: str, entry: Entry) -> Entry:

@@ -150,14 +150,21 @@ def begun(wanted: State, kept: State | None) -> State:
     """The state to begin with: a kept one of the same hunt goes on; the worlds of any other are run
     first, under the settings of this one.
 
-    So are those that it had been given itself and had not come to.
+    So are those that it had been given itself and had not come to. Of another program those go
+    first in which it has found something: whether this one shows it as well is in `not_shown`.
     """
     if kept is None:
         return wanted
     if kept.continues(wanted):
         return kept
     worlds = (*(entry.world for entry in kept.entries), *kept.stored[kept.number :])
-    return replace(wanted, stored=worlds)
+    if kept.program == wanted.program or kept.target != wanted.target:
+        return replace(wanted, stored=worlds)
+    showing = tuple(one.world for one in kept.found)
+    met = {(one.text, one.seed) for one in showing}
+    others = tuple(one for one in worlds if (one.text, one.seed) not in met)
+    seen = {(one.id, one.status): one for one in (*kept.before, *(f.seen for f in kept.found))}
+    return replace(wanted, stored=(*dict.fromkeys(showing), *others), before=tuple(seen.values()))
 
 
 def sequence(hunt: Hunt) -> Iterator[list[Job]]:

@@ -92,10 +92,12 @@ KEPT: Final = 200
 class Round:
     """What a GRV proxy asks at an instant: which logs, and when each request was answered.
 
-    An end of -1: not yet.
+    An end of -1: not yet. `is_again`: requests without an answer may be sent again then, and their
+    words count from when they were sent first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_again: bool) -> None:
+        self.is_again = is_again
         self.logs: list[str] = []
         self.ends_us: list[int] = []
 
@@ -145,7 +147,8 @@ class ModelledGrv(Member, Grv):
         since_us = max(now_us - int(self._confirm_us), self.divergence.resumed_us())
         for at_us, one in self._rounds.items():
             is_whole = generation is not None and sorted(one.logs) == sorted(generation.logs)
-            counts = is_whole and since_us < at_us < now_us and one.is_over_before(now_us)
+            is_first = is_whole and not one.is_again
+            counts = is_first and since_us < at_us < now_us and one.is_over_before(now_us)
             if counts and now_us not in self._again_us:
                 self.divergence.found(f"{sent.to} is asked, and the words of {at_us} us count")
         self._round(sent).ends_us.append(-1)
@@ -155,7 +158,8 @@ class ModelledGrv(Member, Grv):
     def _round(self, sent: Sent) -> "Round":
         if len(self._rounds) > KEPT:
             del self._rounds[next(iter(self._rounds))]
-        return self._rounds.setdefault(sent.at_us, Round())
+        is_again = sent.at_us in self._again_us
+        return self._rounds.setdefault(sent.at_us, Round(is_again=is_again))
 
     def _answered_us(self, since_us: int, until_us: int) -> int | None:
         """When all that was asked for in a span was answered; None: it was not, or may not be."""

@@ -177,6 +177,28 @@ def test_a_killed_hunt_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     assert kept(cut) == kept(uncut)
 
 
+def test_a_corpus_of_another_program_is_run_again_and_what_is_gone_is_said(tmp_path: Path) -> None:
+    words = (*CLOSED, "--corpus", str(tmp_path / "corpus"), "--output", "json")
+    first = hunt(tmp_path, *words, "--worlds", "3")
+    assert "wrote it" not in first.err
+    path = tmp_path / "corpus" / "hunt.json"
+    own = json.loads(path.read_text("utf-8"))
+    state = own["state"] | {"program": "0.0.9 0123456789ab"}
+    gone = structs.asdict(seen("a1b2", "violation")) | {"signature": "I3 gone"}
+    world = state["entries"][0]["world"] | {"text": (path.parent / "world-0.toml").read_text()}
+    state["found"] = [
+        {"seen": gone, "count": 1, "number": 0, "cpu_s": 0.1, "world": world, "drawn": True}
+    ]
+    path.write_text(json.dumps(own | {"state": state}), "utf-8")
+    again = hunt(tmp_path, *words, "--worlds", "4")
+    err = again.err.replace("\n", " ")
+    assert "ddlsim 0.0.9 0123456789ab wrote it, this is " in err
+    assert "run again first: 3 worlds, which have shown 1 signature" in err
+    assert "found by an earlier program, and not shown by this one: I3 gone" in err
+    assert (again.code, document(again)["found"], document(again)["worlds"]) == (0, [], 4)
+    assert document(again)["features"] >= document(first)["features"]
+
+
 def test_an_interrupted_hunt_keeps_its_corpus_and_prints_what_it_has(tmp_path: Path) -> None:
     words = ("hunt", *CLOSED, "--jobs", "1", "--corpus", str(tmp_path), "--output", "json")
     command = [sys.executable, "-m", "ddlsim", *words]

@@ -8,7 +8,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from msgspec import structs
 
+from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import shrunk, verb_run
 from ddlsim.cli.signals import EndedError
 from ddlsim.scenario.load import load
@@ -18,6 +20,7 @@ from ddlsim.shrink import shrink as engine
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.shrink import Budget, Shrinking
 from ddlsim.shrink.trial import Failure, Shown, Target
+from ddlsim.verify.row import RunRow
 from tests.support.command import Done, ddlsim, process
 from tests.support.json_schemas import wrong
 from tests.support.shrinking import of_scenario
@@ -207,6 +210,26 @@ def test_run_shrinks_an_unexpected_violation_into_out(unexpected: str, tmp_path:
 def run_on_a_terminal(*words: str) -> Done:
     with patch.object(verb_run, "is_watched", lambda: True):
         return ddlsim("run", *words)
+
+
+def test_run_shrinks_a_crash_into_out(tmp_path: Path) -> None:
+    """As `hunt` does."""
+    plugin, out = tmp_path / "crashes.py", tmp_path / "out"
+    plugin.write_text(CRASHING, "utf-8")
+    command = ("run", "smoke", "--seeds", "3..9", "--until-violation", "--out", str(out))
+    done = process(*command, "--load", str(plugin), "--mutant", "crashes_at_first_update")
+    assert done.code == 4, done.err
+    file = out / "seed-3.shrunk.toml"
+    assert "crash: AssertionError in crashes.py crashes: " in done.err
+    assert (out / "seed-3.shrunk.html").exists()
+    again = process("run", str(file), "--load", str(plugin))
+    assert (again.code, "no such timestamp" in again.out) == (4, True)
+
+
+def test_a_run_whose_process_died_is_not_run_again_to_be_shrunk() -> None:
+    row = RunRow("smoke", "iep", None, 3, Outcome.CRASHED, crash="died of signal 9")
+    assert not verb_run.can_shrink(row)
+    assert verb_run.can_shrink(structs.replace(row, origin="Traceback"))
 
 
 @pytest.mark.usefixtures("briefly")

@@ -186,6 +186,12 @@ def test_a_pong_from_before_a_recruitment_begins_no_recovery(
     assert [one.what for one in differences(LATE_PONG)] == ["a recovery begins without a cause"]
 
 
+@pytest.mark.parametrize("design", ["crdb", "c14_modes"])
+def test_a_lone_log_that_is_asked_again_is_no_second_question(design: str) -> None:
+    """Its word counts from when it was asked first, whose request was lost."""
+    assert list(differences(3, design)) == []
+
+
 def test_without_a_fault_there_is_no_difference() -> None:
     seeds = {plant[-1] for plant in PLANTS.values()} | LONG_CONFIRMS
     assert [one for seed in seeds for one in differences(seed)] == []

@@ -17,8 +17,8 @@ from ddlsim.files import WriteError
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.plan import swarm
 from ddlsim.scenario.tomltext import toml_text
-from ddlsim.search import corpus
-from ddlsim.search.corpus import CorpusError, State
+from ddlsim.search import corpus, program
+from ddlsim.search.corpus import CorpusError, Found, State
 from ddlsim.search.crash import crash_of
 from ddlsim.search.explore import (
     Explored,
@@ -153,6 +153,57 @@ def test_worlds_that_a_cut_hunt_has_not_come_to_are_not_lost() -> None:
     back = begun(state(seed=4), cut)
     texts = {one.text for one in back.stored}
     assert texts == {entry.world.text for entry in kept.entries}
+
+
+def found_in(kept: State, place: int, name: str) -> State:
+    """The same, with a signature that the world of an entry has shown."""
+    seen = Seen(name, name, "violation", "I3", "serializability", "G1c", "")
+    found = Found(seen, 1, place, 0.5, kept.entries[place].world, drawn=True)
+    return replace(kept, found=(*kept.found, found))
+
+
+def test_worlds_of_another_program_are_run_again_those_with_violations_first() -> None:
+    kept = found_in(hunted(replace(state(), program="0.0 a"), 4).state, 2, "gone")
+    same = begun(replace(state(), program="0.0 a"), kept)
+    assert (same, same.not_shown()) == (kept, ())
+    first = begun(replace(state(), program="0.0 b"), kept)
+    order = [2, *(at for at in range(len(kept.entries)) if at != 2)]
+    assert first.stored == tuple(kept.entries[at].world for at in order)
+    assert (first.number, first.entries, first.hits, first.found) == (0, (), {}, ())
+    assert first.not_shown() == ()  # not known yet
+    done = hunted(first, len(order)).state
+    assert [one.id for one in done.not_shown()] == ["gone"]
+    again = found_in(done, 0, "gone")
+    assert again.not_shown() == ()
+    assert begun(replace(state(), program="0.0 b"), again) == again
+
+
+def test_under_other_settings_nothing_says_that_a_signature_is_gone() -> None:
+    kept = found_in(hunted(replace(state(seed=4), program="0.0 a"), 4).state, 2, "gone")
+    first = begun(replace(state(target=OTHER_PLANE), program="0.0 b"), kept)
+    assert (len(first.stored), first.before) == (len(kept.entries), ())
+
+
+def test_a_program_is_known_by_its_source_and_its_plug_ins(tmp_path: Path) -> None:
+    package, plugin = tmp_path / "package", tmp_path / "plugin.py"
+    (package / "cli").mkdir(parents=True)
+    plugin.write_text("", "utf-8")
+    seen = [program.digest_of(package, ("cli",)), program.name([str(plugin)])]
+    (package / "cli" / "word.py").write_text("other", "utf-8")
+    assert program.digest_of(package, ("cli",)) == seen[0]
+    (package / "rule.py").write_text("other", "utf-8")
+    assert program.digest_of(package, ("cli",)) != seen[0]
+    plugin.write_text("other", "utf-8")
+    assert program.name([str(plugin)]) != seen[1]
+    assert program.name([]) == program.name([])
+
+
+def test_a_corpus_of_another_program_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+    kept(tmp_path)
+    path = tmp_path / "hunt.json"
+    path.write_text(path.read_text("utf-8").replace('"number":2', '"number":"x"'), "utf-8")
+    with pytest.raises(CorpusError, match="ddlsim of an earlier version wrote it in a form"):
+        corpus.load(str(tmp_path), "0.2 b")
 
 
 OTHER_PLANE = Target({"strategy.name": "c1_schema"})
