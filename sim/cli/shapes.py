@@ -317,11 +317,17 @@ class PowerOfArea(TypedDict):
 
 
 class PowerOfSearch(TypedDict):
-    """What the search finds of a fixed sample of faults, with so many seeds for each."""
+    """What the search finds of a sample of faults, with so many seeds for each.
+
+    `sample` is a digest of which faults these are; `surveyed` seeds were run without a fault to
+    choose the worlds.
+    """
 
     mutants: int
     killed: int
     seeds: int
+    surveyed: int
+    sample: str
     areas: dict[str, PowerOfArea]
     survivors: list[str]
 

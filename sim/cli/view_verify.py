@@ -60,7 +60,8 @@ def _power(measured: Power, to: Console) -> None:
     worlds = counted(measured.seeds, "world")
     say(
         f"power of the search {killed / of:.0%}: {killed} of {counted(of, 'fault')} in the "
-        f"protocol's source convicted within {worlds} each",
+        f"protocol's source (sample {measured.sample}) convicted within {worlds} each, "
+        f"chosen from {measured.surveyed} seeds by where the fault makes a difference",
         to,
     )
     missed = [f"{area} {mutants - found}" for area, (mutants, found) in measured.areas.items()]

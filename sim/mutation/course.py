@@ -1,8 +1,8 @@
 """Which worlds a mutant is tried in, and in which order.
 
 A run that the mutant nowhere infects (`infection`) is as it was without it. So of the worlds of a
-survey only those with an infection are run, most infections per CPU time first, those of all of its
-designs in turn, and only then fresh worlds. Where infections cannot be counted, executions of the
+survey only those with an infection are run, most infections per event first, those of all of its
+designs in turn, and only then fresh worlds. No machine's speed has a say in that. Where infections cannot be counted, executions of the
 changed statement are.
 """
 
@@ -21,14 +21,14 @@ MOST: Final = 255
 
 
 class Surveyed(Record, frozen=True):
-    """What a world executes without a mutant, and the CPU time that it takes.
+    """What a world executes without a mutant, and in how many events.
 
     `counts` has the number of bits of how often each statement was executed, and then of how often
     each mutant infected the run (compressed).
     """
 
     world: World
-    cpu_s: float
+    events: int
     counts: bytes
 
 
@@ -51,7 +51,7 @@ class Survey:
     """The worlds of a survey."""
 
     def __init__(self, surveyed: Sequence[Surveyed]) -> None:
-        self._worlds = [(one.world, one.cpu_s, zlib.decompress(one.counts)) for one in surveyed]
+        self._worlds = [(one.world, one.events, zlib.decompress(one.counts)) for one in surveyed]
         self._fresh = max((one.world.seed + 1 for one in surveyed), default=0)
 
     def course(self, mutant: Mutant, designs: tuple[str, ...]) -> Course:
@@ -81,10 +81,10 @@ class Survey:
         return Course(tuple(listed), turns, self._fresh + longest)
 
     def _infected(self, design: str, number: int) -> list[World]:
-        """The worlds of a design with an infection, most infections per CPU time first."""
+        """The worlds of a design with an infection, most infections per event first."""
         found = [
-            (counts[number] / cpu_s, world)
-            for world, cpu_s, counts in self._worlds
+            (counts[number] / events, world)
+            for world, events, counts in self._worlds
             if world.design == design and counts[number]
         ]
         found.sort(key=lambda each: (-each[0], each[1].seed))

@@ -21,8 +21,8 @@ from ddlsim.mutation.records import Conviction, Searched, World
 
 MEMORY: Final = 4 << 30
 """The bytes of address space that a trial may take."""
-TOUR_CPU_S: Final = 6.0
-"""A world that takes more CPU time in a survey is left out: others are cheaper to try."""
+TOUR_EVENTS: Final = 100_000
+"""A world that takes more events in a survey is left out: others are cheaper to try."""
 LAST_RESORT_S: Final = 120
 """The system ends a trial that takes so much more CPU time than its budget."""
 
@@ -180,15 +180,14 @@ def tour_of(design: str, seeds: Sequence[int]) -> Work:
         from ddlsim.strategies.base import DESIGNS
 
         DESIGNS.get(design)
-        search = Search(TOUR_CPU_S, Budget().run_events)
+        search = Search(Budget().run_cpu_s, TOUR_EVENTS)
         found: list[Surveyed] = []
         for seed in seeds:
             counts[:] = bytes(len(counts))
-            began_s = time.process_time()
             history = search.ran_in_time(World(design, seed))
             if history is not None:
-                cpu_s = round(time.process_time() - began_s, 4)
-                found.append(Surveyed(World(design, seed, digest(history)), cpu_s, packed(counts)))
+                world, events = World(design, seed, digest(history)), history.executed_events
+                found.append(Surveyed(world, max(events, 1), packed(counts)))
         sender.send_bytes(_encode(Toured(found)))
 
     return work

@@ -1,4 +1,4 @@
-"""A mutant is tried in the worlds that execute its statement, most often per CPU second first."""
+"""A mutant is tried in the worlds that execute its statement, most often per event first."""
 
 import ast
 from typing import Any
@@ -47,21 +47,21 @@ def test_counted_statements_have_the_numbers_that_places_have(
     assert {line for line in LINES if counts[numbers[line]]} == set(executed)
 
 
-def surveyed(design: str, seed: int, cpu_s: float, number: int, times: int) -> Surveyed:
+def surveyed(design: str, seed: int, events: int, number: int, times: int) -> Surveyed:
     counts = [0] * (number + 1)
     counts[number] = times
-    return Surveyed(World(design, seed, f"run {seed}"), cpu_s, packed(counts))
+    return Surveyed(World(design, seed, f"run {seed}"), events, packed(counts))
 
 
 def test_worlds_that_do_not_execute_the_statement_are_left_out() -> None:
     mutant = next(iter(mutants().values()))
     number = number_of(mutant)
     found = Survey([
-        surveyed("iep", 0, 0.1, number, 1_000_000),
-        surveyed("iep_closed", 0, 0.1, number, 0),
-        surveyed("iep_closed", 1, 4.0, number, 255),
-        surveyed("iep_closed", 2, 0.1, number, 1),
-        surveyed("iep_closed", 3, 0.1, number, 255),
+        surveyed("iep", 0, 100, number, 1_000_000),
+        surveyed("iep_closed", 0, 100, number, 0),
+        surveyed("iep_closed", 1, 4000, number, 255),
+        surveyed("iep_closed", 2, 100, number, 1),
+        surveyed("iep_closed", 3, 100, number, 255),
     ]).course(mutant, ("iep_closed", "iep"))  # fmt: skip
     assert [world.seed for world in found.worlds] == [3, 0, 2, 1]
     assert (found.designs, found.fresh) == (("iep_closed", "iep"), 4 + 2 * 3)
@@ -75,7 +75,7 @@ def test_the_first_design_has_as_many_turns_as_all_others() -> None:
 def test_a_statement_that_only_the_second_design_executes_is_tried_under_that() -> None:
     mutant = next(iter(mutants().values()))
     number = number_of(mutant)
-    worlds = [surveyed("iep_closed", 0, 0.1, number, 0), surveyed("iep", 1, 0.1, number, 2)]
+    worlds = [surveyed("iep_closed", 0, 100, number, 0), surveyed("iep", 1, 100, number, 2)]
     found = Survey(worlds).course(mutant, ("iep_closed", "iep"))
     assert found.worlds == (World("iep", 1, "run 1"),)
     assert found.designs == ("iep",)
@@ -84,7 +84,7 @@ def test_a_statement_that_only_the_second_design_executes_is_tried_under_that() 
 def test_a_design_that_was_not_surveyed_has_fresh_worlds_in_its_turns() -> None:
     mutant = next(iter(mutants().values()))
     number = number_of(mutant)
-    worlds = [surveyed("iep_closed", seed, 0.1, number, 2) for seed in range(2)]
+    worlds = [surveyed("iep_closed", seed, 100, number, 2) for seed in range(2)]
     found = Survey(worlds).course(mutant, ("iep_closed", "iep"))
     assert [world.design for world in found.worlds] == ["iep_closed", "iep"] * 2
     assert [world.run for world in found.worlds] == ["run 0", "", "run 1", ""]

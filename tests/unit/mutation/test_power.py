@@ -2,11 +2,12 @@
 
 import io
 
+from msgspec import structs
 from rich.console import Console
 
 from ddlsim.cli import view_verify
 from ddlsim.cli.document_verify import power_of_search
-from ddlsim.mutation.power import power, power_of
+from ddlsim.mutation.power import digest_of, power, power_of
 from ddlsim.mutation.records import Conviction, Result
 from ddlsim.verify.verification import verification
 
@@ -31,6 +32,8 @@ def test_the_document_of_verify_has_the_power_by_area() -> None:
         "mutants": 3,
         "killed": 1,
         "seeds": 9,
+        "surveyed": 50,
+        "sample": digest_of(RESULTS),
         "areas": {"raft": {"mutants": 2, "killed": 1}, "locks": {"mutants": 1, "killed": 0}},
         "survivors": ["b.py:2: two", "d.py:4: four"],
     }
@@ -41,8 +44,16 @@ def test_the_view_of_verify_names_the_areas_with_survivors() -> None:
     result = verification([], [], range(1), every_mutant=False)
     view_verify.show(result, to, power_of(RESULTS, 9))
     text = to.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
-    assert "power of the search 33%: 1 of 3 faults in the protocol's source convicted" in text
+    assert "power of the search 33%: 1 of 3 faults in the protocol's source (sample " in text
+    assert "convicted within 9 worlds each, chosen from 50 seeds" in text
     assert "not convicted: raft 1, locks 1" in text
+
+
+def test_a_sample_is_known_by_its_mutants_and_not_by_their_lines() -> None:
+    moved = [structs.replace(RESULTS[0], sentence="a.py:7: one"), *RESULTS[:0:-1]]
+    assert digest_of(moved) == digest_of(RESULTS)
+    changed = [structs.replace(RESULTS[0], sentence="a.py:1: other"), *RESULTS[1:]]
+    assert digest_of(changed) != digest_of(RESULTS) != digest_of(RESULTS[1:])
 
 
 def test_power_is_measured_in_a_process_of_its_own() -> None:
