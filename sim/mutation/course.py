@@ -2,8 +2,8 @@
 
 A run that the mutant nowhere infects (`infection`) is as it was without it. So of the worlds of a
 survey only those with an infection are run, most infections per event first, those of all of its
-designs in turn, and only then fresh worlds. No machine's speed has a say in that. Where infections cannot be counted, executions of the
-changed statement are.
+designs in turn, and only then fresh worlds. No machine's speed has a say in that. Where infections
+cannot be counted, executions of the changed statement are.
 """
 
 import zlib
