@@ -333,7 +333,7 @@ def _agreement(advice: Advice) -> list[dict[str, Any]]:
             "figure": line.figure,
             "simulated": _round(line.simulated),
             "low": _round(line.low),
-            "high": _round(line.high),
+            "high": _end(line.high),
             "unordered": _round(line.formula.unordered),
             "ordered": _round(line.formula.ordered),
             "agrees": line.agrees,

@@ -143,14 +143,16 @@ class Figures:
         return self._of(goal, self._weights)
 
     def resampled_interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
-        """Its interval over seeds by resampling alone: too narrow for rare events."""
+        """Its interval by what differs between seeds alone: too narrow for rare events."""
         if goal.metric == RATE:
             ends = intervals.share_interval(
                 self.column("schema_aborts"), self.column("attempts"), level
             )
             return float(ends[0]), float(ends[1])
         tail = intervals.resampling_tail(len(self.rows), level)
-        low, high = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
+        ends = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
+        each = self._of(goal, np.eye(len(self.rows)))
+        low, high = intervals.widened((ends[0], ends[1]), each, level)
         return float(low), float(high)
 
     def interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
