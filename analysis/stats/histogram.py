@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
 from numpy.typing import NDArray
 
-from ddlsim.history.figures import Buckets, bucketed
+from ddlsim.history.figures import EXACT, Buckets, bucketed
 
 Array = NDArray[np.float64]
 Histogram = Buckets
@@ -43,6 +43,14 @@ def matrix(each: Sequence[Histogram]) -> tuple[Array, Array]:
     values = sorted({lower for one in each for lower in one.counts})
     counts = [[one.counts.get(lower, 0) for lower in values] for one in each]
     return np.array(values, dtype=np.float64), np.array(counts, dtype=np.float64)
+
+
+def upper_ends(lower_us: Array, longest_us: float) -> Array:
+    """The largest durations that buckets with these lower ends hold, in whole us, none of them
+    longer than `longest_us`."""
+    leading = np.floor(np.log2(np.maximum(lower_us, 1))) - EXACT.bit_length() + 2
+    upper = lower_us + np.exp2(np.maximum(leading, 0)) - 1
+    return np.asarray(np.minimum(upper, longest_us))
 
 
 def cell(taken: Histogram) -> dict[str, Any]:

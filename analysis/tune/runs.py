@@ -122,12 +122,15 @@ class Figures:
         return intervals.seed_weights(len(self.rows))
 
     def counts(self, of: str) -> tuple[Array, Array]:
-        """The histograms of all seeds: values in ms, and counts of shape (seeds, values)."""
-        values_us, counts = histogram.matrix(
-            [histogram.of_cell(row[WAITS[of]]) for row in self.rows]
-        )
-        if not len(values_us):
+        """The histograms of all seeds: values in ms, and counts of shape (seeds, values).
+
+        A value is the upper end of its bucket: what is within a limit here is within it surely.
+        """
+        each = [histogram.of_cell(row[WAITS[of]]) for row in self.rows]
+        lower_us, counts = histogram.matrix(each)
+        if not len(lower_us):
             return np.zeros(1), np.zeros((len(self.rows), 1))
+        values_us = histogram.upper_ends(lower_us, max(one.max_us for one in each))
         return values_us / US_PER_MS, counts
 
     def column(self, name: str) -> Array:

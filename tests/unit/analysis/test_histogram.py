@@ -1,5 +1,6 @@
 """Histograms: exact sums in any order, quantiles inside their bracket, columns and back."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -20,6 +21,17 @@ def test_a_bucket_contains_its_duration_and_is_narrow(taken_us: int) -> None:
     assert upper - lower <= lower * 0.008
     assert set(histogram.of([lower, upper]).counts) == {lower}
     assert lower not in histogram.of([upper + 1]).counts
+
+
+@given(DURATIONS.filter(bool))
+def test_upper_ends_are_those_of_the_buckets_and_no_longer_than_the_longest(
+    taken: list[int],
+) -> None:
+    whole = histogram.of(taken)
+    lower = np.array(list(whole.counts), dtype=np.float64)
+    found = histogram.upper_ends(lower, whole.max_us)
+    wanted = [min(histograms.upper_end(one), whole.max_us) for one in whole.counts]
+    assert found.tolist() == wanted
 
 
 @given(st.lists(DURATIONS, max_size=5), st.randoms())

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.stats import histogram, intervals
 from ddlsim.analysis.sweep.rows import Cell
 from ddlsim.analysis.tune.cells import Load, Setting
 from ddlsim.analysis.tune.goals import read_goal, read_goals
@@ -42,7 +42,8 @@ def figures(waits: list[dict[int, int]], *, commands: int, **more: int) -> Figur
 
     def row(own: dict[int, int]) -> dict[str, Any]:
         total_us = sum(us * n for us, n in own.items())
-        cell = {"counts": list(own.items()), "total_us": total_us, "max_us": max(own)}
+        each = histogram.of(us for us, n in own.items() for _ in range(n))
+        cell = {"counts": list(each.counts.items()), "total_us": total_us, "max_us": max(own)}
         waited = ("operation_wait_us", "first_wait_us", "dml_latency_us", "ddl_latency_us")
         return {
             "fingerprint": "f",
@@ -93,6 +94,16 @@ def test_zeros_bound_a_goal_only_with_enough_observations() -> None:
     assert many.above_most == pytest.approx(1 - 0.05 ** (1 / 300))
     one = judge.of(goal, SETTING, figures([{500: 9_000}], commands=9_000))
     assert one.high == inf, "a single seed says nothing of seeds"
+
+
+def test_what_takes_longer_than_a_limit_does_not_meet_it_by_the_width_of_a_bucket() -> None:
+    """1,001 ms is in a bucket that begins at 999.424 ms."""
+    goal = read_goal("ddl_latency_p99<=1s")
+    found = Judge(request_of()).of(goal, SETTING, figures([{1_001_000: 900}] * 9, commands=9))
+    assert (found.point, found.low, found.high) == (1_001, 1_001, 1_001)
+    assert found.hopeless
+    mixed = figures([{1_001_000: 899, 1_200_000: 1}] * 9, commands=9)
+    assert not Judge(request_of()).of(goal, SETTING, mixed).met
 
 
 def test_the_closed_form_bounds_a_tail_that_the_runs_cannot() -> None:
