@@ -3,23 +3,27 @@
 CSmax bounds the difference of two clocks *at one instant*. Where the file has times, and every two
 nodes share some of them, this difference is taken. Without common times it is unknown which
 readings belong together, and the quantity is the *range over the sample*, from the lowest reading
-of one clock to the highest of another at any time; it is never smaller.
+of one clock to the highest of another at any time; it is never smaller. It is a bound of every two
+clocks, so there is no recommendation where some node's clock was not measured.
 
 The probabilities are about the quantity that is named, and assume exchangeable readings: those of
 slowly drifting clocks are correlated, so n of them count for less than n.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from scipy import special  # type: ignore[import-untyped]  # scipy ships no types
 
 from ddlsim.analysis.stats import intervals
+from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.analysis.tune.world import World
+from ddlsim.scenario.measured import Measured
 
 INSTANTS: Final = "at equal instants"
 RANGE: Final = "range over the sample"
@@ -65,11 +69,15 @@ class ClockBound:
 
 
 def clock_bound(world: World, margin: float) -> ClockBound | None:
-    """The least recommended CSmax; None where no clock was measured."""
+    """The least recommended CSmax; None where no clock was measured.
+
+    Raises `TuneError` where the file says nothing of two clocks, or nothing of some node's.
+    """
     if world.offsets is None:
         return None
+    _check_clocks(world, world.offsets)
     groups = {key[0]: np.asarray(own) for key, own in world.offsets.groups.items() if key}
-    if len(groups) < 2:  # without names any two readings may be of two nodes
+    if not groups:  # without names any two readings may be of two nodes
         values = np.asarray(world.offsets.pooled)
         spread, pair, seen = float(np.ptp(values)), None, len(values)
         return _bound(margin, spread, pair, RANGE, spread, seen, _beyond([seen]))
@@ -81,10 +89,22 @@ def clock_bound(world: World, margin: float) -> ClockBound | None:
     if looks is None:
         counts = [len(own) for own in groups.values()]
         return _bound(margin, reach, (high, low), RANGE, reach, min(counts), _beyond(counts))
-    largest, ahead, behind = max(looks)
-    count = len(looks)
-    chances = (float(intervals.next_is_larger(count)), float(intervals.none_seen(count)))
-    return _bound(margin, largest, (ahead, behind), INSTANTS, reach, count, chances)
+    largest, ahead, behind = max(looks.largest)
+    count = len(looks.largest)
+    return _bound(margin, largest, (ahead, behind), INSTANTS, reach, count, _exceeding(looks))
+
+
+def _check_clocks(world: World, offsets: Measured) -> None:
+    """Raise `TuneError` where the offsets are not of the clocks of all nodes."""
+    named = set(offsets.named)
+    missing = [name for name in world.nodes if named and name not in named]
+    if missing:
+        what = f"no offset of {', '.join(missing)}, and CSmax is a bound of every two clocks"
+        raise TuneError(f"{offsets.name}: {what}; measure them, or leave --offsets out")
+    if len(named or offsets.pooled) < 2:
+        what = "it has one clock" if named else "it has one reading"
+        remedy = "which tells no difference of two clocks; measure more, or leave --offsets out"
+        raise TuneError(f"{offsets.name}: {what}, {remedy}")
 
 
 def _bound(
@@ -110,25 +130,48 @@ def _bound(
     )
 
 
-def _instants(world: World) -> list[tuple[float, str, str]] | None:
-    """At each instant that two nodes share: the largest difference, and the nodes.
+class _Looks(NamedTuple):
+    """At each instant that two nodes share: the largest difference, and the nodes; the number of
+    instants that all nodes share, and that of each two nodes."""
 
-    None where the file has no times, or two nodes share no instant.
-    """
+    largest: list[tuple[float, str, str]]
+    whole: int
+    pairs: list[int]
+
+
+def _instants(world: World) -> _Looks | None:
+    """None where the file has no times, or two nodes share no instant."""
     assert world.offsets is not None
     if not world.offsets.times:
         return None
     at: dict[float, dict[str, float]] = {}
-    met: set[tuple[str, str]] = set()
     for (node,), own in world.offsets.groups.items():
         for time, value in zip(world.offsets.times[node,], own, strict=True):
             at.setdefault(time, {})[node] = value
-    looks = []
-    for here in at.values():
-        met.update(permutations(here, 2))
-        looks += [max(_apart(here))] if len(here) > 1 else []
     nodes = [node for (node,) in world.offsets.groups]
-    return looks if met.issuperset(permutations(nodes, 2)) else None
+    met = Counter(pair for here in at.values() for pair in combinations(sorted(here), 2))
+    pairs = [met[pair] for pair in combinations(sorted(nodes), 2)]
+    if not all(pairs):
+        return None
+    largest = [max(_apart(here)) for here in at.values() if len(here) > 1]
+    return _Looks(largest, sum(len(here) == len(nodes) for here in at.values()), pairs)
+
+
+def _exceeding(looks: _Looks) -> tuple[float, float]:
+    """That the next look at all nodes exceeds the largest one, and the share of such: bounds.
+
+    Looks at some of the nodes show less than one at all of them does: either the looks at all
+    nodes count alone, or each two nodes for themselves, whose chances add up. Both are bounds.
+    """
+    by_pairs = (
+        sum(float(intervals.next_is_larger(n)) for n in looks.pairs),
+        sum(
+            float(intervals.none_seen(n, 1 - (1 - intervals.LEVEL) / len(looks.pairs)))
+            for n in looks.pairs
+        ),
+    )
+    whole = (float(intervals.next_is_larger(looks.whole)), float(intervals.none_seen(looks.whole)))
+    return min(by_pairs[0], whole[0]), min(by_pairs[1], whole[1])
 
 
 def _apart(here: dict[str, float]) -> Iterator[tuple[float, str, str]]:

@@ -139,6 +139,28 @@ def test_clock_bound_uses_the_range_without_shared_instants() -> None:
     assert (bound.largest_ms, bound.basis) == (11, RANGE)
 
 
+def test_a_bound_of_every_two_clocks_needs_every_clock() -> None:
+    some = world_of(delays(LINKS), offsets("node,offset_ms\na,1\na,2\nb,1\n"), 5, None)
+    with pytest.raises(TuneError, match=r"o\.csv: no offset of c, and CSmax is a bound of every"):
+        clock_bound(some, 0.5)
+    for text, what in (("node,offset_ms\na,1\na,2\n", "clock"), ("offset_ms\n5\n", "reading")):
+        with pytest.raises(TuneError, match=f"it has one {what}, which tells no difference"):
+            clock_bound(world_of(None, offsets(text), 5, None), 0.5)
+
+
+def test_looks_at_some_of_the_nodes_are_none_at_all_of_them() -> None:
+    """Two clocks read a thousand times, and once together with a third one, far away."""
+    rows = [(name, at, at % 3) for name in "ab" for at in range(1_000)]
+    often = clock_bound(world_of(None, offsets(timed([*rows, ("c", 999, 30)])), 5, None), 0.5)
+    assert often is not None
+    assert (often.basis, often.largest_ms, often.seen) == (INSTANTS, 30, 1_000)
+    assert often.next_larger == pytest.approx(1 / 2), "the third one was seen once"
+    assert often.share_most == pytest.approx(0.95)
+    most = [*rows, *(("c", at, 5) for at in range(1, 1_000))]  # of one instant it is missing
+    assert (found := clock_bound(world_of(None, offsets(timed(most)), 5, None), 0.5)) is not None
+    assert found.next_larger == pytest.approx(1 / 1_000)
+
+
 def test_next_larger_is_the_probability_of_the_named_quantity() -> None:
     """Beside many draws of clocks: how often the next look exceeds all before."""
     dice = np.random.default_rng(4)
