@@ -5,6 +5,7 @@ Style, figures (SVG) and tables are in the file; it loads nothing.
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -134,16 +135,7 @@ def _sweep_command(origin: Mapping[str, Any]) -> str:
 
 def _line(cell: Cell, names: list[str]) -> Line:
     committed = sum(row["committed"] for row in cell.rows)
-    broken = cell.violating(within=CLAIMED)
-    hits = round(broken.value * len(cell.rows)) if cell.rows else 0
-    crashed = cell.runs - len(cell.rows)
-    if hits or crashed:
-        verdict = ", ".join(
-            [f"violated in {hits}"] * bool(hits) + [f"not finished: {crashed}"] * bool(crashed)
-        )
-    else:
-        most = float(intervals.none_seen(cell.runs))
-        verdict = f"none; rate below {100 * most:.2g} %"
+    verdict, bad = _verdict(cell)
     return Line(
         labels=tuple(_shown(cell.value(name)) for name in names),
         runs=cell.runs,
@@ -153,8 +145,26 @@ def _line(cell: Cell, names: list[str]) -> Line:
         dml=_interval(cell.quantile_ms("dml_latency_us", 0.99)),
         ddl=_interval(cell.mean_ms("ddl_latency_us")),
         verdict=verdict,
-        bad=bool(hits or crashed),
+        bad=bad,
     )
+
+
+def _verdict(cell: Cell) -> tuple[str, bool]:
+    """What the runs of a cell came to, and whether some of them came to no good end.
+
+    A rate has its upper bound from the runs that were judged in full.
+    """
+    broken = cell.violating(within=CLAIMED)
+    hits = round(broken.value * len(cell.rows)) if cell.rows else 0
+    ended = Counter(row["outcome"] for row in cell.rows)
+    lost = [(cell.runs - len(cell.rows), "not finished"), (ended["unknown"], "not judged in full")]
+    ends = [*lost, (ended["stuck"], "stuck"), (ended["unmet"], "not as expected")]
+    found = [f"violated in {hits}"] if hits else []
+    judged = cell.runs - sum(number for number, _ in lost)
+    if not hits and judged:
+        found = [f"none; rate below {100 * float(intervals.none_seen(judged)):.2g} %"]
+    found += [f"{said}: {number}" for number, said in (*ends, (ended["vacuous"], "vacuous")) if number]
+    return ", ".join(found), bool(hits or any(number for number, _ in ends))
 
 
 def _shown(value: Any) -> str:

@@ -100,6 +100,7 @@ def test_estimates_without_data_are_nan() -> None:
         (a_finding("out_of_assumption"), 0.5, 0.0),
         (a_finding("finding:F-1"), 0.5, 0.0),
         (a_finding("accepted", strict_only=True), 0.0, 0.0),
+        (a_finding("violation", strict_only=True), 0.5, 0.5),
         (a_finding("violation", "I1"), 0.0, 0.0),
     ],
 )

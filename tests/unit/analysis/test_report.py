@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.analysis.figures.catalog import PLOTS
-from ddlsim.analysis.figures.report import _wait
+from ddlsim.analysis.figures.report import _verdict, _wait
 from ddlsim.analysis.stats import histogram
 from ddlsim.analysis.sweep.cells import Cell
 from ddlsim.analysis.tune import tuned
@@ -17,7 +17,7 @@ from tests.support.advice import ADVICE
 from tests.support.command import ddlsim
 from tests.support.drawn import SCENARIO
 from tests.support.forked import forked
-from tests.unit.analysis.test_cells import a_row
+from tests.unit.analysis.test_cells import a_finding, a_row
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,29 @@ def test_the_page_has_the_configuration_and_a_row_for_each_cell(page: str) -> No
 def test_a_wait_of_0_is_told_by_the_share_that_waits(waits_us: list[int], told: str) -> None:
     taken = histogram.cell(histogram.of(waits_us))
     assert _wait(Cell([a_row(seed, operation_wait_us=taken) for seed in range(2)])) == told
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "told", "bad"),
+    [
+        (["ok"] * 10, "none; rate below 26 %", False),
+        (["ok"] * 9 + ["vacuous"], "none; rate below 26 %, vacuous: 1", False),
+        (["stuck"] * 10, "none; rate below 26 %, stuck: 10", True),
+        (["ok"] * 10 + ["unknown"] * 5, "none; rate below 26 %, not judged in full: 5", True),
+        (["unknown"] * 3, "not judged in full: 3", True),
+        (["timeout", "ok"], "none; rate below 95 %, not finished: 1", True),
+        (["unmet", "violated"], "violated in 1, not as expected: 1", True),
+    ],
+)
+def test_the_verdict_of_a_cell_leaves_no_end_of_its_runs_out(
+    outcomes: list[str], told: str, bad: bool
+) -> None:
+    found = [a_finding("violation", "I3", strict_only=True)]  # of a sweep that is judged strictly
+    rows = [
+        a_row(seed, outcome=end, violations=found if end == "violated" else [])
+        for seed, end in enumerate(outcomes)
+    ]
+    assert _verdict(Cell(rows)) == (told, bad)
 
 
 def test_violations_on_the_page_have_a_command_that_repeats_them(page: str) -> None:
