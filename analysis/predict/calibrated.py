@@ -51,6 +51,11 @@ class Calibrated:
         cycle = float(self.holds.mean() + self.gaps.mean())
         return float(self.holds.mean()) / cycle
 
+    @property
+    def complete(self) -> bool:
+        """Whether a closed form has all samples that it needs."""
+        return all(len(one) for one in (self.holds, self.gaps, self.executes, self.takes))
+
     def over(self, tables: int) -> "Calibrated":
         """The same clients over another number of tables, each used less often, or more.
 
@@ -88,27 +93,35 @@ class Calm:
         return _joined(self.slices)
 
     def resampled(self, times: int) -> list[Calibrated]:
-        """The parameters of so many resamples of slices."""
+        """The parameters of so many resamples of slices, without those that lack a sample."""
         dice = np.random.default_rng(DICE)
         most = len(self.slices)
         drawn = dice.integers(0, most, size=(times, most))
-        return [_joined([self.slices[at] for at in row]) for row in drawn]
+        found = [_joined([self.slices[at] for at in row]) for row in drawn]
+        return [one for one in found if one.complete] or [self.whole]
 
 
 def calibrate(recorded: Recorded) -> Calm:
     """Measure the parameters; `TuneError` where the recording lacks something."""
-    if len(recorded.changes) < FEWEST:
+    made = executions(recorded)
+    if len(made) < FEWEST:
         raise TuneError(
-            f"--from {recorded.folder}: {len(recorded.changes)} statements of DDL are too few to "
-            f"know how long one executes; record with a low --ddl-rate, for {FEWEST} of them"
+            f"--from {recorded.folder}: {len(made)} statements of DDL are too few to know how "
+            f"long one executes; record with a low --ddl-rate, for {FEWEST} that do not fail"
         )
     samples = _Samples(recorded.span)
     _of_clients(recorded, samples)
-    for tx, executes, keeps in executions(recorded):
+    for tx, executes, keeps in made:
         samples.add("executes", tx.began, executes)
         samples.add("keeps", tx.began, keeps)
     head = recorded.head
-    return Calm(tuple(samples.slices(head.clients, len(head.tables))))
+    calm = Calm(tuple(samples.slices(head.clients, len(head.tables))))
+    if not calm.whole.complete:
+        raise TuneError(
+            f"--from {recorded.folder}: no client came to a table twice, or none while no DDL was "
+            "under way; record for longer"
+        )
+    return calm
 
 
 SAMPLED: Final = ("holds", "gaps", "executes", "keeps", "takes", "thinks", "spans", "uses")

@@ -14,7 +14,14 @@ import numpy as np
 from ddlsim.analysis.predict.calibrated import SLICES, Calibrated
 from ddlsim.analysis.predict.lock_queue import Forecast
 from ddlsim.analysis.predict.recorded import LOCK, Recorded, Sent, Tx
-from ddlsim.analysis.stats.intervals import LEVEL, Array, none_seen, seed_weights
+from ddlsim.analysis.stats.intervals import (
+    LEVEL,
+    Array,
+    none_seen,
+    resampling_tail,
+    seed_weights,
+    widened,
+)
 from ddlsim.analysis.tune.goals import TuneError
 
 NAMES: Final = tuple(one.name for one in fields(Forecast))
@@ -119,7 +126,11 @@ def measure(recorded: Recorded, known: Calibrated) -> dict[str, tuple[float, flo
         _add(spread, of_windows(again, executes))
     trials = dict.fromkeys(OF_STATEMENTS, len(found))
     trials |= dict.fromkeys(OF_SLICES, len(recorded.clients))
-    ends = {name: _ends(spread[name], trials.get(name)) for name in NAMES}
+    alone = [of_windows([one], executes) for one in found]
+    ends = {}
+    for name in NAMES:
+        each = np.array([one[name] for one in alone]) if name in alone[0] else np.zeros(SLICES)
+        ends[name] = _ends(spread[name], trials.get(name), each)
     sizes = dict.fromkeys(QUANTILES, len(found))
     sizes["stall_p95"] = sum(len(one.stalls) for one in found)
     for name, share in QUANTILES.items():
@@ -138,10 +149,15 @@ def _hides_larger(count: int, share: float) -> bool:
     return share**count > 1 - LEVEL
 
 
-def _ends(again: list[float], trials: int | None) -> tuple[float, float]:
-    """The ends of resampled values; of what was never seen, resamples show nothing either: there
-    the upper end is that of a share of so many trials, infinite of anything else."""
-    low, high = map(float, np.nanquantile(again, [TAIL, 1 - TAIL]))
+def _ends(again: list[float], trials: int | None, each: Array) -> tuple[float, float]:
+    """The ends of resampled values, of so many units as there are in `each`, their own values; of
+    what was never seen, resamples show nothing either: there the upper end is that of a share of
+    so many trials, infinite of anything else."""
+    tail = resampling_tail(len(each))
+    ends = np.nanquantile(again, [tail, 1 - tail])
+    low, high = map(float, widened((ends[0], ends[1]), each))
+    if trials is not None:
+        high = min(high, 1.0)
     return low, high or (inf if trials is None else float(none_seen(trials)))
 
 

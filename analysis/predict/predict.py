@@ -46,9 +46,10 @@ def predict(calm_folder: str, loaded_folder: str | None, seeds: range) -> dict[s
     of them lacks something. Without another one, the calm one's own load is predicted.
     """
     calm = read(calm_folder)
-    lock_ms = calm.lock_ms
+    _ = calm.lock_ms  # raises for a database without such a lock
     calibration = calibrate(calm)
     loaded = calm if loaded_folder is None else _alike(calm, read(loaded_folder))
+    lock_ms = loaded.lock_ms
     load = Load(
         loaded.head.clients, len(loaded.head.tables), lock_ms,
         len(loaded.changes) / len(loaded.clients),

@@ -128,9 +128,9 @@ def test_the_wait_of_constant_holds_is_that_of_the_longest_residual() -> None:
 
 
 def test_what_was_never_seen_bounds_a_share_but_no_time() -> None:
-    none = [0.0] * 500
-    assert measured._ends(none, None) == (0.0, math.inf)
-    assert measured._ends(none, 15) == (0.0, pytest.approx(0.181, abs=0.001))
+    none, each = [0.0] * 500, np.zeros(15)
+    assert measured._ends(none, None, each) == (0.0, math.inf)
+    assert measured._ends(none, 15, each) == (0.0, pytest.approx(0.181, abs=0.001))
     was = (0.0, 0.0, math.inf)
     made = _quantity("stall_mean", (5.0, 4.0, 6.0), {}, was)
     assert made["measured"] == {"value": 0.0, "low": 0.0, "high": None}
@@ -155,6 +155,45 @@ def test_the_tail_of_few_statements_has_no_upper_end(
     assert math.isfinite(made["ddl_latency_p50"][2])
     assert made["stall_p95"][2] == made["stall_mean"][2] == made["stalled_per_ddl"][2] == math.inf
     assert made["ddl_timeout_share"][2] == pytest.approx(3 / count, rel=0.03)
+
+
+def test_intervals_of_few_statements_cover_nevertheless() -> None:
+    """Latencies of three statements: no resample of them is outside of the three."""
+    dice = np.random.default_rng(5)
+    weights = measured.seed_weights(3, 200)
+    covered = 0
+    for each in dice.normal(100, 10, size=(300, 3)):
+        low, high = measured._ends((weights @ each / 3).tolist(), None, each)
+        covered += low <= 100 <= high
+    assert covered >= 270
+
+
+def test_a_recording_that_lacks_a_sample_is_refused(calm: Path) -> None:
+    recorded = read(str(calm))
+    failed = [dataclasses.replace(tx, outcome="fail") for tx in recorded.changes]
+    with pytest.raises(TuneError, match="0 statements of DDL are too few"):
+        calibrate(dataclasses.replace(recorded, changes=failed))
+    once = list({tx.client: tx for tx in recorded.clients}.values())
+    with pytest.raises(TuneError, match="no client came to a table twice"):
+        calibrate(dataclasses.replace(recorded, clients=once))
+
+
+def test_statements_of_one_moment_are_in_some_resamples_alone(calm: Path) -> None:
+    recorded = read(str(calm))
+    early = [dataclasses.replace(tx, began=0.0) for tx in recorded.changes]
+    many = calibrate(dataclasses.replace(recorded, changes=early)).resampled(60)
+    assert 30 < len(many) < 60
+    assert all(len(one.executes) for one in many)
+
+
+def test_the_time_limit_is_that_of_the_recording_under_load(
+    calm: Path, loaded: Path, tmp_path: Path
+) -> None:
+    text = (loaded / STATEMENTS).read_text("utf-8")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / STATEMENTS).write_text(text.replace(f"{LOCK_MS:g}ms", "77ms", 1), "utf-8")
+    assert predict(str(calm), str(other), range(0))["lock_ms"] == 77
 
 
 def test_a_wait_ends_at_the_time_limit() -> None:
