@@ -117,6 +117,16 @@ def slack_ms(design: Strategy, dd: int, cs_max: int) -> int | None:
     return physical_ms(FAR) - physical_ms(design.completeness_ts(FAR, dd, cs_max))
 
 
+def acknowledge_ms(design: Strategy, cs_max: int) -> int | None:
+    """How long after Tu a statement is acknowledged, by the coordinator's clock: CSmax of A5 to A7.
+
+    None where it waits for something else than its clock.
+    """
+    if not protocol_forms.is_one_update(rules_of(design)):
+        return None
+    return physical_ms(design.acknowledge_ts(FAR, cs_max)) - physical_ms(FAR)
+
+
 def ddl_delay_ms(design: Strategy, dd: int, cs_max: int) -> int:
     """The least wait of a DDL statement after its stamp: DD + CSmax of A7."""
     active = design.activation_ts(FAR, dd)

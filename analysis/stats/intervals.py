@@ -223,9 +223,10 @@ def share_interval(
     Without any hit the upper end is `none_seen` of all trials.
     """
     low, high = ratio_interval(hits, trials, level, resamples)
-    none = _array(hits).sum(axis=-1) == 0
-    bound = none_seen(_array(trials).sum(axis=-1), level)
-    return low, np.where(none, bound, np.minimum(high, 1.0))
+    of, among = _array(hits), _array(trials)
+    most = np.where(np.all(of <= among, axis=-1), 1.0, np.inf)  # some hits are of no trial
+    bound = none_seen(among.sum(axis=-1), level)
+    return low, np.where(of.sum(axis=-1) == 0, bound, np.minimum(high, most))
 
 
 def rate_interval(

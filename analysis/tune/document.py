@@ -7,11 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.formula.comparison import acknowledge_ms
 from ddlsim.analysis.formula.wait_model import COARSE, Ends
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.tune import agreement
 from ddlsim.analysis.tune.advise import Advice
-from ddlsim.analysis.tune.cells import Setting
+from ddlsim.analysis.tune.cells import CLIENT_MS, Setting
 from ddlsim.analysis.tune.goals import RATE, Goal
 from ddlsim.analysis.tune.judge import Assessment
 from ddlsim.analysis.tune.runs import Figures
@@ -301,7 +303,7 @@ def _skew(advice: Advice, factor: float) -> dict[str, Any]:
         "atomicity_broken_runs": broken,
         "atomicity_broken_most": _round(_share_most(broken, runs)),
         "wait_p99": _round(figures.point(WAIT_TAIL)),
-        "by_formula_missed": factor > 1,
+        "by_formula_missed": _missed(advice, factor * advice.recommended.cs_max),
         "ahead": advice.request.world.far_apart[0],
         "behind": advice.request.world.far_apart[1],
         "broken": [
@@ -309,6 +311,14 @@ def _skew(advice: Advice, factor: float) -> dict[str, Any]:
             for (invariant, status), count in figures.broken().items()
         ],
     }
+
+
+def _missed(advice: Advice, skew_ms: float) -> bool | None:
+    """Whether a client may miss its own DDL by formula 6.5; the way is two of its messages."""
+    told = acknowledge_ms(advice.request.design, advice.recommended.cs_max)
+    if told is None:
+        return None
+    return bool(forms.own_ddl_missed_at(skew_ms, told, 2 * CLIENT_MS))
 
 
 def _share_most(hits: int, runs: int) -> float:

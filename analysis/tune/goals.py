@@ -1,6 +1,7 @@
 """The goals of an operator, such as `dml_wait_p99<=1ms`, and their parser."""
 
 import re
+from math import inf, isfinite
 from typing import Final
 
 from ddlsim.model.records import Record
@@ -65,7 +66,9 @@ def read_goal(text: str) -> Goal:
     try:
         limit = float(number)
     except ValueError:
-        raise TuneError(f"--slo {text!r}: the limit is not a number; use {DEFAULT}") from None
+        limit = inf
+    if not isfinite(limit):
+        raise TuneError(f"--slo {text!r}: the limit is not a number; use {DEFAULT}")
     return Goal(metric, _scaled(text, metric, limit, unit))
 
 

@@ -248,6 +248,7 @@ def test_quantiles_of_few_seeds_cover_nevertheless(seeds: int) -> None:
 
 def test_a_single_seed_bounds_nothing_over_seeds() -> None:
     assert share_interval([3.0], [100.0]) == (0.0, 1.0)
+    assert share_interval([300.0], [100.0]) == (0.0, np.inf), "needless aborts of inner retries"
     for of in (rate_interval, ratio_interval):
         assert of([3.0], [100.0]) == (0.0, np.inf)
     low, high = pooled_quantile_intervals(np.full((1, 2), 500), [1.0, 2.0], [0.5])[0]
