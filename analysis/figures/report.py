@@ -163,7 +163,8 @@ def _verdict(cell: Cell) -> tuple[str, bool]:
     judged = cell.runs - sum(number for number, _ in lost)
     if not hits and judged:
         found = [f"none; rate below {100 * float(intervals.none_seen(judged)):.2g} %"]
-    found += [f"{said}: {number}" for number, said in (*ends, (ended["vacuous"], "vacuous")) if number]
+    told = (*ends, (ended["vacuous"], "vacuous"))
+    found += [f"{said}: {number}" for number, said in told if number]
     return ", ".join(found), bool(hits or any(number for number, _ in ends))
 
 

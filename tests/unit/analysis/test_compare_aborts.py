@@ -14,6 +14,10 @@ from ddlsim.analysis.formula.protocol_forms import Crossing
 from ddlsim.verify.campaign import Runner
 from ddlsim.verify.row import RunRow
 
+SEEDS = 6
+"""The fewest of which intervals are no wider than what seeds differ by."""
+MANY = 20
+"""So many tell designs apart that differ by little."""
 COMPATIBLE = {
     "migration[0].sql": ";\n".join(
         f"ALTER TABLE {table} ADD COLUMN n{number} INT" for number in range(10) for table in "ab"
@@ -42,27 +46,29 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 
 @cache
-def ran(design: str, settings: str) -> tuple[World, tuple[RunRow, ...], Line]:
+def ran(design: str, settings: str, seeds: int = SEEDS) -> tuple[World, tuple[RunRow, ...], Line]:
     one = worlds([design], None, SETTINGS[settings])[0][0]
     runner = Runner(comparing.job_of(one, ()))
-    rows = tuple(runner.row(seed) for seed in range(3))
+    rows = tuple(runner.row(seed) for seed in range(seeds))
     return one, rows, line_of(one, rows, ())
 
 
-def beside(design: str, settings: str = "") -> Formula:
-    return ran(design, settings)[2].formulas["schema_aborts"]
+def beside(design: str, settings: str = "", seeds: int = SEEDS) -> Formula:
+    return ran(design, settings, seeds)[2].formulas["schema_aborts"]
 
 
-def ends(design: str, settings: str) -> tuple[float, float]:
-    own = ran(design, settings)[2].schema_aborts
+def ends(design: str, settings: str, seeds: int = SEEDS) -> tuple[float, float]:
+    own = ran(design, settings, seeds)[2].schema_aborts
     assert own.low is not None
     assert own.high is not None
     return own.low, own.high
 
 
-def under(design: str, settings: str, kind: Crossing, **changes: object) -> tuple[float, float]:
+def under(
+    design: str, settings: str, kind: Crossing, seeds: int = SEEDS, **changes: object
+) -> tuple[float, float]:
     """What a form gives for the runs of a design, some of whose measures are changed."""
-    world, rows, _ = ran(design, settings)
+    world, rows, _ = ran(design, settings, seeds)
     took: Measured = measured(rows)._replace(**changes)
     return crossings.schema_aborts(formulas.Forms(world.scenario), took, kind)
 
@@ -133,8 +139,8 @@ def test_changes_of_what_was_there_count_while_there_is_load() -> None:
 @pytest.mark.parametrize("design", ["b5_begin", "b5_begin_or_create"])
 def test_lengths_since_the_enlistment_are_outside_of_a_base_at_the_begin(design: str) -> None:
     """`iep` runs the same transactions and has their lengths since the enlistment."""
-    assert beside("iep", "compatible").high < ends(design, "compatible")[0]
-    assert beside(design, "compatible").low > ends("iep", "compatible")[1]
+    assert beside("iep", "compatible", MANY).high < ends(design, "compatible", MANY)[0]
+    assert beside(design, "compatible", MANY).low > ends("iep", "compatible", MANY)[1]
 
 
 def test_as_if_every_operation_found_a_row_is_outside_of_the_shipped_checks() -> None:
@@ -143,8 +149,8 @@ def test_as_if_every_operation_found_a_row_is_outside_of_the_shipped_checks() ->
 
 
 def test_lengths_of_those_alone_that_committed_are_too_short() -> None:
-    _, most = under("iep", "compatible", form_of("iep"), lost_ms={})
-    assert most < ends("iep", "compatible")[0]
+    _, most = under("iep", "compatible", form_of("iep"), MANY, lost_ms={})
+    assert most < ends("iep", "compatible", MANY)[0]
 
 
 def test_without_those_that_found_no_table_the_form_is_outside() -> None:

@@ -9,9 +9,7 @@ from ddlsim.analysis.tune import document
 from ddlsim.strategies.base import STRATEGIES
 
 
-def skewed(
-    broken: int, runs: int, cs_max: int = 7, strategy: str = "iep"
-) -> dict[str, Any]:
+def skewed(broken: int, runs: int, cs_max: int = 7, strategy: str = "iep") -> dict[str, Any]:
     figures = SimpleNamespace(
         rows=[None] * runs,
         breaches=lambda invariant: broken if invariant == document.ATOMICITY else 0,
