@@ -1,7 +1,8 @@
 """Measures of a history that `sim/history/figures.py` lacks: waits per operation, metadata writes.
 
 *operation wait*: the schema wait of one operation or commit of a client, all its look-ups together.
-The second look-up of an operation seldom waits.
+The second look-up of an operation seldom waits. An operation outside of a transaction has no commit
+of its own: what its implicit transactions wait for, their commits included, is its wait.
 *first wait*: the wait of a transaction's look-up of a table at its coordinator. It does not follow
 another wait, so it comes at any time, as the closed forms assume.
 *using*, *tail*: of each committed explicit transaction and table, the time from the enlistment to
@@ -18,7 +19,7 @@ the mu of the closed forms.
 from collections.abc import Iterator
 from typing import Final
 
-from ddlsim.history.events import SchemaResolved, TxCommitted, UpdateLogged
+from ddlsim.history.events import SchemaResolved, TxBegan, TxCommitted, UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.uses import apart_us, uses
 from ddlsim.history.world_events import CommandLogged, LeaseBegan
@@ -38,9 +39,14 @@ class Metadata(Record, frozen=True):
 
 def operation_waits(history: History) -> Iterator[int]:
     """The schema wait of every operation and commit in microseconds, zeros included."""
+    implicit = {event.tx for event in history.of(TxBegan) if event.implicit}
+    op_of: dict[str, str] = {}
     waits: dict[tuple[str, str], int] = {}
     for event in history.of(SchemaResolved):
-        of = (event.tx, event.purpose if event.op is None else event.op)
+        op = event.op
+        if event.tx in implicit:
+            op = op_of.setdefault(event.tx, event.purpose if op is None else op)
+        of = (event.tx, event.purpose) if op is None else ("", op)
         waits[of] = waits.get(of, 0) + event.waited_us
     return iter(waits.values())
 

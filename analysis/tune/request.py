@@ -23,8 +23,9 @@ LADDER_MS: Final = (500, 250, 100, 50, 25, 10)
 LEASES_PER_MS: Final = 1 / 3_000
 """One command prolongs the leases of all partitions every three seconds."""
 DEFAULT_WAIT: Final = read_goal("dml_wait_p99<=1ms")
-LOOK_UPS: Final = 3
-"""The look-ups of one operation that may wait: at enlistment, arrival and commit."""
+LOOK_UPS: Final = 4
+"""The look-ups of one operation that may wait: at enlistment and arrival, after its locks, and, of
+an implicit transaction, at commit."""
 
 
 Wish = tuple[tuple[str, int], ...]

@@ -9,6 +9,7 @@ from ddlsim.analysis.stats import histogram, measures
 from ddlsim.analysis.sweep.rows import SCHEMA, Job, history_file, is_sampled, run_job, table
 from ddlsim.cluster.run import run
 from ddlsim.history import codec
+from ddlsim.history.events import TxBegan
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import override
@@ -75,6 +76,11 @@ def test_waits_are_summed_per_operation() -> None:
     look_ups = list(history.of(measures.SchemaResolved))
     assert sum(waits) == sum(event.waited_us for event in look_ups) > 0
     assert 0 < len(waits) < len(look_ups)
+    implicit = {event.tx for event in history.of(TxBegan) if event.implicit}
+    operations = {event.op for event in look_ups if event.op is not None}
+    commits = {event.tx for event in look_ups if event.op is None}
+    assert implicit & commits, "an operation outside of a transaction looks up at its commit too"
+    assert len(waits) == len(operations) + len(commits - implicit)
     meta = measures.metadata(history)
     assert meta.schema_updates == 1
     assert meta.schema_updates <= meta.writes <= meta.commands

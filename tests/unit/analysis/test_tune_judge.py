@@ -115,7 +115,7 @@ def test_the_closed_form_bounds_a_tail_that_the_runs_cannot() -> None:
     assert (found.high, found.high_by, found.sure) == (0.0, FORMULA, True)
     near = judge.of(goal, Setting(60, 50, 5), nothing)
     assert near.high_by == FORMULA
-    assert near.high == pytest.approx(3 * (50 + 15 - 60 + 1), abs=3.1), "of three look-ups each"
+    assert near.high == pytest.approx(4 * (50 + 15 - 60 + 1), abs=4.1), "of four look-ups each"
     assert not near.sure
     waited = figures([{0: 800, 30_000: 100}] * 9, commands=100)
     contradicted = judge.of(goal, SETTING, waited)
