@@ -153,9 +153,9 @@ class Figures:
             )
             return float(ends[0]), float(ends[1])
         tail = intervals.resampling_tail(len(self.rows), level)
-        ends = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
+        least, most = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
         each = self._of(goal, np.eye(len(self.rows)))
-        low, high = intervals.widened((ends[0], ends[1]), each, level)
+        low, high = intervals.widened((least, most), each, level)
         return float(low), float(high)
 
     def interval(self, goal: Goal, level: float = intervals.LEVEL) -> tuple[float, float]:
