@@ -188,6 +188,8 @@ class ModelledReplicas(ReplicaManager):
         leads = local is not None and local.group.is_leader
         needed: int = getattr(request.command, "catalog_version", 0)
         due = leads and self.sync.catalog.version >= needed
+        if isinstance(request.command, FullWrite):  # perhaps a copy of what an earlier life refused
+            due = due and request.sent_ts > self.leases.born_ts
         reply: PartitionSubmitted = await super()._on_submit(sender, request)
         was_taken = reply.done or reply.result is not None
         if was_taken is not due:

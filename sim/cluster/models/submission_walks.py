@@ -6,8 +6,9 @@ order that follows from the run's seed: first ones, copies of them, and ends of 
 
 A submission is a sender's number. It is proposed once, as soon as a message of it finds the catalog
 version that it needs; a copy waits for what came of that while it is on its way, and is refused as
-it was while a one-phase write could still commit. What is answered is what came of the command
-itself, and of one that was not proposed nothing.
+it was while a one-phase write could still commit. One that was sent before the leader's present
+life may be such a copy, and is not proposed. What is answered is what came of the command itself,
+and of one that was not proposed nothing.
 """
 
 from collections.abc import Coroutine, Generator
@@ -28,6 +29,8 @@ from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied,
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
+BORN_TS: Final = Timestamp(0)
+"""When the present life of the leader began."""
 STEPS: Final = 60
 """How many messages and ends a leader takes beside a run."""
 SENDERS: Final = ("a", "b")
@@ -73,7 +76,7 @@ class Leader(ReplicaManager):
         )
         self.catalog = SimpleNamespace(version=1)
         sync = SimpleNamespace(catalog=self.catalog)
-        leases, placement = SimpleNamespace(born_ts=MIN_TIMESTAMP), SimpleNamespace()
+        leases, placement = SimpleNamespace(born_ts=BORN_TS), SimpleNamespace()
         super().__init__(
             cast("Any", node),
             strategy,
@@ -133,7 +136,8 @@ class SubmissionWalk:
     def _first(self) -> None:
         sender = SENDERS[self._below(len(SENDERS))]
         number = sum(1 for key in self._known if key[0] == sender) + 1
-        message = PartitionSubmit(MIN_TIMESTAMP, PLACE, self._command(), number)
+        sent_ts = Timestamp(BORN_TS + min(self._below(8), 1))
+        message = PartitionSubmit(sent_ts, PLACE, self._command(), number)
         self._known[sender, number] = Submitted(message)
         self._send((sender, number))
 
@@ -164,6 +168,8 @@ class SubmissionWalk:
         one, self._at, self._proposed = self._known[key], key, 0
         needed = getattr(one.message.command, "catalog_version", 0)
         due = not one.is_taken and needed <= self.leader.catalog.version
+        if one.message.sent_ts <= BORN_TS:  # an earlier life may have refused a first copy
+            due = due and not isinstance(one.message.command, FullWrite)
         one.is_taken = one.is_taken or due
         self._talks.append((key, self.leader._on_submit(key[0], one.message)))
         self._answers()

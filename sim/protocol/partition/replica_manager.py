@@ -366,6 +366,9 @@ class ReplicaManager:
         if not self._knows_version(needed):
             node.probe("catalog-version-awaited")
             return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
+        if type(command) is FullWrite and request.sent_ts <= self.leases.born_ts:
+            # an earlier life may have refused a first copy of it; if not, it is sent again
+            return PartitionSubmitted(node.clock.now(), done=False, leader=node.name)
         before, number = local.group.last_stamp, (sender, request.number)
         if number in self._refused:
             result, _ = self._refused[number]
@@ -393,7 +396,8 @@ class ReplicaManager:
         """Refuse copies of a one-phase write that was refused before the log, as it was.
 
         Its submitter may have made it an intent, or aborted it, and a copy must not commit it. The
-        log refuses it once its lease is over: then nothing needs to be kept.
+        log refuses it once its lease is over: then nothing needs to be kept. A node that restarts
+        has kept nothing, so it takes no one-phase write that was sent before.
         """
         for known, (_, expires_ts) in tuple(self._refused.items()):
             if expires_ts > stamp:
