@@ -135,7 +135,10 @@ class LayerWalk:
         return process
 
     def _rest(self, span_ms: int = REST_MS) -> None:
-        self.loop.run(until_us=self.loop.now_us + span_ms * US_PER_MS)
+        """Let so much time pass; an answer that comes meanwhile ends no more than one run."""
+        until_us = self.loop.now_us + span_ms * US_PER_MS
+        while self.loop.now_us < until_us:
+            self.loop.run(until_us=until_us)
 
     def strike(self, where: Key, code: ErrorCode, times: int) -> None:
         """The next commits that write such keys fail."""
