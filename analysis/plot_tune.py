@@ -5,7 +5,16 @@ from typing import Any, Final
 
 from matplotlib.ticker import FuncFormatter
 
-from ddlsim.analysis.figures.drawing import bracket, canvas, heading, key_above, note, point
+from ddlsim.analysis.figures.drawing import (
+    ARROW,
+    bracket,
+    canvas,
+    heading,
+    key_above,
+    note,
+    point,
+    unbounded,
+)
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
 from ddlsim.analysis.sweep.cells import Estimate
@@ -14,7 +23,6 @@ from ddlsim.analysis.tune.judge import FORMULA
 SETTING: Final = ("dd_ms", "h_ms", "cs_max_ms")
 BELOW: Final = 0.04
 """How much of an axis lies below zero, so that marks there are seen whole."""
-NO_END: Final = {"arrowstyle": "->", "linewidth": 0.9, "color": "#666666"}
 
 
 def draw(found: dict[str, Any]) -> Any:
@@ -89,7 +97,7 @@ def _wait(panel: Any, each: dict[str, Any], x: float) -> Estimate:
     """The wait with its interval; an upper end that nothing bounds is an arrow."""
     wait, low, high = (each[f"wait_p99{end}"] for end in ("", "_low", "_high"))
     if high is None:
-        panel.annotate("", (0, 24), (x, wait), xycoords="offset points", arrowprops=NO_END)
+        unbounded(panel, x, wait, (0, ARROW))
     return Estimate(wait, low, wait if high is None else high)
 
 

@@ -32,6 +32,10 @@ LINES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, 
 BAND: Final = 0.18
 BARS: Final[Any] = {"elinewidth": 0.9, "capsize": 2}
 """How the bar of an interval looks."""
+NO_END: Final = {"arrowstyle": "<-", "linewidth": 0.9, "color": "#666666", "shrinkB": 0}
+"""How an end that nothing bounds looks: an arrow from the point."""
+ARROW: Final = 12
+"""Its length in points."""
 STYLE: Final[Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 110,
@@ -97,15 +101,16 @@ def curve(axes: Any, x: Any, y: Any, label: str, number: int, **more: Any) -> No
 
 
 def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int) -> None:
-    """A series with its interval as a band."""
+    """A series with its interval as a band, which has a gap where there is no upper end."""
     axes.plot(x, middle, label=label, **_marks(number))
     axes.fill_between(x, *ends, color=colour_of(number), alpha=BAND, linewidth=0)
+    no_ends(axes, x, middle, ends[1])
 
 
 def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, number: int) -> None:
     """Measured values with their intervals, and no line between them.
 
-    An interval without an upper end has no bar.
+    An interval without an upper end has an arrow instead of a bar.
     """
     known = np.isfinite(high)
     axes.errorbar(
@@ -117,10 +122,26 @@ def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, numb
         **_marks(number),
         **BARS,
     )
+    no_ends(axes, x, middle, high)
+
+
+def no_ends(axes: Any, x: Any, middle: Any, high: Any) -> None:
+    """An arrow up from each point whose interval has no upper end."""
+    for at, value, end in zip(x, middle, high, strict=True):
+        if np.isposinf(end) and np.isfinite(value):
+            unbounded(axes, at, value, (0, ARROW))
+
+
+def unbounded(axes: Any, x: float, y: float, way: tuple[float, float]) -> None:
+    """An arrow from a point, so far in points."""
+    axes.annotate("", (x, y), way, textcoords="offset points", arrowprops=NO_END)
 
 
 def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: bool) -> None:
-    """One point with intervals both ways; `x` and `y` are (middle, low, high)."""
+    """One point with intervals both ways; `x` and `y` are (middle, low, high).
+
+    An upper end that nothing bounds is an arrow.
+    """
     axes.errorbar(
         x[0],
         y[0],
@@ -132,6 +153,9 @@ def point(axes: Any, x: Any, y: Any, label: str | None, number: int, *, hollow: 
         **_marks(number, hollow=hollow),
         **BARS,
     )
+    for value, way in ((x, (ARROW, 0)), (y, (0, ARROW))):
+        if np.isposinf(value[2]) and np.isfinite((x[0], y[0])).all():
+            unbounded(axes, x[0], y[0], way)
 
 
 def _bar(value: Any) -> list[list[float]] | None:

@@ -20,14 +20,17 @@ from ddlsim.analysis.figures.drawing import (
     FORM,
     MARKERS,
     canvas,
+    line,
     logarithmic,
     point,
     points,
+    save,
     styled,
 )
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.sweep.cells import SAFETY, Cell, Cells, CellsError, read
 from ddlsim.history import codec
+from tests.support.advice import ADVICE
 from tests.support.cells import TINY
 from tests.support.command import ROOT, ddlsim
 from tests.support.drawn import EVERYTHING, SCENARIO
@@ -111,6 +114,30 @@ def test_a_png_is_deterministic(two: Path, tmp_path: Path) -> None:
     picture = (tmp_path / "one.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert (tmp_path / "two.png").read_bytes() == picture
+
+
+def test_an_end_that_nothing_bounds_is_an_arrow(tmp_path: Path) -> None:
+    """Without a mark a point with no bar looks as if it were exact."""
+    x = np.array([1.0, 2.0, 3.0])
+    middle, low = np.array([5.0, 6.0, np.nan]), np.array([4.0, 5.0, np.nan])
+    high = np.array([6.0, np.inf, np.inf])
+    drawn, axes = canvas(1, 3)
+    line(axes[0][0], x, middle, (low, high), "a", 0)
+    points(axes[0][1], x, middle, low, high, "a", 0)
+    for ends in ((5.0, 4.0, np.inf), (5.0, 4.0, 6.0)):
+        point(axes[0][2], ends, (1.0, 1.0, 1.0), None, 0, hollow=True)
+    for panel in axes[0]:
+        (arrow,) = [one for one in panel.texts if one.arrow_patch is not None]
+        assert arrow.xy == ((5.0, 1.0) if panel is axes[0][2] else (2.0, 6.0))
+    save(drawn, tmp_path / "a.svg")
+
+
+def test_a_wait_that_nothing_bounds_is_drawn(tmp_path: Path) -> None:
+    front = [{**one, "wait_p99_high": None} for one in ADVICE["front"]]  # type: ignore[attr-defined]
+    figure_of = PLOTS["tune"].draw({**ADVICE, "front": front})
+    with styled():
+        save(figure_of, tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").stat().st_size > 10_000
 
 
 def test_plot_without_out_writes_into_the_source_directory(two: Path) -> None:
@@ -263,10 +290,10 @@ def test_designs_draws_the_shares_of_every_cell(two: Path) -> None:
 def _points(axes: Any) -> list[tuple[float, float, str]]:
     """Where the markers of a column stand, and what they are filled with."""
     found = []
-    for line in axes.get_lines():
-        xs, ys = line.get_data()
-        if line.get_marker() in MARKERS and len(xs) == 1 and xs[0] == xs[0]:
-            found.append((float(xs[0]), float(ys[0]), line.get_markerfacecolor()))
+    for own in axes.get_lines():
+        xs, ys = own.get_data()
+        if own.get_marker() in MARKERS and len(xs) == 1 and xs[0] == xs[0]:
+            found.append((float(xs[0]), float(ys[0]), own.get_markerfacecolor()))
     return found
 
 
