@@ -54,6 +54,7 @@ def _panel(panel: Any, quantities: list[dict[str, Any]], designs: list[str]) -> 
         x = [at + APART * (number - (len(series) - 1) / 2) for at, _ in found]
         columns = [[each[key] for _, each in found] for key in ("value", "low", "high")]
         middle, low, high = np.array(columns, dtype=np.float64)
+        high = np.where(np.isnan(high), np.inf, high)  # null: nothing bounds it
         points(panel, x, middle, low, high, label, number)
     panel.set_xticks(range(len(quantities)), [one["name"].replace("_", "\n") for one in quantities])
     panel.set_ylim(bottom=0)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from ddlsim.analysis import plot_prediction
 from ddlsim.analysis.predict import lock_queue, measured
 from ddlsim.analysis.predict.calibrated import Calibrated, calibrate, free_since
 from ddlsim.analysis.predict.lock_queue import Forecast, Load, forecast
@@ -292,6 +293,18 @@ def test_a_shipped_prediction_fits_its_schema_and_its_figure(file: Path, tmp_pat
     assert wrong("predict", json.loads(file.read_text("utf-8"))) == []
     assert ddlsim("plot", "prediction", str(file), "--out", f"{tmp_path}/a.svg").code == 0
     assert (tmp_path / "a.svg").read_bytes() == file.with_suffix(".svg").read_bytes()
+
+
+def test_a_quantity_that_nothing_bounds_has_an_arrow() -> None:
+    found = json.loads(min(SHIPPED.glob("*.json")).read_text("utf-8"))
+
+    def arrows() -> int:
+        panels = plot_prediction.draw(found).axes
+        return sum(text.arrow_patch is not None for panel in panels for text in panel.texts)
+
+    assert arrows() == 0
+    found["quantities"][-1]["measured"]["high"] = found["quantities"][3]["predicted"]["high"] = None
+    assert arrows() == 2
 
 
 def test_without_another_recording_its_own_load_is_predicted(calm: Path) -> None:
