@@ -133,8 +133,9 @@ def test_an_end_that_nothing_bounds_is_an_arrow(tmp_path: Path) -> None:
 
 
 def test_a_wait_that_nothing_bounds_is_drawn(tmp_path: Path) -> None:
-    front = [{**one, "wait_p99_high": None} for one in ADVICE["front"]]  # type: ignore[attr-defined]
-    figure_of = PLOTS["tune"].draw({**ADVICE, "front": front})
+    advice: Any = ADVICE
+    front = [{**one, "wait_p99_high": None} for one in advice["front"]]
+    figure_of = PLOTS["tune"].draw({**advice, "front": front})
     with styled():
         save(figure_of, tmp_path / "a.svg")
     assert (tmp_path / "a.svg").stat().st_size > 10_000
