@@ -80,7 +80,9 @@ class EntryWalk:
         self.ahead, self.behind = self._born("ahead"), self._born("behind")
 
     def _born(self, name: str) -> ModelledPartition:
-        kind = type("Partition", (ModelledPartition,), {"models": self._models})
+        # its transactions commit whenever they do, with no coordinator that has stamped them
+        of_walk = {"models": self._models, "is_coordinated": False}
+        kind = type("Partition", (ModelledPartition,), of_walk)
         node = SimpleNamespace(
             name=f"walk, {name}",
             watch=self._models.loop,

@@ -5,6 +5,8 @@ of two writes of one transaction to a key the later one stays. The end of a tran
 intents into versions at commit_ts, or drops them; the first end stays. A commit partition keeps the
 first outcome, and those whose participants have not confirmed it. Safe time and lease only grow.
 Snapshots, and what is restored from one, hold all of it. Entries of indexes: `index_entries`.
+A transaction commits above the stamp of each of its writes [110.x.2]: else a replica that is
+complete up to commit_ts may lack one.
 """
 
 from bisect import insort_right
@@ -183,6 +185,8 @@ class ModelledPartition(Partition):
     """A replica that compares results, what commands touch, snapshots, and reads at a timestamp."""
 
     models: ClassVar[Models]
+    is_coordinated: ClassVar[bool] = True
+    """Whether what comes through its log is of transactions with coordinators."""
 
     def __init__(
         self,
@@ -196,6 +200,9 @@ class ModelledPartition(Partition):
         self._divergence = self.models.divergence("partition", node.name)
         self._recorded: list[Filled] = []
         self._model = PartitionModel(strategy, place, lease_start)
+        self._stamps: dict[TxId, dict[str, Timestamp]] = {}
+        rules = (strategy.before_commit_ts.__name__, strategy.clock.__name__)
+        self._commits_above = rules == ("await_outstanding_operations", "hybrid_clock")
         self.models.at_end.append(self._compare_all)
 
     def apply(self, index: int, term: int, command: object) -> object:
@@ -212,11 +219,27 @@ class ModelledPartition(Partition):
                 self._divergence.compare(f"the result of {command.command!r}", result, expected)
             if self.applied_index != index or self.applied_term != term:
                 self._divergence.found(f"index {index} was applied and is not recorded")
+            self._compare_stamps(command, result)
             self._compare_touched(command.command)
             self._compare_entries(command.command)
             if self._recorded and sorted(map(repr, self._recorded)) != sorted(map(repr, filled)):
                 self._divergence.compare("what a backfill has changed", self._recorded, filled)
         return result
+
+    def _compare_stamps(self, stamped: StampedCommand, result: object) -> None:
+        """Keep the first stamp of each write, until its transaction commits above them or not."""
+        command = stamped.command
+        if isinstance(command, WriteIntent) and result is None:
+            stamps = self._stamps.setdefault(command.tx, {})
+            stamps.setdefault(command.op, stamped.safe_ts)
+        elif isinstance(command, FinishTx | CleanUp) and command.tx in self.ended:
+            last_ts = max(self._stamps.pop(command.tx, {}).values(), default=None)
+            commit_ts = self.ended[command.tx]
+            late = last_ts is not None and commit_ts is not None and commit_ts <= last_ts
+            if late and self._commits_above and self.is_coordinated:
+                self._divergence.found(
+                    f"{command.tx.label} commits at {commit_ts}, and wrote at {last_ts}"
+                )
 
     def _record_filled(self, stamp: Timestamp, index_id: int, one: Filled) -> None:
         self._recorded.append(one)

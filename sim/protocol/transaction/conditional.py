@@ -15,7 +15,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.partition.replica_manager import LocalReplica
-from ddlsim.protocol.transaction.execution import Executor
+from ddlsim.protocol.transaction.execution import Executor, stored_ts
 from ddlsim.protocol.transaction.row_constraints import RowConstraints, updated_row
 from ddlsim.units import Timestamp
 
@@ -75,6 +75,5 @@ def repeated_answer(
     pending = local.pending.get(request.key)
     on_its_way = pending is not None and pending.op == request.op
     done = stored or on_its_way
-    return Operated(
-        executor.node.clock.now(), op_ts, None, (), replicated=not on_its_way, done=done
-    )
+    sent_ts = stored_ts(executor.node, local) if stored else executor.node.clock.now()
+    return Operated(sent_ts, op_ts, None, (), replicated=not on_its_way, done=done)

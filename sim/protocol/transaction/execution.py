@@ -239,7 +239,8 @@ class Executor:
             pending = local.pending.get(request.key)
             if pending is None or pending.tx != tx:
                 return None
-        return Operated(self.node.clock.now(), op_ts, None, (), replicated=stored)
+        sent_ts = stored_ts(self.node, local) if stored else self.node.clock.now()
+        return Operated(sent_ts, op_ts, None, (), replicated=stored)
 
     async def _report(
         self,
@@ -270,7 +271,7 @@ class Executor:
         for op in request.ops:
             if op not in waiting and (op in stored or is_aborted):
                 reason = Reason.TX_FINISHED if is_aborted else None
-                node.send(sender, Replicated(node.clock.now(), tx, op, reason))
+                node.send(sender, Replicated(stored_ts(node, local), tx, op, reason))
 
     async def write_and_commit(
         self,
@@ -382,6 +383,15 @@ class OnePhaseWrite:
         return self._executor.leave_intent(
             self._coordinator, self._request, self._hosted, self.op_ts, self._table
         )
+
+
+def stored_ts(node: Node, local: LocalReplica) -> Timestamp:
+    """A new timestamp above the stamps of all that is stored: for news of a write that is.
+
+    Its leader's answer may be lost, and the log brings a stamp without moving the clock here. The
+    commit must be stamped above it: else a replica that is complete up to commit_ts may lack it.
+    """
+    return node.clock.beyond(local.machine.safe_ts)
 
 
 def serves(local: LocalReplica, request: Operate, op_ts: Timestamp) -> bool:

@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.models.operations import Last, ModelledExecutor
 from ddlsim.cluster.models.participant import ModelledParticipant
+from ddlsim.cluster.models.partition import ModelledPartition
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.commands import Outcome
+from ddlsim.protocol.commands import CleanUp, Outcome, StampedCommand, WriteIntent
 from ddlsim.protocol.design import closing
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Finished, Operated
@@ -239,3 +240,26 @@ def test_every_intent_that_an_earlier_primary_left_is_taken_over(
     local = cast("Any", SimpleNamespace(place=place, machine=SimpleNamespace(intents=intents)))
     part._adopt_intents(local)
     assert seen == ["an intent of T0 in (1, 0) is not taken over"] * left
+
+
+@pytest.mark.parametrize(
+    ("commit_ts", "commits_above", "found"),
+    [(20, True, 1), (21, True, 0), (None, True, 0), (20, False, 0)],
+)
+def test_a_transaction_commits_above_the_stamps_of_its_writes(
+    commit_ts: int | None, commits_above: bool, found: int
+) -> None:
+    """The first stamp of each write counts: copies come into the log later."""
+    tx, seen = TxId(Timestamp(10), 0, "T"), list[str]()
+    ended = {} if commit_ts is None else {tx: Timestamp(commit_ts)}
+    part = cast("Any", SimpleNamespace(ended={}, _stamps={}, is_coordinated=True))
+    part._divergence = SimpleNamespace(found=seen.append)
+    part._commits_above = commits_above
+    write = WriteIntent(tx, "T.w", Timestamp(11), 7, 1, (7,), Timestamp(5), (1, 0), 1)
+    for stamp in (20, 30):
+        stamped = StampedCommand(Timestamp(stamp), write)
+        ModelledPartition._compare_stamps(part, stamped, None)
+    part.ended = ended
+    end = StampedCommand(Timestamp(40), CleanUp(tx, ended.get(tx)))
+    ModelledPartition._compare_stamps(part, end, None)
+    assert len(seen) == found

@@ -101,6 +101,37 @@ def test_copy_of_write_is_unreplicated_until_applied() -> None:
     assert again.value.replicated
 
 
+@pytest.mark.parametrize("action", ["put", "insert"])
+def test_news_of_a_stored_write_is_stamped_above_it(action: str) -> None:
+    """Its leader's clock is ahead, and its answer has not come: the commit must lie above it."""
+    trio = Trio()
+    trio.led_by("n2")
+    trio["n2"].node.ahead_ms = 70
+    trio.wire.fate = lambda sent: () if type(sent.payload) is PartitionSubmitted else (1000,)
+    trio.send(OLD, action, 1, (1, 5), op="w")
+    trio.later(20)
+    stamp = trio.local("n1").machine.safe_ts
+    assert trio["n1"].node.clock.current() < stamp
+    copy = trio.send(OLD, action, 1, (1, 5), op="w")
+    trio.later(5)
+    assert copy.value.replicated or action == "insert"
+    assert (copy.value.sent_ts > stamp) is bool(copy.value.done)
+
+
+def test_a_restarted_primary_reports_a_stored_write_above_its_stamp() -> None:
+    """It has the write by its log, and no answer of the leader."""
+    trio = Trio()
+    trio.led_by("n2")
+    trio["n2"].node.ahead_ms = 70
+    trio.wire.fate = lambda sent: () if type(sent.payload) is PartitionSubmitted else (1000,)
+    trio.send(OLD, "put", 1, (1, 5), op="w")
+    trio.later(20)
+    trio.local("n1").pending.clear()
+    trio.client.send("n1", AreReplicated(Timestamp(0), OLD, ("w",), PLACE))
+    trio.later(5)
+    assert [news.sent_ts > trio.local("n1").machine.safe_ts for news in trio.news] == [True]
+
+
 def test_a_copy_of_a_refused_write_is_refused() -> None:
     """Its answer may come first; and no report would follow on a write that was not made."""
     trio = Trio()
