@@ -5,11 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.compare.measured import NO_CHANGES, Measured
-from ddlsim.analysis.formula import closed_forms as forms
+from ddlsim.analysis.compare.measured import NO_CHANGES, NOT_LOST, Measured
 from ddlsim.analysis.formula import protocol_forms
 from ddlsim.analysis.formula.by_formula import Forms
 from ddlsim.scenario.scenario import Scenario
+from ddlsim.units import US_PER_MS
 from ddlsim.workload.transborder import Transborder
 
 AIMED: Final = Transborder.name
@@ -25,15 +25,16 @@ def schema_aborts(
     that asked for what was not there, which abort whatever the design, and where operations go on
     behind a change, with those that read a newer row, which the form leaves out.
     """
-    exponents = list(protocol_forms.crossed(kind, _tables(took, kind)))
+    least, most = protocol_forms.crossed(
+        kind, _tables(took, kind), took.attempts, took.outdated
+    )
     if kind.late:
         looks = took.first_looks / max(took.attempts, 1)
-        exponents[1] += looks * took.in_load / took.load_ms * float(world.delays.mean())
-    least, most = (_share(one) for one in exponents)
+        most += looks * took.in_load / took.load_ms * float(world.delays.mean())
     aimed, dies = _aimed(world.scenario, took, kind)
     most += aimed * max(dies - most, 0.0)
     missed = (took.missed + kind.go_on * took.newer) / max(took.attempts, 1)
-    return missed + (1 - missed) * least, missed + (1 - missed) * most
+    return missed + (1 - missed) * least, min(missed + most, 1.0)
 
 
 def _aimed(
@@ -78,22 +79,22 @@ def _whole(span: Any) -> range:
 
 def _tables(took: Measured, kind: protocol_forms.Crossing) -> list[protocol_forms.Used]:
     found = []
-    attempts = max(took.attempts, 1)
-    for table in dict.fromkeys((*took.exponents, *took.lost_ms)):
+    for table in dict.fromkeys((*took.exponents, *took.outdates, *took.lost)):
         _, using, tail = took.exponents.get(table, (0.0, 0.0, 0.0))
         every, incompatible = took.crossed.get(table, NO_CHANGES)[2 * kind.shipped :][:2]
-        whole = (using * took.users + took.lost_ms.get(table, 0.0)) / attempts
+        checked = took.writing_ms.get(table, 0.0) if kind.rows else using
+        outdated, lost = (each.get(table, NOT_LOST) for each in (took.outdates, took.lost))
+        last, other = (
+            (one.writing_us if kind.rows else one.using_us) / US_PER_MS for one in (outdated, lost)
+        )
         found.append(
             protocol_forms.Used(
                 every / took.load_ms,
                 incompatible / took.load_ms,
-                took.writing_ms.get(table, 0.0) if kind.rows else using,
-                whole,
-                tail,
+                using=checked * took.users + other,
+                tail=tail * took.users,
+                outdated=(last + outdated.whole_us / US_PER_MS) / 2,
+                whole=using * took.users + (outdated.whole_us + lost.whole_us) / US_PER_MS,
             )
         )
     return found
-
-
-def _share(exponent: float) -> float:
-    return float(forms.abort_options_1_2(1.0, 1.0, exponent))

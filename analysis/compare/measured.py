@@ -6,14 +6,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ddlsim.analysis.stats import histogram
 from ddlsim.model.reasons import Reason
 from ddlsim.units import US_PER_MS
-from ddlsim.verify.rates import Crossed, Rates, Used
+from ddlsim.verify.rates import Crossed, Lost, Rates, Used
 from ddlsim.verify.row import RunRow
 
 Array = NDArray[np.float64]
 MISSED: Final = (Reason.TABLE_NOT_FOUND.name, Reason.COLUMN_NOT_FOUND.name)
 NO_CHANGES: Final = Crossed(0, 0, 0, 0)
+NOT_LOST: Final = Lost(0, 0, 0)
 
 
 class Measured(NamedTuple):
@@ -22,16 +24,21 @@ class Measured(NamedTuple):
     runs: int
     simulated_ms: float
     load_ms: float
-    operations: int
+    succeeded: int
+    """Operations and commits of which the mean of what was added is."""
     committed: int
     statements: int
     attempts: int
     missed: int
     """Attempts that asked for a table or a column that was not there."""
+    outdated: int
+    """Attempts that aborted for the schema, these and the missed ones among them."""
     newer: int
     """Attempts that read a row of a newer schema."""
     readers: int
     looks: int
+    enlisted: int
+    """Look-ups for those that succeeded, and those at an enlistment among them."""
     first_looks: int
     changes: int
     in_load: int
@@ -44,8 +51,9 @@ class Measured(NamedTuple):
     """By table: changes that came into force during the load, by kinds."""
     writing_ms: dict[int, float]
     """By table: of a transaction the mean time up to its last write of a row there."""
-    lost_ms: dict[int, float]
-    """By table: for how long aborted transactions used it in all."""
+    outdates: dict[int, Lost]
+    lost: dict[int, Lost]
+    """By table: for how long those that the schema aborted, and other aborted ones, used it."""
     holds: dict[int, tuple[float, Array]]
     """By table: for how long transactions had it in use in all, ms per ms of the load, and a sample
     of how long each had."""
@@ -67,14 +75,21 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         runs=len(rows),
         simulated_ms=sum(one.simulated_ms for one in taken),
         load_ms=load_ms,
-        operations=sum(one.operations for one in prices),
+        succeeded=sum(histogram.size(one.added_us) for one in prices),
         committed=sum(one.committed for one in taken),
         statements=sum(one.ddl_latency_ms.count for one in taken),
         attempts=sum(one.attempts for one in taken),
         missed=sum(one.aborted.get(reason, 0) for one in taken for reason in MISSED),
+        outdated=sum(
+            count
+            for one in taken
+            for reason, count in one.aborted.items()
+            if Reason[reason].is_schema
+        ),
         newer=sum(one.aborted.get(Reason.NEWER_ROW_VERSION.name, 0) for one in taken),
         readers=sum(one.readers for one in rates),
-        looks=sum(one.looks for one in rates),
+        looks=sum(one.looks for one in prices),
+        enlisted=sum(one.first_looks for one in prices),
         first_looks=sum(one.first_looks for one in rates),
         changes=sum(one.changes for one in rates),
         in_load=sum(one.in_load for one in rates),
@@ -88,10 +103,8 @@ def measured(rows: Sequence[RunRow]) -> Measured:
             / max(users, 1)
             for table in dict.fromkeys(one for each in rates for one in each.uses)
         },
-        lost_ms={
-            table: sum(one.lost_us.get(table, 0) for one in rates) / US_PER_MS
-            for table in dict.fromkeys(one for each in rates for one in each.lost_us)
-        },
+        outdates=_lost([one.outdated for one in rates]),
+        lost=_lost([one.lost for one in rates]),
         holds=_holds(rates, load_ms),
     )
 
@@ -102,6 +115,15 @@ def _crossed(rates: Sequence[Rates]) -> dict[int, Crossed]:
         for table, own in each.crossed.items():
             before = found.get(table, NO_CHANGES)
             found[table] = Crossed(*map(sum, zip(before, own, strict=True)))
+    return found
+
+
+def _lost(runs: Sequence[dict[int, Lost]]) -> dict[int, Lost]:
+    found: dict[int, Lost] = {}
+    for each in runs:
+        for table, own in each.items():
+            before = found.get(table, NOT_LOST)
+            found[table] = Lost(*map(sum, zip(before, own, strict=True)))
     return found
 
 

@@ -7,6 +7,7 @@ here. A rule that a form does not know, one from outside included, means that th
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from math import expm1
 from typing import Final, NamedTuple
 
 Rules = Mapping[str, str]
@@ -169,18 +170,20 @@ def _at_commit(rules: Rules) -> Between | None:
 
 
 class Used(NamedTuple):
-    """Of one table: its changes per ms, of all kinds; and the mean times of a transaction with it.
+    """Of one table: its changes per ms, of all kinds; and for how long transactions used it in all.
 
     `using` is from the base timestamp to the last operation that is checked, `tail` from the last
-    one to the commit, both of committed transactions; `whole_using` is of all, to the last
-    operation of any kind, of aborted ones to their abort.
+    one to the commit, both of those that did not abort for the schema; `outdated` is of those
+    that did, to half-way between that operation and their abort. `whole` is of all from the base to
+    the last operation of any kind, of aborted ones to their abort.
     """
 
     every: float
     incompatible: float
     using: float
-    whole_using: float
     tail: float
+    outdated: float
+    whole: float
 
     def rate(self, deadly: Deadly) -> float:
         """How often a change comes that is deadly."""
@@ -188,18 +191,28 @@ class Used(NamedTuple):
         return rates.get(deadly, self.every)
 
 
-def crossed(of: Crossing, tables: Sequence[Used]) -> tuple[float, float]:
-    """6.3: the exponent, sum of lambda (t_last - t_base) + q lambda (t_commit - t_last).
+def crossed(
+    of: Crossing, tables: Sequence[Used], attempts: int, outdated: int
+) -> tuple[float, float]:
+    """6.3: the share of attempts that a change aborts, `outdated` of which the schema did.
 
-    Least: of the lengths of committed transactions, which are the shorter ones; most: of all, the
-    aborted ones until they noticed, which is later than the change that they died of.
+    Changes that come at any time abort lambda for each ms in which there is something to abort, of
+    whatever became of it: a lock may have ended it, or a change. The latter came at any time
+    between the last operation that was checked and the abort: half-way in the mean, or at the
+    abort, where a mark makes it: two ends. With the lengths of those alone that no change has
+    aborted, 1 - e^(-lambda E[L]) is a lower end besides, since -ln E[e^(-lambda L)] is at least
+    lambda E[L | no change]. Where operations go on behind a change, or look up the schema anew, it
+    may be before the last one.
     """
-    ends = [
-        sum(
-            one.rate(of.using[at]) * (one.using, one.whole_using)[at]
-            + one.rate(of.tail[at]) * one.tail
-            for one in tables
-        )
-        for at in (0, 1)
-    ]
-    return min(ends), max(ends)
+    kept = dead = most = 0.0
+    for one in tables:
+        kept += one.rate(of.using[0]) * one.using + one.rate(of.tail[0]) * one.tail
+        dead += one.rate(of.using[0]) * one.outdated
+        most += one.rate(of.using[1]) * one.whole + one.rate(of.tail[1]) * one.tail
+    noticed_at_once = not (of.go_on or of.late)
+    least = max(
+        -expm1(-kept / max(attempts - outdated, 1)),
+        (kept + dead * noticed_at_once) / max(attempts, 1),
+    )
+    most /= max(attempts, 1)
+    return min(least, most), min(max(least, most), 1.0)

@@ -323,11 +323,15 @@ def _repeated(step: Callable[[Array], Array], start: Array) -> Array:
 
 @dataclass(frozen=True)
 class Wait:
-    """The distribution of need = R + G + skew of look-ups, of which DD is subtracted."""
+    """The distribution of need = R + G + skew of look-ups, of which DD is subtracted.
+
+    `arrival` is that of G + skew alone, under ordered links.
+    """
 
     times: Array
     unordered: Array
     ordered: Array
+    arrival: Array
 
     def probability(self, dd: float) -> Ends:
         """P(W > 0)."""
@@ -336,12 +340,19 @@ class Wait:
     def mean(self, dd: float) -> Ends:
         """E[W]."""
 
-        def above(cdf: Array) -> float:
-            fine = np.clip(self.times, dd, None)
-            beyond = max(float(self.times[0]) - dd, 0.0)  # W is at least that, surely
-            return beyond + float(np.trapezoid(1 - np.interp(fine, self.times, cdf), fine))
+        return self._each(lambda cdf: self._above(cdf, dd))
 
-        return self._each(above)
+    def mean_again(self, dd: float, h: float) -> float:
+        """The most that E[W] is of look-ups right behind another one's wait, as ordered links have
+        it.
+
+        A wait ends when a command is effective, G + skew after its stamp. Where that is later than
+        DD, the next look-up is at a timestamp behind this command, and waits for the one after it,
+        H later at most, and as long again; where it is not, it finds its schema complete.
+        """
+        return (1 - float(np.interp(dd, self.times, self.arrival))) * h + self._above(
+            self.arrival, dd
+        )
 
     def or_later(self, other: "Wait") -> "Wait":
         """The bracket that holds both: of two waits the sooner and the later at each end."""
@@ -349,6 +360,7 @@ class Wait:
             self.times,
             np.maximum(self.unordered, other.unordered),
             np.minimum(self.ordered, other.ordered),
+            np.minimum(self.arrival, other.arrival),
         )
 
     def quantile(self, share: float, dd: float) -> Ends:
@@ -358,6 +370,12 @@ class Wait:
     def dd_for(self, share: float, limit: float) -> Ends:
         """The least DD with which this quantile of W is at most `limit`."""
         return self._each(lambda cdf: max(0.0, self._need(cdf, share) - limit))
+
+    def _above(self, cdf: Array, dd: float) -> float:
+        """The mean of what is above DD."""
+        fine = np.clip(self.times, dd, None)
+        beyond = max(float(self.times[0]) - dd, 0.0)  # W is at least that, surely
+        return beyond + float(np.trapezoid(1 - np.interp(fine, self.times, cdf), fine))
 
     def _need(self, cdf: Array, share: float) -> float:
         place = int(np.searchsorted(cdf, share - 1e-12))
@@ -371,12 +389,15 @@ def wait(grid: Grid, links: Sequence[Link], commands: Commands) -> Wait:
     """The wait of a look-up on any of these nodes, each as likely as the others."""
     times = grid.times + min(0.0, *(skew for link in links for skew in link.skews))
     gap = forms.gap_cdf(grid.times, commands.h, commands.mu)
-    sums: list[Array] = []
-    for kind in (overtaking, ordered):
-        total = np.zeros_like(times)
-        for link in links:
-            need = grid.plus(kind(grid, link, commands), gap)
+    unordered, behind, arrival = (np.zeros_like(times) for _ in range(3))
+    for link in links:
+        late = ordered(grid, link, commands)
+        each = (
+            (unordered, grid.plus(overtaking(grid, link, commands), gap)),
+            (behind, grid.plus(late, gap)),
+            (arrival, late),
+        )
+        for total, need in each:
             for skew in link.skews:
                 total += np.interp(times - skew, grid.times, need, left=0.0) / len(link.skews)
-        sums.append(total / len(links))
-    return Wait(times, *sums)
+    return Wait(times, *(total / len(links) for total in (unordered, behind, arrival)))

@@ -1,18 +1,20 @@
 """How long transactions used tables: what closed forms multiply with the rate of DDL."""
 
 from collections.abc import Iterator
+from math import inf
 from typing import NamedTuple
 
 from ddlsim.history.events import (
     Enlisted,
     ReadExecuted,
+    SchemaResolved,
     TxAborted,
     TxBegan,
     TxCommitted,
     WriteExecuted,
 )
 from ddlsim.history.history import History
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, timestamp
 
 
 class Use(NamedTuple):
@@ -30,8 +32,24 @@ class Use(NamedTuple):
     writing_us: int
 
 
-def uses(history: History) -> Iterator[Use]:
-    """Every table of every committed transaction of a client, in the order of the commits."""
+class Lost(NamedTuple):
+    """A table in an aborted transaction of a client: the reason of the abort, and the times from
+    the enlistment, in us of whole ms: to what aborted it (`whole_us`), to the last operation there,
+    and to the last one that left a row there.
+
+    What aborted it is the last look-up, if that was behind all operations; else something from
+    outside, such as a mark, at the moment of the abort (up to a skew too early or too late)."""
+
+    object_id: int
+    reason: str
+    whole_us: int
+    using_us: int
+    writing_us: int
+
+
+def uses(history: History, until_ms: float = inf) -> Iterator[Use]:
+    """Every table of every committed transaction of a client, in the order of the commits; what is
+    behind `until_ms`, say the end of the load, does not count."""
     implicit = {event.tx: event.implicit for event in history.of(TxBegan)}
     enlisted: dict[tuple[str, int], int] = {}
     last: dict[tuple[str, int], int] = {}
@@ -51,9 +69,9 @@ def uses(history: History) -> Iterator[Use]:
                     event.tx,
                     object_id,
                     implicit[event.tx],
-                    apart_us(enlisted[of], until),
-                    apart_us(until, event.commit_ts),
-                    apart_us(enlisted[of], wrote.get(of, enlisted[of])),
+                    apart_us(enlisted[of], until, until_ms),
+                    apart_us(until, event.commit_ts, until_ms),
+                    apart_us(enlisted[of], wrote.get(of, enlisted[of]), until_ms),
                 )
         elif isinstance(event, ReadExecuted | WriteExecuted):
             of = (event.tx, event.object_id)
@@ -62,25 +80,45 @@ def uses(history: History) -> Iterator[Use]:
                 wrote[of] = max(wrote.get(of, event.op_ts), event.op_ts)
 
 
-def lost_uses(history: History) -> Iterator[tuple[int, int]]:
-    """Every table of every aborted transaction of a client, and how long it was used, in us: from
-    the timestamp of the enlistment to the abort, which is up to a skew too much or too little."""
+def lost_uses(history: History, until_ms: float = inf) -> Iterator[Lost]:
+    """Every table of every aborted transaction of a client, in the order of the aborts; what is
+    behind `until_ms` does not count."""
     enlisted: dict[str, dict[int, int]] = {event.tx: {} for event in history.of(TxBegan)}
-    ran: dict[tuple[str, int], None] = {}
-    for event in history.of(Enlisted, ReadExecuted, WriteExecuted, TxCommitted, TxAborted):
+    last: dict[tuple[str, int], int] = {}
+    wrote: dict[tuple[str, int], int] = {}
+    looked: dict[str, int] = {}
+    kinds = (Enlisted, SchemaResolved, ReadExecuted, WriteExecuted, TxCommitted, TxAborted)
+    for event in history.of(*kinds):
         if isinstance(event, Enlisted):
-            if event.tx in enlisted and (event.tx, event.object_id) not in ran:
+            if event.tx in enlisted and (event.tx, event.object_id) not in last:
                 enlisted[event.tx][event.object_id] = event.enlist_ts
-        elif isinstance(event, ReadExecuted | WriteExecuted):
-            ran[event.tx, event.object_id] = None
+        elif isinstance(event, SchemaResolved):
+            looked[event.tx] = max(looked.get(event.tx, event.ts), event.ts)
         elif isinstance(event, TxCommitted | TxAborted):
             own = enlisted.pop(event.tx, {})
-            for object_id, since_ts in own.items() if isinstance(event, TxAborted) else ():
-                since_us = physical_ms(Timestamp(since_ts)) * US_PER_MS
-                yield object_id, max(event.at_us - since_us, 0)
+            if isinstance(event, TxCommitted):
+                continue
+            ran = max((last.get((event.tx, one), since) for one, since in own.items()), default=0)
+            noticed = looked.get(event.tx, ran)
+            end = noticed if noticed > ran else timestamp(event.at_us // US_PER_MS)
+            for object_id, since in own.items():
+                of = (event.tx, object_id)
+                yield Lost(
+                    object_id,
+                    event.reason,
+                    apart_us(since, end, until_ms),
+                    apart_us(since, last.get(of, since), until_ms),
+                    apart_us(since, wrote.get(of, since), until_ms),
+                )
+        elif isinstance(event, ReadExecuted | WriteExecuted):
+            of = (event.tx, event.object_id)
+            last[of] = max(last.get(of, event.op_ts), event.op_ts)
+            if isinstance(event, WriteExecuted) and event.row is not None:
+                wrote[of] = max(wrote.get(of, event.op_ts), event.op_ts)
 
 
-def apart_us(one_ts: int, other_ts: int) -> int:
-    """From the first to the second timestamp, physical parts alone; 0 where skew reverses them."""
-    apart = physical_ms(Timestamp(other_ts)) - physical_ms(Timestamp(one_ts))
-    return max(apart, 0) * US_PER_MS
+def apart_us(one_ts: int, other_ts: int, until_ms: float = inf) -> int:
+    """From the first to the second timestamp, physical parts alone, both `until_ms` at most; 0
+    where skew reverses them."""
+    since, until = (min(physical_ms(Timestamp(each)), until_ms) for each in (one_ts, other_ts))
+    return int(until - since) * US_PER_MS if since < until else 0

@@ -7,7 +7,8 @@ success during which some node waited for its metadata to be complete for this o
 schema for it (the read version apart, which a transaction of a store needs in any case), or during
 which a request of it was on its way that had to be sent again under another schema version, or the
 answer that said so. Spans that overlap count once. Zeros count. A transaction that is aborted and
-begun anew is not in it: that is the share of schema aborts.
+begun anew is not in it: that is the share of schema aborts. *looks*: the look-ups for these
+operations, and *first_looks* those at an enlistment among them.
 *frozen*: operations and commits in which such a wait lasted `FROZEN_MS` or more; *refused*: those
 that failed since metadata was not complete in time.
 *messages*: sent between different hosts, clients included, from the beginning of the run to its
@@ -22,7 +23,7 @@ rows, its reads are not told.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, Final
 
 from ddlsim.history.events import Failed, Invoked, Ok, SchemaResolved
@@ -57,6 +58,8 @@ class Prices(Record, frozen=True):
     refused: int
     frozen: int
     added_us: Buckets
+    looks: int
+    first_looks: int
     messages: int
     received: dict[str, int]
     load_ms: int
@@ -69,6 +72,7 @@ def prices(history: History, schema_servers: Container[str] = ()) -> Prices:
     """Measure a traced run; `schema_servers` hold the schema and nothing else."""
     calls = Calls(history)
     waits = calls.waits()
+    looks = calls.looks()
     return Prices(
         operations=len(calls.ended),
         refused=sum(
@@ -76,6 +80,8 @@ def prices(history: History, schema_servers: Container[str] = ()) -> Prices:
         ),
         frozen=calls.frozen(waits),
         added_us=bucketed(calls.added_us(waits)),
+        looks=len(looks),
+        first_looks=sum(one.purpose == "enlist" for one in looks),
         load_ms=history.header.settings[""]["load_ms"],
         rates=rates(history),
         **_traffic(history, schema_servers),
@@ -128,21 +134,31 @@ class Calls:
                 if event.kind == "commit" and event.tx is not None:
                     self._commits[event.tx] = event.op
 
-    def waits(self) -> dict[str, list[Span]]:
-        """The spans in which nodes waited for metadata, by the operation that needed it.
+    def _looked(self) -> Iterator[tuple[str, SchemaResolved]]:
+        """The look-ups with the operations that needed them.
 
         A look-up at the commit is for the client's commit, or, of an implicit transaction, for its
         only operation.
         """
-        found: dict[str, list[Span]] = {}
         only: dict[str, str] = {}
         for event in self._history.of(SchemaResolved):
             if event.op is not None:
                 only[event.tx] = event.op
             op = event.op or self._commits.get(event.tx) or only.get(event.tx)
-            if event.waited_us and op in self.begun:
+            if op is not None and op in self.begun:
+                yield op, event
+
+    def waits(self) -> dict[str, list[Span]]:
+        """The spans in which nodes waited for metadata, by the operation that needed it."""
+        found: dict[str, list[Span]] = {}
+        for op, event in self._looked():
+            if event.waited_us:
                 found.setdefault(op, []).append((event.at_us - event.waited_us, event.at_us))
         return found
+
+    def looks(self) -> list[SchemaResolved]:
+        """The look-ups for operations that succeeded."""
+        return [event for op, event in self._looked() if isinstance(self.ended.get(op), Ok)]
 
     def frozen(self, waits: dict[str, list[Span]]) -> int:
         """How many waited at least so long that they count as frozen."""

@@ -1,15 +1,16 @@
 """What closed forms multiply, counted on the events of one run.
 
-*readers*: transactions for which a schema was looked up; *looks*: how often, and *first_looks*, at
-an enlistment, which comes at any time. *changes*: schema updates of statements, and *changes_of* by
-the object that they changed; *in_load*: those that came into force while the load was on, and
+*readers*: transactions for which a schema was looked up; *first_looks*: how often at an enlistment,
+which comes at any time. *changes*: schema updates of statements, and *changes_of* by the object
+that they changed; *in_load*: those that came into force while the load was on, and
 *crossed* by the object that was there before, as transactions that use it may be; *met*:
 those of which a committed transaction of a client used what they made of a table, or a later
 version of it, or after which an operation did not find what they dropped. *users*: committed
 transactions of clients that used any table, and *span_us*, the sum of their longest uses; *uses*
-has those by table, and *lost_us*, in which no table need stand, how long aborted ones used it until
-their abort. *holds*: by table, from the enlistment of each transaction of a client to its
-end, in simulated time, aborted ones too.
+has those by table, and *outdated* and *lost*, in which no table need stand, of those that the
+schema aborted, and of other aborted ones; all while the load was on, as changes are. *holds*: by
+table, from the enlistment of each transaction of a client to its end, in simulated time, aborted
+ones too.
 """
 
 from collections.abc import Iterable
@@ -44,6 +45,15 @@ class Used(NamedTuple):
     writing_us: int
 
 
+class Lost(NamedTuple):
+    """Of one table, in us: how long transactions used it that aborted for the schema, or for
+    another reason: until their abort, and up to their last operation there, or write of a row."""
+
+    whole_us: int
+    using_us: int
+    writing_us: int
+
+
 class Crossed(NamedTuple):
     """Of one table: its changes, those that are not forward-compatible, and the same two as Apache
     Ignite 3 counts table versions and judges steps."""
@@ -58,7 +68,6 @@ class Rates(Record, frozen=True):
     """The counts of one run; see above."""
 
     readers: int
-    looks: int
     first_looks: int
     changes: int
     changes_of: dict[int, int]
@@ -68,7 +77,8 @@ class Rates(Record, frozen=True):
     users: int
     span_us: int
     uses: dict[int, Used]
-    lost_us: dict[int, int]
+    outdated: dict[int, Lost]
+    lost: dict[int, Lost]
     holds: dict[int, Buckets]
 
 
@@ -88,15 +98,19 @@ def rates(history: History) -> Rates:
     longest: dict[str, int] = {}
     for one in uses(history):
         longest[one.tx] = max(longest.get(one.tx, 0), one.using_us + one.tail_us)
+    for one in uses(history, load_ms):
         before = of.get(one.object_id, Used(0, 0, 0, 0))
         own = (1, one.using_us, one.tail_us, one.writing_us)
         of[one.object_id] = Used(*map(sum, zip(before, own, strict=True)))
-    lost_us: dict[int, int] = {}
-    for object_id, used_us in lost_uses(history):
-        lost_us[object_id] = lost_us.get(object_id, 0) + used_us
+    outdated: dict[int, Lost] = {}
+    lost: dict[int, Lost] = {}
+    for each in lost_uses(history, load_ms):
+        mine = outdated if Reason[each.reason].is_schema else lost
+        times = (each.whole_us, each.using_us, each.writing_us)
+        sums = mine.get(each.object_id, Lost(0, 0, 0))
+        mine[each.object_id] = Lost(*map(sum, zip(sums, times, strict=True)))
     return Rates(
         readers=len({one.tx for one in looked}),
-        looks=len(looked),
         first_looks=sum(one.purpose == "enlist" for one in looked),
         changes=len(updates),
         changes_of=dict(sorted(changes_of.items())),
@@ -106,7 +120,8 @@ def rates(history: History) -> Rates:
         users=len(longest),
         span_us=sum(longest.values()),
         uses=dict(sorted(of.items())),
-        lost_us=dict(sorted(lost_us.items())),
+        outdated=dict(sorted(outdated.items())),
+        lost=dict(sorted(lost.items())),
         holds=_holds(history),
     )
 

@@ -11,6 +11,7 @@ from ddlsim.analysis.compare.measured import Measured, measured
 from ddlsim.analysis.compare.records import Formula, Line
 from ddlsim.analysis.formula import protocol_forms
 from ddlsim.analysis.formula.protocol_forms import Crossing
+from ddlsim.analysis.formula.wait_model import Wait
 from ddlsim.verify.campaign import Runner
 from ddlsim.verify.row import RunRow
 
@@ -40,8 +41,18 @@ AIMED = {
     "workload[1].keys": 2_000,
 }
 """Most transactions are there when a change comes."""
+CROWDED: dict[str, object] = {"workload[0].clients": 20}
+"""Half of the attempts end at a lock."""
+FAST: dict[str, object] = {
+    "migration[0].at_ms": 1_900,
+    "workload[2].clients": 2,
+    "workload[2].operations": 100,
+    "workload[2].pause_ms": [0, 75],
+}
+"""Most attempts meet a change, at any time of the load."""
 SETTINGS: dict[str, dict[str, object]] = {
-    "": {}, "compatible": COMPATIBLE, "late": LATE, "aimed": AIMED,
+    "": {}, "compatible": COMPATIBLE, "late": LATE, "aimed": AIMED, "crowded": CROWDED,
+    "fast": FAST, "calm": {"faults": [], "protocol.safe_time_interval_ms": 200},
 }  # fmt: skip
 
 
@@ -149,8 +160,23 @@ def test_as_if_every_operation_found_a_row_is_outside_of_the_shipped_checks() ->
 
 
 def test_lengths_of_those_alone_that_committed_are_too_short() -> None:
-    _, most = under("iep", "compatible", form_of("iep"), MANY, lost_ms={})
+    _, most = under("iep", "compatible", form_of("iep"), MANY, lost={}, outdates={})
     assert most < ends("iep", "compatible", MANY)[0]
+
+
+def test_attempts_that_end_at_a_lock_are_there_for_a_change_no_longer() -> None:
+    found = beside("a5_safetime", "crowded")
+    assert found.agrees
+    took = measured(ran("a5_safetime", "crowded")[1])
+    assert took.attempts - took.outdated > 2 * took.committed
+    alone = {"attempts": took.users + took.outdated, "lost": {}, "missed": 0}
+    least, _ = under("a5_safetime", "crowded", form_of("a5_safetime"), **alone)
+    assert least > found.low, "as if all committed that no change aborts"
+
+
+def test_uses_that_outlast_the_load_meet_no_change() -> None:
+    """Without DD a transaction takes a third of the load, and goes on when the last change came."""
+    assert beside("a5_safetime", "fast").agrees
 
 
 def test_without_those_that_found_no_table_the_form_is_outside() -> None:
@@ -180,6 +206,17 @@ def test_an_aimed_transaction_uses_a_table_by_its_operations() -> None:
 )
 def test_designs_of_other_rules_have_no_form_of_aborts(design: str) -> None:
     assert "schema_aborts" not in ran(design, "")[2].formulas
+
+
+@pytest.mark.parametrize("design", ["a5_safetime", "a6_safetime_csmax"])
+def test_a_look_up_behind_another_one_waits_longest_where_dd_covers_no_delay(
+    design: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, rows, line = ran(design, "calm")
+    assert line.formulas["dml_added_mean"].agrees
+    monkeypatch.setattr(Wait, "mean_again", lambda *args: 0.0)
+    found = formulas.by_formula(world.scenario, rows)["dml_added_mean"](line.dml_added_mean)
+    assert found.agrees is False
 
 
 @pytest.mark.parametrize(

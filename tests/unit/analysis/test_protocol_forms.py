@@ -1,5 +1,6 @@
 """Which closed forms a design of the Ignite plane has, by its rules."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,12 +81,19 @@ def test_options_that_go_on_as_shipped_have_no_form() -> None:
 
 
 def test_the_exponent_is_of_each_table() -> None:
-    tables = [Used(0.2, 0.1, 10, 15, 5), Used(0.4, 0.0, 1, 2, 100)]
-    assert protocol_forms.crossed(OPTION_3, tables) == pytest.approx((2.9, 4.3))
-    some = Crossing((SOME, SOME), (SOME, SOME))
-    assert protocol_forms.crossed(some, tables) == pytest.approx((1.5, 2.0))
-    shorter = [Used(0.2, 0.1, 10, 1, 5)]
-    assert protocol_forms.crossed(some, shorter) == pytest.approx((0.6, 1.5))
+    tables = [Used(0.02, 0.01, 100, 50, 0, 270), Used(0.04, 0.0, 10, 1000, 0, 40)]
+    shares = protocol_forms.crossed(OPTION_3, tables, 20, 10)
+    assert shares == pytest.approx((-math.expm1(-0.29), (5.4 + 0.5 + 1.6) / 20))
+
+
+def test_what_a_change_ended_was_there_up_to_its_last_operation() -> None:
+    tables = [Used(0.02, 0.01, 100, 50, 200, 400)]
+    shares = protocol_forms.crossed(OPTION_3, tables, 20, 10)
+    assert shares == pytest.approx(((2.0 + 0.5 + 4.0) / 20, (8.0 + 0.5) / 20))
+    some = Crossing((SOME, SOME), (SOME, SOME), go_on=True)
+    least, most = protocol_forms.crossed(some, tables, 20, 10)
+    assert (least, most) == pytest.approx((-math.expm1(-0.15), 4.5 / 20)), "it was before that"
+    assert protocol_forms.crossed(OPTION_3, [Used(2.0, 1.0, 1, 0, 0, 9)], 1, 0)[1] == 1.0
 
 
 def test_what_is_aimed_at_a_change_dies_of_it_if_it_operates_or_commits() -> None:

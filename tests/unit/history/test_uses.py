@@ -4,13 +4,14 @@ from ddlsim.history.events import (
     AnyEvent,
     Enlisted,
     ReadExecuted,
+    SchemaResolved,
     TxAborted,
     TxBegan,
     TxCommitted,
     WriteExecuted,
 )
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
-from ddlsim.history.uses import Use, lost_uses, uses
+from ddlsim.history.uses import Lost, Use, lost_uses, uses
 from ddlsim.model.design import DesignHeader
 from ddlsim.units import timestamp
 
@@ -69,4 +70,37 @@ def test_a_table_that_was_enlisted_again_is_used_from_then_on_unless_it_had_been
 
 def test_so_is_that_of_an_aborted_transaction() -> None:
     unused, used = (list(lost_uses(again(90_000, TxAborted, ran=ran))) for ran in (False, True))
-    assert (unused, used) == ([(1, 40_000)], [(1, 80_000)])
+    assert unused == [Lost(1, "ROLLED_BACK", 40_000, 10_000, 10_000)]
+    assert used == [Lost(1, "ROLLED_BACK", 80_000, 50_000, 50_000)]
+
+
+def test_what_is_behind_the_end_of_the_load_does_not_count() -> None:
+    found = list(uses(transaction(10, 30, 50, 90), 40))
+    assert found == [Use("T", 1, False, 30_000, 0, 30_000)]
+
+
+def aborted(*looks_ms: int) -> History:
+    """One that reads and writes table 1, looks a schema up at some more times, and is aborted."""
+    begin, read, write = (timestamp(each) for each in (10, 30, 50))
+    return history(
+        TxBegan(0, "T", "n1", begin, implicit=False),
+        Enlisted(0, "T", "n1", 1, "t", begin, 1),
+        WriteExecuted(1, "n1", "T", "w", 1, 0, 7, read, 1, (1,)),
+        ReadExecuted(2, "n1", "T", "r", 1, 0, write, 1, predicate=False, rows=()),
+        *(
+            SchemaResolved(3, "n1", "T", "r2", "arrival", "t", 1, timestamp(at_ms), 2, 0)
+            for at_ms in looks_ms
+        ),
+        TxAborted(120_000, "n1", "T", "SCHEMA_CHANGED"),
+        TxAborted(120_000, "n1", "of a statement", "SCHEMA_CHANGED"),
+    )
+
+
+def test_an_aborted_transaction_used_a_table_until_it_looked_up_what_aborted_it() -> None:
+    last, wrote = 40_000, 20_000
+    [found] = lost_uses(aborted(40, 100))
+    assert found == Lost(1, "SCHEMA_CHANGED", 90_000, last, wrote)
+    [marked] = lost_uses(aborted(40))
+    assert marked.whole_us == 110_000, "the moment of the abort"
+    [cut] = lost_uses(aborted(40), 45)
+    assert cut == Lost(1, "SCHEMA_CHANGED", 35_000, 35_000, wrote)
