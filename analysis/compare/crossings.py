@@ -25,9 +25,7 @@ def schema_aborts(
     that asked for what was not there, which abort whatever the design, and where operations go on
     behind a change, with those that read a newer row, which the form leaves out.
     """
-    least, most = protocol_forms.crossed(
-        kind, _tables(took, kind), took.attempts, took.outdated
-    )
+    least, most = protocol_forms.crossed(kind, _tables(took, kind), took.attempts, took.outdated)
     if kind.late:
         looks = took.first_looks / max(took.attempts, 1)
         most += looks * took.in_load / took.load_ms * float(world.delays.mean())

@@ -389,15 +389,12 @@ def wait(grid: Grid, links: Sequence[Link], commands: Commands) -> Wait:
     """The wait of a look-up on any of these nodes, each as likely as the others."""
     times = grid.times + min(0.0, *(skew for link in links for skew in link.skews))
     gap = forms.gap_cdf(grid.times, commands.h, commands.mu)
-    unordered, behind, arrival = (np.zeros_like(times) for _ in range(3))
+    sums = np.zeros((3, len(times)))
     for link in links:
         late = ordered(grid, link, commands)
-        each = (
-            (unordered, grid.plus(overtaking(grid, link, commands), gap)),
-            (behind, grid.plus(late, gap)),
-            (arrival, late),
-        )
-        for total, need in each:
+        early = grid.plus(overtaking(grid, link, commands), gap)
+        for place, need in enumerate((early, grid.plus(late, gap), late)):
             for skew in link.skews:
-                total += np.interp(times - skew, grid.times, need, left=0.0) / len(link.skews)
-    return Wait(times, *(total / len(links) for total in (unordered, behind, arrival)))
+                own = np.interp(times - skew, grid.times, need, left=0.0)
+                sums[place] += own / len(link.skews)
+    return Wait(times, *(sums / len(links)))

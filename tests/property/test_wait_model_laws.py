@@ -189,3 +189,21 @@ def test_a_message_behind_others_is_late_by_the_latest(
         at_its_stamp = np.ones_like(delay)
         found = found * delay * earlier_commands(GRID, delay, at_its_stamp, commands)
     assert np.abs(found - GRID.cdf(first)).max() < 0.012
+
+
+@pytest.mark.parametrize(("pd", "skew", "dd"), [(5, 0, 0), (12, 6, 0), (12, 6, 10), (12, -6, 10)])
+def test_a_look_up_behind_another_ones_wait_waits_for_the_next_command(
+    pd: float, skew: float, dd: float
+) -> None:
+    """The last case: DD covers the delay, and what ended the first wait will do for the next."""
+    h = 50.0
+    found = wait(GRID, [Link(GRID.cdf([pd]), at_once(), (skew,))], Commands(h))
+    top, waits = 20.0 + skew, []
+    for _ in range(20):  # of the node's clock, which is ahead by the skew; stamps are 0, h, 2h ...
+        until = h * np.ceil((top - dd) / h) + pd + skew
+        waits.append(max(until - top, 0.0))
+        top = max(until, top) + 0.001
+    most = found.mean_again(dd, h)
+    assert np.mean(waits[1:]) <= most + 0.5
+    assert most <= max(waits[1:]) + max(pd + skew - dd, 0.0) + 1.5
+    assert (most > found.mean(dd).ordered) is (pd + skew > dd)
