@@ -15,7 +15,7 @@ from ddlsim.mutation.mutants import mutants
 from ddlsim.mutation.records import Result
 from ddlsim.mutation.source import ROOT
 from ddlsim.problems import BadInputError
-from ddlsim.search.program import digest_of
+from ddlsim.search.digest import digest_of
 
 EQUIVALENT: Final = ROOT / "mutation" / "equivalent.toml"
 AT: Final = " @ "

@@ -5,13 +5,14 @@ one program has found, another one has to see for itself.
 """
 
 import hashlib
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from ddlsim import __version__, files
 from ddlsim.scenario.findings import described
+from ddlsim.search.digest import digest_of
 
 ROOT: Final = Path(files.__file__).resolve().parent
 ASIDE: Final = ("analysis", "cli", "foreign", "lint", "mutation", "plugin", "record", "shrink")
@@ -31,13 +32,3 @@ def name(loads: Sequence[str]) -> str:
 def source(without: tuple[str, ...]) -> str:
     """A digest of the package's source, without some of its folders."""
     return digest_of(ROOT, without)
-
-
-def digest_of(root: Path, without: Container[str]) -> str:
-    """A digest of the source in a folder, without some of the folders in it."""
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        place = path.relative_to(root)
-        if place.parts[0] not in without:
-            digest.update(place.as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()

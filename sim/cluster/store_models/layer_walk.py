@@ -2,9 +2,9 @@
 
 Statements of a run meet few rows, its queries few values, and in the end little is compared but
 rows and entries. So beside each run two processes of its design take requests that follow from the
-run's seed, each behind the one before, and rest after a statement until every process knows of
-it. What they answer is what plain tables have (`sheets`); behind each statement all that the store
-holds is what these, and the log, ask for (`layer_store`).
+run's seed, each behind the one before, and rest after a statement until all know of it. What they
+answer is what plain tables have (`sheets`); behind each statement all that the store holds is what
+these, and the log, ask for (`layer_store`).
 """
 
 from collections.abc import Coroutine
@@ -51,10 +51,8 @@ NUMBERS: Final = {
 """Short durations of a design, and few copies."""
 SETTINGS: Final = FdbSettings(versions_per_second=1000, window_ms=20, retry_ms=2)
 LIMITS: Final[dict[str, Any]] = {
-    "tx_timeout_ms": 150,
-    "operation_timeout_ms": 100,
-    "ddl_attempts": 10,
-}
+    "tx_timeout_ms": 150, "operation_timeout_ms": 100, "ddl_attempts": 10,
+}  # fmt: skip
 REST_MS: Final = 90
 """Behind a statement: longer than two leases, and than all that a design waits for."""
 PATIENCE_MS: Final = 4_000
@@ -135,9 +133,8 @@ class LayerWalk:
         return process
 
     def _rest(self, span_ms: int = REST_MS) -> None:
-        """Let so much time pass; an answer that comes meanwhile ends no more than one run."""
         until_us = self.loop.now_us + span_ms * US_PER_MS
-        while self.loop.now_us < until_us:
+        while self.loop.now_us < until_us:  # an answer ends a run
             self.loop.run(until_us=until_us)
 
     def strike(self, where: Key, code: ErrorCode, times: int) -> None:

@@ -27,8 +27,7 @@ Fields of a `Transaction`, what writes them, and what goes wrong without:
   run without the locks of those before it.
 * `outstanding`: `_operate`; `unreplicated`: `answered_early` and `Replicated`. The commit waits for
   both, else an operation gets an op_ts above commit_ts, or a committed write is lost [110.x.2].
-* `commit_ts`: `TransactionCompletion`, once; of a one-phase write its primary. Every later
-  `TxStateRequest` must be answered by it.
+* `commit_ts`: `TransactionCompletion`, or the primary of a one-phase write; once, for all to come.
 * `bound_ts`: `Marks`; commit_ts must be below it, since the schema changes there [110.valid.3].
 * `state`: here and `TransactionCompletion`; `reason`: the first failure. COMMITTED is set before
   the outcome is sent, so that no operation joins a transaction that has been judged.
@@ -168,8 +167,7 @@ class Coordinator:
     async def _chosen_time_passes(self, request: ClientBegin | ClientOperation) -> None:
         """Wait until this clock shows the timestamp that a client chose to read at [ours].
 
-        Nothing is known of a later time; and a read merges its timestamp into the clocks of
-        replicas, which must not run ahead of all physical ones.
+        Of a later time nothing is known; and replicas merge it, which must not run ahead.
         """
         read_ts = request.read_ts
         if read_ts is not None and read_ts > self.node.clock.current():

@@ -144,7 +144,7 @@ def test_the_page_of_an_advice_shows_all_of_it(tmp_path: Path) -> None:
         "falls by 440 ms",
         "CSmax could go down from 500 to 7 ms, for 480 ms more; that is as safe as the clocks.",
         "It would be exceeded by a step of more than 2.5 ms",
-        "1.5 10.5 24 9 missed 0 (rate below 11.7 %) I4 out of assumption 9",
+        "1.5 10.5 24 9 may be missed 0 (rate below 11.7 %) I4 out of assumption 9",
         "3 to 6 disagrees",
         "384 runs, 120 of them to search; a fine grid would take 2424",
     ):

@@ -98,7 +98,8 @@ def test_json() -> None:
 
 
 def test_power_is_measured_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = Power(4, 1, 30, {"raft": (3, 1), "locks": (1, 0)}, ("a.py:1: a", "b.py:2: b"))
+    areas = {"raft": (3, 1), "locks": (1, 0)}
+    measured = Power(4, 1, 30, 50, "0f0f", areas, ("a.py:1: a", "b.py:2: b"))
     asked: list[int | None] = []
     monkeypatch.setattr(verb_verify, "power", lambda jobs: asked.append(jobs) or measured)
     assert document(*QUICK)["power"] is None
@@ -109,11 +110,14 @@ def test_power_is_measured_only_where_it_is_asked_for(monkeypatch: pytest.Monkey
         "mutants": 4,
         "killed": 1,
         "seeds": 30,
+        "surveyed": 50,
+        "sample": "0f0f",
         "areas": {"raft": {"mutants": 3, "killed": 1}, "locks": {"mutants": 1, "killed": 0}},
         "survivors": ["a.py:1: a", "b.py:2: b"],
     }
     text = verify(*QUICK, "--power").out
-    assert "power of the search 25%: 1 of 4 faults in the protocol's source convicted" in text
+    assert "power of the search 25%: 1 of 4 faults in the" in text
+    assert "0f0f" in text
 
 
 def test_junit(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_store_of_other_source_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_survey_is_kept_for_the_source_that_runs_its_worlds(tmp_path: Path) -> None:
-    worlds = [Surveyed(World("iep", seed, "run"), 0.5, packed([0, 1, 9])) for seed in range(3)]
+    worlds = [Surveyed(World("iep", seed, "run"), 500, packed([0, 1, 9])) for seed in range(3)]
     store = Store(tmp_path)
     assert store.surveyed() == []
     store.add_worlds(worlds[:2])

@@ -20,6 +20,7 @@ from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search import corpus, program
 from ddlsim.search.corpus import CorpusError, Found, State
 from ddlsim.search.crash import crash_of
+from ddlsim.search.digest import digest_of
 from ddlsim.search.explore import (
     Explored,
     Explorer,
@@ -188,11 +189,11 @@ def test_a_program_is_known_by_its_source_and_its_plug_ins(tmp_path: Path) -> No
     package, plugin = tmp_path / "package", tmp_path / "plugin.py"
     (package / "cli").mkdir(parents=True)
     plugin.write_text("", "utf-8")
-    seen = [program.digest_of(package, ("cli",)), program.name([str(plugin)])]
+    seen = [digest_of(package, ("cli",)), program.name([str(plugin)])]
     (package / "cli" / "word.py").write_text("other", "utf-8")
-    assert program.digest_of(package, ("cli",)) == seen[0]
+    assert digest_of(package, ("cli",)) == seen[0]
     (package / "rule.py").write_text("other", "utf-8")
-    assert program.digest_of(package, ("cli",)) != seen[0]
+    assert digest_of(package, ("cli",)) != seen[0]
     plugin.write_text("other", "utf-8")
     assert program.name([str(plugin)]) != seen[1]
     assert program.name([]) == program.name([])
