@@ -29,7 +29,7 @@ from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.keys import pack
 from ddlsim.history.events import TxBegan
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.keyspace import JOBS, ROWS, SCHEMA, rows_of
+from ddlsim.layer.keyspace import INDEXES, JOBS, ROWS, SCHEMA, rows_of
 from ddlsim.layer.process import LayerProcess
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import (
@@ -63,6 +63,7 @@ class Moments(TransactionMoments):
             self._waits, self._admitted, self._conflict, self._at_once, self._time_is_over,
             self._late_version, self._left_open, self._attempts, self._unknown,
             self._unknown_statement, self._lost_statement, self._in_a_row,
+            self._unknown_chunk,
         ]  # fmt: skip
         for moment in moments:
             moment()
@@ -138,6 +139,19 @@ class Moments(TransactionMoments):
         due = [request.op for request in sent]
         self._same("the statements in the log", ops, sorted(ops, key=due.index))
         self._same("what is under way", one.left_open(), [])
+
+    def _unknown_chunk(self) -> None:
+        """Entries whose outcome is unknown, and that have not committed, are written again."""
+        one, _ = self._both
+        self.strike((INDEXES,), UNKNOWN, 2)
+        got = reason(self.asked(one, self._ddl("CREATE INDEX ci ON t (v)")))
+        self.shelf.fails = []
+        self._same("a statement whose entries have no answer", got, None)
+        self.tables["t"].indexes["ci"] = (("v",), False)
+        self._rest()
+        self._compare_store()
+        self.asked(one, self._ddl("DROP INDEX ci"))
+        self.tables["t"].indexes.pop("ci")
 
     def _beside(self) -> None:
         """A statement while a transaction is open: whichever comes first, nothing is torn."""

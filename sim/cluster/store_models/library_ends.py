@@ -279,6 +279,17 @@ class Ends:
         self._same("the version behind an error", outcome(tx.commit()), VERSION)
         due = [min(3 << tries, 20) * US_PER_MS + 1 for tries in range(6)]
         self._same("the rests", asked.rests, due)
+        asked, tx = self._begun()
+        outcome(tx.get(A))
+        outcome(tx.on_error(FdbError(ErrorCode.NOT_COMMITTED)))
+        outcome(tx.get(A))
+        self._same("what is read before an error, and anew", asked.asked, [(pack(A), VERSION)] * 2)
+        tx.set(B, 1)
+        outcome(tx.on_error(FdbError(ErrorCode.NOT_COMMITTED)))
+        tx.set(A, 1)
+        outcome(tx.commit())
+        reads = [one for one in asked.sent[0].reads if one in (pack(A), pack(B))]
+        self._same("conflicts from before an error", reads, [])
 
     def _unknown(self) -> None:
         """An unknown transaction is ended by one that conflicts with it, or not if that is asked.

@@ -15,11 +15,12 @@ from ddlsim.cluster.store_models.beside_runs import walk_beside
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_moments import Moments
 from ddlsim.cluster.store_models.layer_walk import LayerWalk
+from ddlsim.cluster.store_models.shelf import ShelfTransaction
 from ddlsim.cluster.store_models.task_forms import compare_tasks
 from ddlsim.fdb import config, keys, watches
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.connection import Connection
-from ddlsim.fdb.errors import FdbError
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.local_state import LocalState
 from ddlsim.fdb.log import Log
 from ddlsim.fdb.membership import Chain, Process
@@ -33,7 +34,7 @@ from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.layer import backfill, process, schema_change, update
 from ddlsim.layer.client import LayerClient
 from ddlsim.layer.execution import Executor
-from ddlsim.layer.keyspace import MODE, entries_of
+from ddlsim.layer.keyspace import INDEXES, JOBS, MODE, entries_of
 from ddlsim.layer.rules import fences, leases, locks, plans, reading, waiting
 from ddlsim.layer.rules.reading import newest_of
 from ddlsim.layer.transaction import LayerTx
@@ -332,6 +333,24 @@ def marks_none(method: Any, self: LayerTx) -> None:
         method(self)
 
 
+async def takes_as_done(method: Any, self: ShelfTransaction) -> Any:
+    """A chunk of a backfill without an answer counts as committed."""
+    try:
+        return await method(self)
+    except FdbError as error:
+        spaces = {key[0] for _, _, key in self.changes if key is not None}
+        if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT or not spaces >= {INDEXES, JOBS}:
+            raise
+        return self.shelf.version
+
+
+def keeps_its_values(method: Any, self: Transaction) -> None:
+    """What was read before an error is not read anew."""
+    values = getattr(self, "_values", {})
+    method(self)
+    self._values = values
+
+
 PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a statement amidst its steps is refused": (
         schema_change.SchemaChange, "_update", wraps(forgets_what_has_begun), "c6_f1"
@@ -372,6 +391,10 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a range has one part": (config.Parts, "over", wraps(has_one), "c16_safe"),
     "an addition replaces": (Writes, "add", wraps(forgets_the_sum), "c16_safe"),
     "no self-conflict": (Transaction, "_self_conflict", wraps(conflicts_with_nothing), "c16_safe"),
+    "chunks without an answer are done": (
+        ShelfTransaction, "commit", wraps(takes_as_done), "c6_f1"
+    ),
+    "values outlive an error": (Transaction, "_clear", wraps(keeps_its_values), "c16_safe"),
     "no time limit": (Transaction, "_check", wraps(passes_the_time), "c16_safe"),
     "a watch does not fire": (watches.Watch, "_fire", wraps(wakes_nothing), "c16_safe"),
     "rows of a dropped table stay": (update, "erase", wraps(rows_stay), "c16_safe"),
