@@ -71,7 +71,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
         TransactionCompletion,
         "_fix_commit_ts",
         behind_the_last_operation,
-        "coordinator",
+        "partition",
     ),
     "keeps no token": (client.Client, "_keep_token", nothing, "client"),
     "reads in another past": (client.Client, "chosen_ts", from_the_start, "client"),
