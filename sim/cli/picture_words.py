@@ -33,6 +33,7 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
+from ddlsim.history.index_events import IndexFilled, IndexRead, IndexWritten
 from ddlsim.history.world_events import (
     ClockSet,
     CommandLogged,
@@ -99,6 +100,7 @@ def event_words(case: Case, event: AnyEvent) -> str:
         _of_client(event)
         or _of_schema(case, event)
         or _of_tx(case, event)
+        or _of_index(case, event)
         or _of_world(case, event)
     )
     return words or describe(event, case)
@@ -178,6 +180,23 @@ def _of_tx(case: Case, event: AnyEvent) -> str | None:
         on = f"{case.schemas.name(event.object_id)}{key}"
         return f"{event.tx} {ended} the lock on {on} after {event.waited_us / US_PER_MS:g} ms"
     return None
+
+
+def _of_index(case: Case, event: AnyEvent) -> str | None:
+    if isinstance(event, IndexWritten | IndexFilled):
+        what = "puts" if event.added else "takes"
+        where = "into" if event.added else "out of"
+        entry = f"the entry {list(event.values)} of key {event.key}"
+        return f"{event.tx} {what} {entry} {where} {_index(case, event)}"
+    if isinstance(event, IndexRead):
+        keys = ", ".join(map(str, event.keys)) or "none"
+        at = f"at op_ts = {show(event.op_ts)}"
+        return f"{event.tx} asks {_index(case, event)} for {list(event.values)} {at}: keys {keys}"
+    return None
+
+
+def _index(case: Case, event: IndexWritten | IndexFilled | IndexRead) -> str:
+    return f"index {event.index_id} of {case.schemas.name(event.object_id)}"
 
 
 def _of_world(case: Case, event: AnyEvent) -> str | None:
