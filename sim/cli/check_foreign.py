@@ -19,7 +19,7 @@ MODEL_IS_FOREIGN: Final = (
 
 def refuse_model(file: str) -> NoReturn:
     """Raise for `--model` of a file that is taken for a history of this program; what is none, or
-    not there, is told as without it.
+    not there, gets the message that it gets without a model.
     """
     if not inputs.is_native(file):
         from ddlsim.history import codec

@@ -63,7 +63,7 @@ def test_what_is_not_given_is_unknown() -> None:
      ("strong-session-serializable", "process")],
 )  # fmt: skip
 def test_an_order_of_which_nothing_is_told_is_not_called_kept(model: str, missing: str) -> None:
-    """A version is read after it was overwritten, in whatever order that is told."""
+    """A version is read after it was overwritten, in whatever order the lines stand."""
     operations = {"tx": [0, 1, 2], "key": [0] * 3, "kind": [WRITE, WRITE, READ]}
     operations |= {"version": [1, 2, 1]}
     process = [0] * 3 if missing == "process" else [0, 1, 2]

@@ -76,7 +76,7 @@ def test_the_coordinator_retries_where_nothing_ran() -> None:
 
 
 def test_a_refused_operation_goes_on_under_the_version_of_a_second_enlistment() -> None:
-    """The client encodes its row anew, in the same transaction, and is told nothing else."""
+    """The client encodes its row anew, in the same transaction, and sees nothing else."""
     session = begun()
     reply = crossed(session)
     assert type(reply) is Mismatch
