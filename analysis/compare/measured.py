@@ -1,7 +1,7 @@
 """What closed forms multiply, measured in the runs of one design."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from ddlsim.verify.row import RunRow
 
 Array = NDArray[np.float64]
 MISSED: Final = (Reason.TABLE_NOT_FOUND.name, Reason.COLUMN_NOT_FOUND.name)
+T = TypeVar("T", Crossed, Lost)
 NO_CHANGES: Final = Crossed(0, 0, 0, 0)
 NOT_LOST: Final = Lost(0, 0, 0)
 
@@ -96,34 +97,26 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         span_ms=sum(one.span_us for one in rates) / US_PER_MS / max(users, 1),
         users=users,
         exponents=_exponents(rates, load_ms, users),
-        crossed=_crossed(rates),
+        crossed=_sums((one.crossed for one in rates), NO_CHANGES),
         writing_ms={
             table: sum(one.uses[table].writing_us for one in rates if table in one.uses)
             / US_PER_MS
             / max(users, 1)
             for table in dict.fromkeys(one for each in rates for one in each.uses)
         },
-        outdates=_lost([one.outdated for one in rates]),
-        lost=_lost([one.lost for one in rates]),
+        outdates=_sums((one.outdated for one in rates), NOT_LOST),
+        lost=_sums((one.lost for one in rates), NOT_LOST),
         holds=_holds(rates, load_ms),
     )
 
 
-def _crossed(rates: Sequence[Rates]) -> dict[int, Crossed]:
-    found: dict[int, Crossed] = {}
-    for each in rates:
-        for table, own in each.crossed.items():
-            before = found.get(table, NO_CHANGES)
-            found[table] = Crossed(*map(sum, zip(before, own, strict=True)))
-    return found
-
-
-def _lost(runs: Sequence[dict[int, Lost]]) -> dict[int, Lost]:
-    found: dict[int, Lost] = {}
+def _sums(runs: Iterable[dict[int, T]], zero: T) -> dict[int, T]:
+    """By table: what the runs have together."""
+    found: dict[int, T] = {}
     for each in runs:
         for table, own in each.items():
-            before = found.get(table, NOT_LOST)
-            found[table] = Lost(*map(sum, zip(before, own, strict=True)))
+            before = found.get(table, zero)
+            found[table] = type(zero)(*map(sum, zip(before, own, strict=True)))
     return found
 
 

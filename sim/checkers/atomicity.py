@@ -33,7 +33,7 @@ class Atomicity:
 def _wrong_answer(case: Case, resolved: SchemaResolved) -> Iterator[Anomaly]:
     """A resolution at Top against the version with the largest Tu <= Top [98.def.1].
 
-    What was found by a name bears that name then, be it that nothing else does.
+    What was found by a name bears that name then; where nothing else does, see `_misnamed`.
     """
     log = case.schemas
     if resolved.object_id:

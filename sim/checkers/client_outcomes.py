@@ -1,4 +1,4 @@
-"""How transactions ended for their clients, against what became of them; part of I7.
+"""Outcomes of transactions as answers tell them, against what is stored; part of I7.
 
 An acknowledged commit is stored, a failed one is not, and what was rolled back did not commit. An
 operation that fails ends its transaction [110.valid.2] [110.table.exists] [110.flow.7]: none that

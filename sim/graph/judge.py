@@ -166,10 +166,12 @@ def _open(history: ColumnHistory, model: Model) -> tuple[str, ...]:
     committed = (history.status == COMMITTED)[history.tx]
     if not committed.any():
         return (NOTHING,)
-    chosen = (history.status == COMMITTED) & ~history.ddl
-    columns = (history.process, history.begin, history.end)
-    latest = [int(column[chosen].max(initial=NONE)) for column in columns]
-    unordered = order_notes(model, int(chosen.sum()), *latest)
+    unordered: tuple[str, ...] = ()
+    if model.level:
+        chosen = (history.status == COMMITTED) & ~history.ddl
+        columns = (history.process, history.begin, history.end)
+        latest = [int(column[chosen].max(initial=NONE)) for column in columns]
+        unordered = order_notes(model, int(chosen.sum()), *latest)
     said = (history.version < 0) & committed
     appends = np.flatnonzero(said & (history.kind == APPEND))
     if len(appends):

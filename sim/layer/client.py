@@ -2,7 +2,8 @@
 
 import zlib
 
-from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Read, Update
+from ddlsim.history.event import Cells
+from ddlsim.model.ops import Begin, DataOperation, Find, Insert, Update
 from ddlsim.model.ports import NoReplyType
 from ddlsim.model.schema import Value
 from ddlsim.protocol.messages import ENCODINGS_BITS, Answer, ClientOperation, Refusal
@@ -49,14 +50,9 @@ class LayerClient(Client):
         assert isinstance(reply, Answer | Refusal | NoReplyType), reply
         return reply
 
-    def shown(self, do: Read, reply: Answer) -> list[dict[str, Value]]:
-        """The rows of an answer as the client shows them: it names their columns, in order."""
-        rows: list[dict[str, Value]] = []
-        for _, cells in reply.rows:
-            pairs = zip(reply.columns or (), cells, strict=True)
-            row = {name: value for name, (_, value) in pairs}
-            rows.append({name: row[name] for name in do.columns} if do.columns else row)
-        return rows
+    def _named(self, reply: Answer, cells: Cells) -> dict[str, Value]:
+        """A row by the names of its columns, which the answer has in the order of the cells."""
+        return {name: value for name, (_, value) in zip(reply.columns or (), cells, strict=True)}
 
 
 def _values(do: DataOperation) -> dict[str, Value] | None:

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec import structs
 
+from ddlsim.history.event import Cells
 from ddlsim.history.events import Encoded, ReadTimeChosen
 from ddlsim.model.ops import (
     Begin,
@@ -206,19 +207,18 @@ class Client:
             self.token_ts = token if self.token_ts is None else max(token, self.token_ts)
 
     def shown(self, do: Read, reply: Answer) -> list[dict[str, Value]]:
-        """The rows of an answer as the client shows them: by name, only the columns asked for.
+        """The rows of an answer as the client shows them: by name, only the columns asked for."""
+        rows = [self._named(reply, cells) for _, cells in reply.rows]
+        return [{name: row[name] for name in do.columns or row} for row in rows]
 
-        They are of the schema that the request named; another operation of this client may have
-        brought another one since.
+    def _named(self, reply: Answer, cells: Cells) -> dict[str, Value]:
+        """A row by the names of its columns, under the schema that the request named.
+
+        Another operation of this client may have brought another schema since.
         """
-        table = reply.shown_under
-        rows: list[dict[str, Value]] = []
-        for _, cells in reply.rows:
-            assert table is not None, f"rows of {do.table} without a schema"
-            values = dict(cells)
-            row = {column.name: values.get(column.id) for column in table.columns}
-            rows.append({name: row[name] for name in do.columns} if do.columns else row)
-        return rows
+        assert reply.shown_under is not None, "rows without a schema"
+        values = dict(cells)
+        return {column.name: values.get(column.id) for column in reply.shown_under.columns}
 
 
 def set_places(do: DataOperation, table: Table | None) -> tuple[int, ...]:
