@@ -428,7 +428,8 @@ def _acted(shape: Shape, action: Action) -> Shape:
                 return shape
             return shape._replace(columns=(*shape.columns, _column(spec, is_key=False)))
         case AddConstraint(constraint=spec):
-            _must(set(spec.columns) <= set(columns), "a column of the constraint is missing")
+            read = {one.removeprefix(f"{shape.name}.") for one in spec.reads}
+            _must({*spec.columns} | read <= {*columns}, "a column of the constraint is missing")
             taken = [one.name for one in shape.constraints if one.name]
             _must(spec.name not in taken, f"there was a constraint {spec.name!r} already")
             types = {one.name: one.type for one in shape.columns}

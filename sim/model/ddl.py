@@ -34,11 +34,19 @@ class ColumnSpec(Record, frozen=True):
     computed: str = ""
 
 
+class Reference(Record, frozen=True):
+    """The table that a foreign key refers to; no `columns`: its primary key."""
+
+    table: str
+    columns: tuple[str, ...] = ()
+
+
 class ConstraintSpec(Record, frozen=True):
     """A constraint as written in SQL: `kind` is `check`, `unique` or `foreign`.
 
     `columns` are those of a `unique`, or those that the `condition` of a `check` reads, by name.
-    `condition` is None where the expression is none of those that are enforced.
+    `condition` is None where the expression is none of those that are enforced. `reads` are the
+    columns of the table that a constraint without a condition names, a `foreign` or such a `check`.
     """
 
     name: str
@@ -46,6 +54,8 @@ class ConstraintSpec(Record, frozen=True):
     text: str
     columns: tuple[str, ...] = ()
     condition: Condition | None = None
+    reads: tuple[str, ...] = ()
+    references: Reference | None = None
 
 
 class AddColumn(Tagged, frozen=True, tag="add-column"):

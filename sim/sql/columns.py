@@ -5,16 +5,15 @@ from typing import Final, NamedTuple
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from ddlsim.model.ddl import ColumnSpec, ConstraintSpec
+from ddlsim.model.ddl import ColumnSpec, ConstraintSpec, Reference
 from ddlsim.model.schema import (
     DEFAULT_DECIMAL_PRECISION,
     DEFAULT_LENGTH,
     DEFAULT_TIME_PRECISION,
     ColumnType,
-    Condition,
     Value,
 )
-from ddlsim.sql.conditions import condition_of
+from ddlsim.sql.conditions import Said, said_of
 from ddlsim.sql.reader import Reader
 
 _TYPES: Final = {
@@ -63,6 +62,12 @@ class Defined(NamedTuple):
     is_key: bool
     null: Token | None
     """Where it says NULL."""
+
+
+def _foreign(
+    name: str | None, text: str, columns: tuple[str, ...], references: Reference
+) -> ConstraintSpec:
+    return ConstraintSpec(name or "", "foreign", text, reads=columns, references=references)
 
 
 class Columns(Reader):
@@ -161,15 +166,14 @@ class Columns(Reader):
         """[CONSTRAINT name] CHECK, UNIQUE or REFERENCES behind a column, if it comes next."""
         name, start = self._constraint_name(), self._curr
         if self._match_text_seq("CHECK"):
-            condition, columns = self._check()
-            text = self.text_since(start)
-            return ConstraintSpec(name or "", "check", text, columns, condition)
+            said = self._check()
+            return ConstraintSpec(name or "", "check", self.text_since(start), *said)
         if self._match_text_seq("UNIQUE"):
             return ConstraintSpec(name or "", "unique", f"UNIQUE ({column})", (column,))
         if self._match_text_seq("REFERENCES"):
-            self._referenced()
+            references = self._referenced()
             text = f"FOREIGN KEY ({column}) {self.text_since(start)}"
-            return ConstraintSpec(name or "", "foreign", text)
+            return _foreign(name, text, (column,), references)
         if name is not None:
             raise self.wrong("CHECK, UNIQUE or REFERENCES")
         return None
@@ -177,35 +181,31 @@ class Columns(Reader):
     def constraint(self) -> ConstraintSpec | tuple[str, ...] | None:
         """[CONSTRAINT name] and a constraint of a table, or the columns of its PRIMARY KEY."""
         name, start = self._constraint_name(), self._curr
-        columns: tuple[str, ...] = ()
-        condition: Condition | None = None
         if self._match_text_seq("PRIMARY"):
             self.need("KEY")
             self.using()
             return self.sorted_columns()
         if self._match_text_seq("CHECK"):
-            kind = "check"
-            condition, columns = self._check()
-        elif self._match_text_seq("UNIQUE"):
-            kind = "unique"
+            said = self._check()
+            return ConstraintSpec(name or "", "check", self.text_since(start), *said)
+        if self._match_text_seq("UNIQUE"):
             columns = tuple(self.listed(self.name))
-        elif self._match_text_seq("FOREIGN"):
-            kind = "foreign"
+            return ConstraintSpec(name or "", "unique", self.text_since(start), columns)
+        if self._match_text_seq("FOREIGN"):
             self.need("KEY")
-            self.listed(self.name)
+            columns = tuple(self.listed(self.name))
             self.need("REFERENCES")
-            self._referenced()
-        elif name is None:
+            references = self._referenced()
+            return _foreign(name, self.text_since(start), columns, references)
+        if name is None:
             return None
-        else:
-            raise self.wrong("CHECK, UNIQUE, FOREIGN KEY or PRIMARY KEY")
-        return ConstraintSpec(name or "", kind, self.text_since(start), columns, condition)
+        raise self.wrong("CHECK, UNIQUE, FOREIGN KEY or PRIMARY KEY")
 
     def _constraint_name(self) -> str | None:
         return self.name("a constraint name") if self._match(TokenType.CONSTRAINT) else None
 
-    def _check(self) -> tuple[Condition | None, tuple[str, ...]]:
-        """An expression in parentheses, as `condition_of` reads it.
+    def _check(self) -> Said:
+        """An expression in parentheses, as `said_of` reads it.
 
         An error if sqlglot cannot parse it.
         """
@@ -214,17 +214,18 @@ class Columns(Reader):
         if expression is None:
             raise self.wrong("an expression")
         self.need(")")
-        return condition_of(expression)
+        return said_of(expression)
 
-    def _referenced(self) -> None:
+    def _referenced(self) -> Reference:
         """The table that a foreign key refers to, and what happens to its rows."""
-        self.object_name("a table name")
+        table, columns = self.object_name("a table name"), list[str]()
         if self.sees(TokenType.L_PAREN):
-            self.listed(self.name)
+            columns = self.listed(self.name)
         while self._match(TokenType.ON):
             self.word("DELETE or UPDATE", "DELETE", "UPDATE")
             if not any(self._match_text_seq(*deed) for deed in _DEEDS):
                 raise self.wrong("NO ACTION, CASCADE, RESTRICT, SET NULL or SET DEFAULT")
+        return Reference(table, tuple(columns))
 
     def using(self) -> None:
         """USING SORTED or HASH, which has no effect here."""

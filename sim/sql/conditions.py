@@ -1,11 +1,13 @@
 """The conditions of CHECK constraints that are enforced, out of what sqlglot parses.
 
 Read are comparisons of a column with a constant, IS [NOT] NULL, AND, OR and parentheses. The text
-of every other expression is kept, and rows are not compared with it.
+of every other expression is kept, and rows are not compared with it; the columns that it names are
+read, so that a slip in one of them is found.
 """
 
+from collections.abc import Iterator
 from math import isfinite
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
@@ -21,6 +23,12 @@ _OPERATORS: Final[dict[type[exp.Expr], str]] = {
 }
 _MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The operators with their sides exchanged."""
+_WORDS: Final = {
+    *("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH"),
+    *("QUARTER", "YEAR", "USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_ROLE", "CURRENT_SCHEMA"),
+    *("CURRENT_CATALOG", "SYSDATE", "UNKNOWN"),
+}
+"""Words that sqlglot takes for columns where they stand without quotes."""
 _JUNCTIONS: Final[dict[type[exp.Expr], str]] = {exp.And: "and", exp.Or: "or"}
 
 
@@ -28,14 +36,34 @@ class _OtherExpressionError(Exception):
     """The expression is none of those that are enforced."""
 
 
-def condition_of(expression: exp.Expr) -> tuple[Condition | None, tuple[str, ...]]:
-    """The condition, and the columns that its places count; (None, ()) for any other expression."""
+class Said(NamedTuple):
+    """The columns that a condition's places count, and it; else the columns that are named."""
+
+    columns: tuple[str, ...]
+    condition: Condition | None = None
+    reads: tuple[str, ...] = ()
+
+
+def said_of(expression: exp.Expr) -> Said:
+    """The condition of an expression, or what any other one names."""
     columns: dict[str, int] = {}
     try:
         condition = _condition(expression, columns)
     except _OtherExpressionError:
-        return None, ()
-    return condition, tuple(columns)
+        return Said((), None, tuple(dict.fromkeys(_named(expression))))
+    return Said(tuple(columns), condition)
+
+
+def _named(expression: exp.Expr) -> Iterator[str]:
+    """The columns that an expression names, behind a table's name where they are.
+
+    Not those of a query within it, nor words that sqlglot takes for columns: units and functions.
+    """
+    for column in expression.find_all(exp.Column):
+        words, identifier = [column.args.get("table"), column.this], column.this
+        is_word = not identifier.args.get("quoted") and column.name.upper() in _WORDS
+        if column.find_ancestor(exp.Query) is None and not is_word:
+            yield ".".join(_name(word) for word in words if word is not None)
 
 
 def _condition(expression: exp.Expr, columns: dict[str, int]) -> Condition:
@@ -65,8 +93,13 @@ def _place(expression: exp.Expr, columns: dict[str, int]) -> int:
     plain = isinstance(expression, exp.Column) and not expression.args.get("table")
     if not plain or not isinstance(identifier, exp.Identifier):
         raise _OtherExpressionError
+    return columns.setdefault(_name(identifier), len(columns))
+
+
+def _name(identifier: exp.Expr) -> str:
+    """A name as it is compared: without quotes it is folded."""
     name = str(identifier.this)
-    return columns.setdefault(name if identifier.quoted else name.lower(), len(columns))
+    return name if identifier.args.get("quoted") else name.lower()
 
 
 def _constant(expression: exp.Expr) -> Value:

@@ -137,7 +137,9 @@ def constrained(table: Table, spec: ConstraintSpec, number: int) -> tuple[Table,
     allow(
         (any(one.name == name for one in table.constraints), EXISTS),
         (not {*spec.columns} <= by_name.keys(), MISSING),
+        (any(not is_own(one, table) for one in spec.reads), MISSING),
         (len(spec.columns) > len({*spec.columns}), REFUSED),
+        (spec.kind == "foreign" and len(spec.reads) > len({*spec.reads}), REFUSED),
     )
     columns = [by_name[one] for one in spec.columns]
     condition, ids = spec.condition, tuple(one.id for one in columns)
@@ -148,6 +150,11 @@ def constrained(table: Table, spec: ConstraintSpec, number: int) -> tuple[Table,
     constraint = Constraint(number, name, spec.kind, spec.text, ids, condition)
     constraints = (*table.constraints, constraint)
     return replace(table, constraints=constraints), ConstraintAdded(constraint)
+
+
+def is_own(name: str, table: Table) -> bool:
+    """Whether a column that a constraint reads is the table's, with or without its name before."""
+    return any(name in (one.name, f"{table.name}.{one.name}") for one in table.columns)
 
 
 def column_of(spec: ColumnSpec, number: int, *, nullable: bool) -> Column:

@@ -37,6 +37,7 @@ from ddlsim.model.ddl import (
     DropZone,
     ObjectChange,
     ObjectCreated,
+    Reference,
     RenameColumn,
     RenameTable,
     RenameView,
@@ -333,10 +334,14 @@ class Sample:
             return ConstraintSpec(name, "unique", f"UNIQUE ({', '.join(columns)})", columns)
         parts = tuple(self._compared(place) for place, _ in enumerate(columns))
         whole = parts[0] if len(parts) == 1 else Junction(self._one(("and", "or")), parts)
-        condition = whole if self._below(6) else None
-        return ConstraintSpec(
-            name, "check", f"{condition}", columns if condition else (), condition
+        if self._below(6):
+            return ConstraintSpec(name, "check", f"{whole}", columns, whole)
+        if self._below(2):
+            return ConstraintSpec(name, "check", "other", reads=columns)
+        to = Reference(
+            self._one(("t", *RELATIONS)), self._some((*names, "id"), 2)[self._below(2) :]
         )
+        return ConstraintSpec(name, "foreign", f"{to}", reads=columns, references=to)
 
     def _compared(self, place: int) -> Condition:
         if self._below(4) == 0:

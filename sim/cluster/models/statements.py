@@ -7,7 +7,7 @@ none [110.compat.compound]. What a statement does not mention stays. Defaults co
 in the column's type. Where a statement breaks several rules at once, any of their reasons is right.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from ddlsim.cluster.models.alteration import (
 )
 from ddlsim.cluster.models.constants import is_held, understood
 from ddlsim.model.ddl import (
+    AddConstraint,
     AlterTable,
     AlterZone,
     ColumnAdded,
@@ -32,6 +33,7 @@ from ddlsim.model.ddl import (
     ColumnDropped,
     ColumnSpec,
     ConstraintAdded,
+    ConstraintSpec,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -205,7 +207,22 @@ class _Objects:
                 reasons += refused.reasons
         if reasons:
             raise RefusedError(*reasons)
+        self._refers(statement.constraints, statement.name, table)
         return _step(table, ObjectCreated())
+
+    def _refers(self, constraints: Iterable[ConstraintSpec], own: str, made: Table) -> None:
+        """Foreign keys refer to a table, to the one that is made or another, by its columns."""
+        for one in constraints:
+            if one.references is not None:
+                named = one.references
+                to = made if named.table == own else self._table(named.table, excused=False)
+                names = [column.name for column in to.columns]
+                allow(
+                    (not {*named.columns} <= {*names}, MISSING),
+                    (len(named.columns) > len({*named.columns}), REFUSED),
+                    (not named.columns and HIDDEN in names, REFUSED),
+                    (len(one.reads) != len(named.columns or to.key), REFUSED),
+                )
 
     def _create_view(self, statement: CreateView) -> ObjectChange:
         self._is_free(statement.name, excused=statement.if_not_exists)
@@ -235,8 +252,10 @@ class _Objects:
             if done is not None:
                 table, change = done
                 changes.append(change)
+        added = [one.constraint for one in statement.actions if isinstance(one, AddConstraint)]
         if not changes:
             raise IdleError
+        self._refers(added, statement.name, table)
         return _step(replace(table, version=before.version + 1), *changes)
 
     # --- indexes ----------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ other words, stays as it was written too: nothing is manipulated.
 
 A key column identifies rows that exist: it cannot be dropped, retyped or made nullable. A column
 that an index covers cannot be dropped before the index. Constraints that read a column go with it,
-as in PostgreSQL, if they are enforced (`constraints.py`); the others are kept as text, so nothing
-here tells which columns they read.
+as in PostgreSQL, if they are enforced (`constraints.py`); the others are kept as text. A column
+that any of them names has to exist when it is added.
 """
 
 from typing import Final
@@ -124,10 +124,11 @@ def _new_constraint(table: Table, spec: ConstraintSpec, constraint_id: int) -> C
     if any(constraint.name == name for constraint in table.constraints):
         return Refused(Reason.OBJECT_EXISTS, f"constraint {name!r} exists already")
     ids = {column.name: column.id for column in table.columns}
-    for column_name in spec.columns:
+    own = tuple(one.removeprefix(f"{table.name}.") for one in spec.reads)
+    for column_name in (*spec.columns, *own):
         if column_name not in ids:
             return no_such_column(table.name, column_name)
-    twice = repeated(spec.columns)
+    twice = repeated(spec.columns) or (repeated(spec.reads) if spec.references else None)
     if twice is not None:
         return refuse(f"constraint column {twice!r} stands there twice")
     columns = tuple(ids[one] for one in spec.columns)

@@ -69,6 +69,7 @@ from ddlsim.protocol.schema.ddl_answers import (
     the_table,
     the_view,
 )
+from ddlsim.protocol.schema.references import unknown_reference
 
 __all__ = ["Built", "NoOp", "Refused", "build"]
 
@@ -97,6 +98,8 @@ def build(
         outcome = _alter_table(statement, snapshot, next_object_id, mandatory=True)
     else:
         outcome = _built(statement, snapshot, next_object_id)
+    if isinstance(outcome, ObjectChange) and isinstance(statement, (CreateTable, AlterTable)):
+        outcome = unknown_reference(statement, outcome.definition, snapshot) or outcome
     built = Built((outcome,)) if isinstance(outcome, ObjectChange) else outcome
     for change in built.objects if isinstance(built, Built) else ():
         before = snapshot.by_id(change.object_id)

@@ -75,6 +75,7 @@ def as_it_is(value: Any, *_: Any) -> Any:
 
 
 FAULTS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "lets a foreign key refer to anything": (ddl, "unknown_reference", nothing),
     "converts anything": (alter_table, "convertible", yes),
     "converts nothing": (alter_table, "convertible", no),
     "takes any default": (alter_table, "fit_constant", as_it_is),

@@ -26,6 +26,8 @@ from tests.support.schemas import (
 T = "CREATE TABLE t (id INT PRIMARY KEY, v INT);"
 V = T + "CREATE VIEW w AS SELECT id FROM t;"
 Z = "CREATE ZONE z (PARTITIONS 5, REPLICAS 3);"
+F = "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY"
+NEW = "CREATE TABLE t (id INT PRIMARY KEY, a INT"
 
 
 def test_a_table_is_created_at_version_one_with_its_columns_numbered() -> None:
@@ -114,6 +116,20 @@ def test_constraints_of_a_new_table_take_ids_after_its_own() -> None:
             "DDL_REFUSED",
             "table 't' lies in zone 'z'",
         ),
+        ("", f"{NEW}, CHECK (a + z > 0))", "OBJECT_NOT_FOUND", "'t' has no column 'z'"),
+        ("", f"{NEW}, CHECK (u.a + 1 > 0))", "OBJECT_NOT_FOUND", "'t' has no column 'u.a'"),
+        (T, "ALTER TABLE t ADD CHECK (v + z > 0)", "OBJECT_NOT_FOUND", "no column 'z'"),
+        (T, f"{F} (z) REFERENCES t", "OBJECT_NOT_FOUND", "no column 'z'"),
+        (T, f"{F} (v) REFERENCES s", "OBJECT_NOT_FOUND", "there is no table 's'"),
+        (V, f"{F} (v) REFERENCES w", "DDL_REFUSED", "'w' is a view"),
+        (T, f"{F} (v) REFERENCES t (z)", "OBJECT_NOT_FOUND", "no column 'z'"),
+        (T, f"{F} (v, id) REFERENCES t (v, v)", "DDL_REFUSED", "stands there twice"),
+        (T, f"{F} (v, v) REFERENCES t (v, id)", "DDL_REFUSED", "stands there twice"),
+        (T, f"{F} (v, id) REFERENCES t (id)", "DDL_REFUSED", "of 2 columns refers to 1 of"),
+        (T, f"{F} (v, id) REFERENCES t", "DDL_REFUSED", "of 2 columns refers to the primary key"),
+        (f"{T} CREATE TABLE s (a INT)", f"{F} (v) REFERENCES s", "DDL_REFUSED", "no primary key"),
+        ("", f"{NEW}, b INT REFERENCES s (id))", "OBJECT_NOT_FOUND", "there is no table 's'"),
+        (T, "ALTER TABLE t ADD COLUMN b INT REFERENCES s", "OBJECT_NOT_FOUND", "no table 's'"),
     ],
 )
 def test_a_statement_is_refused_with_its_reason(
@@ -122,6 +138,23 @@ def test_a_statement_is_refused_with_its_reason(
     refused = refusal_of(schema, asked)
     assert refused.reason is Reason[reason]
     assert message in refused.message
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        "CHECK (t.a + a > 0)",
+        "CHECK (a < CURRENT_DATE AND TIMESTAMPDIFF(SECOND, a, a) > 0 OR USER = 'me')",
+        "CHECK (a IN (SELECT x FROM s))",
+        "FOREIGN KEY (a) REFERENCES t",
+        "FOREIGN KEY (a, id) REFERENCES t (id, a)",
+        "b INT REFERENCES t (a)",
+    ],
+)
+def test_a_constraint_that_is_not_enforced_may_name_what_is_there(constraint: str) -> None:
+    """Units and functions without parentheses are no columns, nor are those of a query."""
+    table = table_of(f"{NEW}, {constraint})")
+    assert [(one.columns, one.condition) for one in table.constraints] == [((), None)]
 
 
 @pytest.mark.parametrize(

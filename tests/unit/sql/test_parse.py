@@ -20,6 +20,7 @@ from ddlsim.model.ddl import (
     DropTable,
     DropView,
     DropZone,
+    Reference,
     RenameColumn,
     RenameTable,
     RenameView,
@@ -116,11 +117,21 @@ def test_constraints_keep_their_text() -> None:
     assert found.constraints == (
         ConstraintSpec("", "check", "CHECK (id > 0)", ("id",), Comparison(0, ">", 0)),
         ConstraintSpec("", "unique", "UNIQUE (id)", ("id",)),
-        ConstraintSpec("", "foreign", "FOREIGN KEY (id) REFERENCES u (x) ON DELETE CASCADE"),
-        ConstraintSpec("c", "check", "CHECK ((id + 1) * 2 IN (4, 6) AND id < 9)"),
+        ConstraintSpec(
+            "",
+            "foreign",
+            "FOREIGN KEY (id) REFERENCES u (x) ON DELETE CASCADE",
+            reads=("id",),
+            references=Reference("u", ("x",)),
+        ),
+        ConstraintSpec("c", "check", "CHECK ((id + 1) * 2 IN (4, 6) AND id < 9)", reads=("id",)),
         ConstraintSpec("", "unique", "UNIQUE (id)", ("id",)),
         ConstraintSpec(
-            "f", "foreign", "FOREIGN KEY (id) REFERENCES u ON UPDATE NO ACTION ON DELETE SET NULL"
+            "f",
+            "foreign",
+            "FOREIGN KEY (id) REFERENCES u ON UPDATE NO ACTION ON DELETE SET NULL",
+            reads=("id",),
+            references=Reference("u"),
         ),
     )
 

@@ -1,0 +1,65 @@
+"""What a foreign key refers to: a table that exists, and columns of it, as many as it has itself.
+
+A foreign key is not enforced on rows (`constraints.py`), but a slip in it is one: every database
+refuses it. Whether the columns are unique, and of which types they are, is not asked.
+"""
+
+from collections.abc import Iterator
+
+from ddlsim.model.ddl import AddConstraint, AlterTable, ConstraintSpec, CreateTable
+from ddlsim.model.schema import SchemaObject, Table
+from ddlsim.protocol.schema.alter_table import IMPLICIT_KEY
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl_answers import (
+    Refused,
+    no_such_column,
+    refuse,
+    repeated,
+    the_table,
+)
+
+
+def unknown_reference(
+    statement: CreateTable | AlterTable, made: SchemaObject | None, snapshot: Snapshot
+) -> Refused | None:
+    """The refusal of the first foreign key that refers to what is not there.
+
+    `made` is the statement's own table as it leaves it: a foreign key may refer to it.
+    """
+    for spec in _foreign_keys(statement):
+        assert spec.references is not None
+        name = spec.references.table
+        found = made if name == statement.name else the_table(name, snapshot, if_exists=False)
+        refused = found if isinstance(found, Refused) else None
+        if isinstance(found, Table):
+            refused = _unlike(spec, spec.references.columns, found)
+        if refused is not None:
+            return refused
+    return None
+
+
+def _foreign_keys(statement: CreateTable | AlterTable) -> Iterator[ConstraintSpec]:
+    specs = (
+        statement.constraints
+        if isinstance(statement, CreateTable)
+        else [one.constraint for one in statement.actions if isinstance(one, AddConstraint)]
+    )
+    yield from (one for one in specs if one.references is not None)
+
+
+def _unlike(spec: ConstraintSpec, columns: tuple[str, ...], table: Table) -> Refused | None:
+    """Where a foreign key and the columns that it refers to do not belong together."""
+    names = [column.name for column in table.columns]
+    for name in columns:
+        if name not in names:
+            return no_such_column(table.name, name)
+    twice = repeated(columns)
+    if twice is not None:
+        return refuse(f"column {twice!r} of table {table.name!r} stands there twice")
+    if not columns and IMPLICIT_KEY in names:
+        return refuse(f"table {table.name!r} has no primary key to refer to")
+    own, others = len(spec.reads), len(columns or table.key)
+    if own != others:
+        what = f"{others} of" if columns else f"the primary key, of {others}, of"
+        return refuse(f"a foreign key of {own} columns refers to {what} table {table.name!r}")
+    return None
