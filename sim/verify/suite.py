@@ -12,6 +12,7 @@ A *case* is one scenario under one design. There are three kinds:
 
 Seeds are dealt out in rounds, one seed of every case after the other, so that all cases have had
 about equally many seeds when time is up. A scripted scenario is the same for every seed: one round.
+The seed that a scenario names comes first, beside the others: it shows what the scenario is about.
 A mutant is not run any more once its judge has convicted it in `BLOCKS` disjoint blocks of seeds.
 """
 
@@ -51,7 +52,7 @@ class Case(Record, frozen=True):
     """One scenario under one design; `judge` is the checker that must convict its mutant.
 
     `under` names the design where it is not the file's own. `varied`: the scenario sets fields of
-    the design, which differs from the named one in them.
+    the design, which differs from the named one in them. `own_seed` is the seed that it names.
     """
 
     kind: Kind
@@ -64,6 +65,7 @@ class Case(Record, frozen=True):
     scripted: bool
     varied: bool = False
     under: str = ""
+    own_seed: int | None = None
 
     @property
     def name(self) -> str:
@@ -154,6 +156,7 @@ def _as_written(scenario: Scenario, loads: tuple[str, ...]) -> Case:
         reaches=scenario.reaches,
         scripted=scenario.scripted,
         varied=bool(scenario.strategy_fields),
+        own_seed=scenario.table.seed,
     )
 
 
@@ -211,6 +214,7 @@ def _under_others(
             strategy=design,
             reaches=(),
             under=design,
+            own_seed=None,
         )
 
 
@@ -281,10 +285,28 @@ def convicts(case: Case, trial: Trial) -> bool:
     return case.judge in convicted_by(trial.row)
 
 
+def wanted(case: Case, seeds: Sequence[int]) -> int:
+    """How many of the seeds of all cases, and of its own, a case is run with."""
+    if not seeds or case.scripted:
+        return min(1, len(seeds))
+    return len(seeds) + (case.own_seed is not None and case.own_seed not in seeds)
+
+
+def seed_of(case: Case, seeds: Sequence[int], place: int) -> int:
+    """The seed of a case's run number `place`: first its own one, then the others in order."""
+    own = case.own_seed
+    if own is None:
+        return seeds[place]
+    if place == 0:
+        return own
+    others = place - 1
+    return seeds[others + (own in seeds and others >= seeds.index(own))]
+
+
 class Schedule:
     """The order of runs: rounds over all cases that still need a seed.
 
-    `seeds` are those of every case; a scripted one takes the first only.
+    `seeds` are those of every case, beside its own; a scripted one takes the first only.
     """
 
     def __init__(self, cases: Sequence[Case], seeds: Sequence[int]) -> None:
@@ -298,18 +320,16 @@ class Schedule:
     @property
     def planned(self) -> int:
         """How many seeds are run at most."""
-        return sum(self._wants(at) for at in range(len(self._cases)))
-
-    def _wants(self, at: int) -> int:
-        return min(1, len(self._seeds)) if self._cases[at].scripted else len(self._seeds)
+        return sum(wanted(case, self._seeds) for case in self._cases)
 
     def next(self) -> Turn | None:
         """The index of a case and a seed for it; None where no case needs one."""
         while self._waiting:
             at = self._waiting.pop(0)
-            if self._dealt[at] >= self._wants(at) or self._convictions[at] >= BLOCKS:
+            case, dealt = self._cases[at], self._dealt[at]
+            if dealt >= wanted(case, self._seeds) or self._convictions[at] >= BLOCKS:
                 continue
-            seed = self._seeds[self._dealt[at]]
+            seed = seed_of(case, self._seeds, dealt)
             self._dealt[at] += 1
             self._waiting.append(at)
             return at, seed

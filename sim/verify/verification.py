@@ -20,7 +20,7 @@ from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.expectation import Sum, sum_of
 from ddlsim.verify.kills import MutantRow, Survivor, killing, survivors
 from ddlsim.verify.row import RunRow
-from ddlsim.verify.suite import BLOCKS, Case, Trial, convicted_by, convicts
+from ddlsim.verify.suite import BLOCKS, Case, Trial, convicted_by, convicts, wanted
 
 NOT_RUN: Final = ": not run, the time was up"
 CALM: Final = (Outcome.OK, Outcome.VACUOUS)
@@ -205,8 +205,8 @@ def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int] | None) ->
     total = sum_of([trial.row for trial in done], reaches=case.reaches, expect=_due(case))
     first = total.first_failed or (total.runs[0] if done else None)
     rested = sum(convicts(case, trial) for trial in done) >= BLOCKS
-    wanted = None if seeds is None else len(seeds)
-    wanted = 1 if case.scripted and wanted != 0 else wanted
+    due = 1 if case.scripted else None
+    due = due if seeds is None else wanted(case, seeds)
     wrong, missing = _wrong(case, total, done) if done else ((), ())
     return ScenarioRow(
         scenario=case.name,
@@ -216,10 +216,10 @@ def _scenario(case: Case, done: Sequence[Trial], seeds: Sequence[int] | None) ->
         outcome=total.outcome.word,
         expected=_due(case),
         runs=len(done),
-        complete=rested or (wanted is not None and len(done) >= wanted),
+        complete=rested or (due is not None and len(done) >= due),
         wrong=(*wrong, *missing),
         missing=missing,
-        wanted=wanted,
+        wanted=due,
         never_reached=total.never_reached,
         seed=0 if first is None else first.seed,
         argument="" if first is None else _argument(first),

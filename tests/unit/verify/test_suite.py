@@ -90,6 +90,25 @@ def test_rounds_over_all_cases_and_one_for_the_scripted() -> None:
     assert turns(cases, range(5, 7)) == [(0, 5), (1, 5), (2, 5), (0, 6), (2, 6)]
 
 
+def test_the_seed_that_a_scenario_names_comes_first_and_once() -> None:
+    assert turns([a_case(own_seed=17)], range(3)) == [(0, 17), (0, 0), (0, 1), (0, 2)]
+    assert turns([a_case(own_seed=1)], range(3)) == [(0, 1), (0, 0), (0, 2)]
+    assert turns([a_case(own_seed=17, scripted=True)], range(3)) == [(0, 17)]
+    assert turns([a_case(own_seed=17)], range(0)) == []
+    schedule = Schedule([a_case(own_seed=2**30)], range(2**31))
+    assert [schedule.next() for _ in range(2)] == [(0, 2**30), (0, 0)]
+    assert schedule.planned == 2**31
+
+
+def test_a_case_has_the_seed_of_its_file_but_not_under_other_designs(tmp_path: Path) -> None:
+    text = Path("scenarios/smoke.toml").read_text("utf-8")
+    file = tmp_path / "named.toml"
+    file.write_text(f"seed = 17\n{text}", "utf-8")
+    cases = cases_of([str(file)], every_design=True)
+    assert {case.own_seed for case in cases if case.kind == "scenario"} == {17}
+    assert {case.own_seed for case in cases if case.kind == "claims"} == {None}
+
+
 def test_a_mutant_is_not_run_after_its_blocks() -> None:
     guilty, innocent = a_row(0, a_violation()), a_row(0)
     schedule = Schedule([a_mutant_case()], range(100))
