@@ -77,7 +77,7 @@ class ScenarioRow(Record, frozen=True):
 class Verification(Record, frozen=True):
     """The whole result; `unexpected` says in words what fails it, `open` what was not decided.
 
-    `seeds` is the number that each case was to have, None where time alone was the bound
+    `seeds` is the number that a case was to have at most, None where time alone was the bound
     (`bounded`); `least_run` and `most_run` are how many the scenarios and claims that draw anything
     had, None where there are none. `survivors` had all their seeds, `undecided_mutants` had not.
     """
@@ -166,7 +166,7 @@ def verification(
     return Verification(
         cases=len(cases),
         runs=sum(1 + (one.control is not None) for _, done in pairs for one in done),
-        seeds=None if bounded else len(seeds),
+        seeds=None if bounded else max([len(seeds), *(row.wanted or 0 for row in rows)]),
         least_run=min(dealt, default=None),
         most_run=max(dealt, default=None),
         bounded=bounded,
