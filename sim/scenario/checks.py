@@ -119,7 +119,7 @@ def check_clocks(clocks: config.Clocks, origin: Origin) -> None:
 
 
 def check_network(network: config.Network, nodes: Sequence[str], origin: Origin) -> None:
-    """Check that latencies are not negative and links name nodes that exist."""
+    """Check that latencies are not negative and links name nodes that exist, and say something."""
     for key in ("latency_ms", "client_latency_ms"):
         check_not_negative(getattr(network, key), origin, ("network", key))
     for index, link in enumerate(network.links):
@@ -128,6 +128,11 @@ def check_network(network: config.Network, nodes: Sequence[str], origin: Origin)
         must_exist(link.sender, nodes, origin, (*path, "from"))
         must_exist(link.to, nodes, origin, (*path, "to"))
         check_kind(link.kind, origin, (*path, "kind"))
+        if link.sender is not None and link.sender == link.to:
+            raise origin.error((*path, "to"), f"is {link.to} itself; such messages take no time")
+        said = (link.latency_ms, link.loss, link.duplication, link.reordering)
+        if said == (None,) * len(said):
+            raise origin.error(path, "give latency_ms, loss, duplication or reordering")
 
 
 def check_not_negative(number: Any, origin: Origin, path: Path) -> None:

@@ -119,8 +119,15 @@ class RowTypes:
                     if isinstance(action, RenameColumn):
                         known = self._columns.setdefault(name, {})
                         known.setdefault(action.new_name, {}).update(known.get(action.name, {}))
+                        self._rename_in_keys(name, action)
             case _:
                 pass
+
+    def _rename_in_keys(self, table: str, action: RenameColumn) -> None:
+        keys = self._keys.get(table, {})
+        for key in [one for one in keys if action.name in dict(one)]:
+            names = [action.new_name if name == action.name else name for name, _ in key]
+            keys[tuple(zip(names, (type_ for _, type_ in key), strict=True))] = None
 
 
 def _is_key(parts: tuple[Value, ...], columns: tuple[tuple[str, ColumnType], ...]) -> bool:

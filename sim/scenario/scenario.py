@@ -305,6 +305,10 @@ def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, 
     check_finding(table, expect, origin)
     checks.check_probes(table.reaches, origin, "reaches")
     checks.check_probes(table.never_reaches, origin, "never_reaches")
+    for index, probe in enumerate(table.never_reaches):
+        if probe in table.reaches:
+            what = f"{probe!r} stands in reaches too; keep one of them"
+            raise origin.error(("never_reaches", index), what)
     check_clauses(table.clauses, origin)
     return expect
 

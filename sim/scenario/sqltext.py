@@ -30,7 +30,9 @@ def read_file(text: str, name: str, origin: Origin, path: Path) -> tuple[SqlLine
     return _ddl(text, 1, lambda line, what: origin.error(path, f"{name}:{line}: {what}"))
 
 
-def read_operation(text: str, origin: Origin, path: Path) -> Get | Scan | front_end.RowWrite:
+def read_operation(
+    text: str, origin: Origin, path: Path
+) -> Scan | front_end.RowRead | front_end.RowWrite:
     """The one SELECT of a step, or the row that it inserts, updates or deletes."""
 
     def error_at(line: int, what: str) -> ScenarioError:
@@ -39,7 +41,7 @@ def read_operation(text: str, origin: Origin, path: Path) -> Get | Scan | front_
     first_line = origin.text_line(path)
     statements = _read(text, first_line, error_at, front_end.parse_operations)
     found = statements[0].statement if len(statements) == 1 else None
-    if not isinstance(found, Get | Scan | front_end.RowWrite):
+    if not isinstance(found, Scan | front_end.RowRead | front_end.RowWrite):
         what = "one SELECT, INSERT, UPDATE or DELETE is expected here"
         raise error_at(first_line, f'{what}; DDL belongs into ddl = "…"')
     return found

@@ -34,7 +34,7 @@ from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.script import EVENT, StepTable
 from ddlsim.scenario.sqltext import SqlLine, names_made, read_ddl, read_operation
 from ddlsim.scenario.step_expect import read_step_expect
-from ddlsim.sql import RowWrite
+from ddlsim.sql import RowRead, RowWrite
 from ddlsim.units import Micros, ms
 
 _MADE: dict[str, Any] = {
@@ -70,7 +70,7 @@ class StepReader:
         self._tx_nodes: dict[str, str] = {}
         self._read_only: dict[str, bool] = {}  # by transaction
         self._last: dict[str, Step] = {}  # by client
-        self._writes: dict[int, RowWrite] = {}  # in SQL, by the place of their step
+        self._rows: dict[int, RowRead | RowWrite] = {}  # in SQL, by the place of their step
         self._texts: list[bool] = []  # whether what a step does is written as SQL
         self._misfits: list[bool] = []  # whether its row may have values of wrong types
 
@@ -96,8 +96,8 @@ class StepReader:
             if do.table not in names and not self._misfits[index]:
                 what = f"no table is called {do.table!r}; {near(do.table, names)}"
                 raise self._origin.error(path, what)
-            if index in self._writes:
-                do = self._keyed(self._writes[index], types, path, made=do.table in names)
+            if index in self._rows:
+                do = self._keyed(self._rows[index], types, path, made=do.table in names)
                 self.made[index] = replace(step, do=do)
             keyed = not isinstance(do, Scan | Find)
             if keyed and (why := types.wrong_key(do.table, do.key)) is not None:
@@ -118,18 +118,43 @@ class StepReader:
                 what = f"no index is called {step.do.index!r}; {near(step.do.index, known)}"
                 raise self._origin.error(("step", index, "do", 2), what)
 
-    def _keyed(self, write: RowWrite, types: RowTypes, path: Path, *, made: bool) -> DataOperation:
-        """A write in SQL with the key that its statement names: all of it if no table is `made`."""
-        named = write.values if write.kind == "insert" else write.where
+    def _keyed(
+        self, row: RowRead | RowWrite, types: RowTypes, path: Path, *, made: bool
+    ) -> DataOperation:
+        """A row in SQL with the key that its statement names: all of it if no table is `made`."""
+        if isinstance(row, RowRead):
+            has_key = bool(types.keys_in_words(row.get.table))
+            key, _ = self._key_named(row.get.table, row.where, types, path, made=has_key)
+            return replace(row.get, key=key)
+        return self._written(row, types, path, made=made)
+
+    def _key_named(
+        self,
+        table: str,
+        named: dict[str, Value],
+        types: RowTypes,
+        path: Path,
+        *,
+        made: bool,
+        inserts: bool = False,
+    ) -> tuple[Key, tuple[str, ...]]:
+        """The key among named values, and its columns."""
         names: tuple[str, ...] | None = tuple(named)
         if made:
-            names = types.key_of(write.table, named, whole=write.kind != "insert")
+            names = types.key_of(table, named, whole=not inserts)
         if names is None:
-            where = "the columns of an INSERT" if write.kind == "insert" else "WHERE"
-            what = f"{where} must name the key of {write.table}: {types.keys_in_words(write.table)}"
+            where = "the columns of an INSERT" if inserts else "WHERE"
+            what = f"{where} must name the key of {table}: {types.keys_in_words(table)}"
             raise self._origin.error(path, what)
         key = tuple(named[name] for name in names)
-        whole = key[0] if len(key) == 1 else key
+        return key[0] if len(key) == 1 else key, names
+
+    def _written(
+        self, write: RowWrite, types: RowTypes, path: Path, *, made: bool
+    ) -> DataOperation:
+        inserts = write.kind == "insert"
+        named = write.values if inserts else write.where
+        whole, names = self._key_named(write.table, named, types, path, made=made, inserts=inserts)
         rest = {name: value for name, value in write.values.items() if name not in names}
         match write.kind:
             case "insert":
@@ -262,10 +287,12 @@ class StepReader:
                 forms = ", ".join([*(f'"{name}"' for name in _WORDS), *FORMS.values()])
                 raise self._origin.error(path, f'unknown operation "{text}"; one of {forms}')
             read = read_operation(text, self._origin, path)
-            if not isinstance(read, RowWrite):
+            if isinstance(read, Scan):
                 return read
-            self._writes[len(self.made)] = read
-            made: Operation = _MADE[read.kind](read.table, ())  # its key: once tables are known
+            self._rows[len(self.made)] = read  # its key: once tables are known
+            if isinstance(read, RowRead):
+                return read.get
+            made: Operation = _MADE[read.kind](read.table, ())
             return made
         if tx is None:
             raise self._origin.error(path, f"{text} needs a transaction; say tx")

@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 
 from ddlsim.sql.comments import Request, requests
 from ddlsim.sql.dialect import Ignite, tokenize
-from ddlsim.sql.dml import Operations, RowWrite
+from ddlsim.sql.dml import Operations, RowRead, RowWrite
 from ddlsim.sql.errors import SqlError, Unread
 from ddlsim.sql.grammar import Grammar, Parsed, PassedOver
 
@@ -37,6 +37,7 @@ __all__ = [
     "Parsed",
     "PassedOver",
     "Request",
+    "RowRead",
     "RowWrite",
     "Script",
     "SqlError",
@@ -55,7 +56,7 @@ def parse(text: str, first_line: int = 1) -> list[Parsed]:
 
 
 def parse_operations(text: str, first_line: int = 1) -> list[Any]:
-    """As `parse`, with writes of rows: a `Parsed` whose statement may be a `RowWrite`."""
+    """As `parse`, with rows by their keys: a statement may be a `RowRead` or a `RowWrite`."""
     return _read(Operations, text, first_line)
 
 

@@ -1,5 +1,6 @@
-"""INSERT, UPDATE and DELETE of one row by its key, beside what `parse` reads.
+"""SELECT, INSERT, UPDATE and DELETE of one row by its key, beside what `parse` reads.
 
+    SELECT v FROM t WHERE id = 1
     INSERT INTO t (id, v) VALUES (1, 5)
     UPDATE t SET v = 6, w = NULL WHERE id = 1
     DELETE FROM t WHERE id = 1
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlglot.tokenizer_core import TokenType
 
+from ddlsim.model.ops import Get
 from ddlsim.model.schema import Value
 from ddlsim.sql.grammar import Grammar
 
@@ -25,6 +27,13 @@ class RowWrite(NamedTuple):
     kind: str
     table: str
     values: dict[str, Value]
+    where: dict[str, Value]
+
+
+class RowRead(NamedTuple):
+    """One row to be read, and the values of the key that WHERE names; `get` lacks its key."""
+
+    get: Get
     where: dict[str, Value]
 
 
@@ -62,26 +71,12 @@ class Operations(Grammar):
     def _update(self) -> RowWrite:
         table = self.object_name("a table name")
         self.need("SET")
-        return RowWrite("update", table, self._equations(TokenType.COMMA), self._where())
+        values = self.equations(TokenType.COMMA, "a column name")
+        return RowWrite("update", table, values, self._where())
 
     def _where(self) -> dict[str, Value]:
         self.need("WHERE")
-        found = self._equations(TokenType.AND)
-        self.end("AND, or the end of the statement")
-        return found
+        return self.row()
 
-    def _equations(self, separator: TokenType) -> dict[str, Value]:
-        """`a = 1` and so on; a column stands there once."""
-
-        def equation() -> tuple[str, Value]:
-            start = self._curr
-            name = self.name()
-            if name in found:
-                raise self.wrong("another column", f"{name} stands here twice", start)
-            self.need("=")
-            found[name] = self.constant()
-            return name, found[name]
-
-        found: dict[str, Value] = {}
-        self._parse_csv(equation, separator)
-        return found
+    def _selected(self, read: Get, where: dict[str, Value]) -> Any:
+        return RowRead(read, where)

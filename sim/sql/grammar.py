@@ -332,11 +332,31 @@ class Grammar(Tables):
             self.end("WHERE, or the end of the statement")
             return Scan(table, star, tuple(columns))
 
-        def condition() -> tuple[Value]:
-            self.name("a key column")
-            self.need("=")
-            return (self.constant(),)
+        return self._selected(Get(table, (), star, tuple(columns)), self.row("a key column"))
 
-        key = tuple(value for (value,) in self._parse_csv(condition, TokenType.AND))
+    def _selected(self, read: Get, where: dict[str, Value]) -> Get:
+        """The read of the row that WHERE names."""
+        key = tuple(where.values())
+        return Get(read.table, key[0] if len(key) == 1 else key, read.metadata, read.columns)
+
+    def row(self, what: str = "a column name") -> dict[str, Value]:
+        """What is behind WHERE: `a = 1 AND b = 2`, the end of the statement."""
+        found = self.equations(TokenType.AND, what)
         self.end("AND, or the end of the statement")
-        return Get(table, key[0] if len(key) == 1 else key, star, tuple(columns))
+        return found
+
+    def equations(self, separator: TokenType, what: str) -> dict[str, Value]:
+        """`a = 1` and so on; a column stands there once."""
+
+        def equation() -> tuple[str, Value]:
+            start = self._curr
+            name = self.name(what)
+            if name in found:
+                raise self.wrong("another column", f"{name} stands here twice", start)
+            self.need("=")
+            found[name] = self.constant()
+            return name, found[name]
+
+        found: dict[str, Value] = {}
+        self._parse_csv(equation, separator)
+        return found

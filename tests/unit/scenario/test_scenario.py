@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.model.ops import Begin, Commit, Ddl, Delete, Get, Operation, Put, Rollback, Scan
+from ddlsim.model.ops import Begin, Commit, Ddl, Delete, Get, Operation, Put, Rollback, Scan, Update
 from ddlsim.scenario import shipped
 from ddlsim.scenario.load import load
 from ddlsim.scenario.problems import ScenarioError
@@ -86,6 +86,8 @@ def test_the_largest_delay_counts_nodes_own() -> None:
 
 TWO = "CREATE TABLE two (a INT, b VARCHAR, v INT, PRIMARY KEY (a, b))"
 NAMED = "CREATE TABLE named (name VARCHAR PRIMARY KEY, v INT)"
+SEEN = "CREATE VIEW seen AS SELECT * FROM t"
+MOVED = "CREATE TABLE moved (id INT PRIMARY KEY, v INT); ALTER TABLE moved RENAME COLUMN id TO pk"
 OPERATIONS: list[tuple[str, Operation]] = [
     ('["get", "t", 1]', Get("t", 1)),
     ('["get", "two", [1, "a"]]', Get("two", (1, "a"))),
@@ -95,6 +97,10 @@ OPERATIONS: list[tuple[str, Operation]] = [
     ('["scan", "t"]', Scan("t")),
     ('"SELECT * FROM t"', Scan("t", metadata=True)),
     ('"SELECT v FROM t WHERE id = 1"', Get("t", 1, columns=("v",))),
+    ("\"SELECT * FROM two WHERE b = 'a' AND a = 1\"", Get("two", (1, "a"), metadata=True)),
+    ('"SELECT * FROM seen WHERE id = 1"', Get("seen", 1, metadata=True)),
+    ('"SELECT * FROM moved WHERE pk = 1"', Get("moved", 1, metadata=True)),
+    ('"UPDATE moved SET v = 2 WHERE pk = 1"', Update("moved", 1, {"v": 2})),
     ('"begin"', Begin()),
     ('"commit"', Commit()),
     ('"rollback"', Rollback()),
@@ -103,7 +109,7 @@ OPERATIONS: list[tuple[str, Operation]] = [
 
 @pytest.mark.parametrize(("written", "meant"), OPERATIONS)
 def test_do_of_a_step_is_read(written: str, meant: Operation) -> None:
-    schema = SCHEMA.rstrip().removesuffix('"') + f'; {TWO}; {NAMED}"\n'
+    schema = SCHEMA.rstrip().removesuffix('"') + f'; {TWO}; {NAMED}; {SEEN}; {MOVED}"\n'
     text = schema + step(id='"a"', client='"c"', node='"n1"', tx='"T"', do=written)
     [made] = scenario(text).steps
     assert made.do == meant
