@@ -2,8 +2,9 @@
 
 A step matters where it holds an event of the argument's transactions and statements, and with it
 what set it off: the message that began it, the step that sent this one, and so on up to a timer or
-a client. Changes of the world meanwhile (faults, elections, leases) matter as well. All other
-steps of the causal past are *folded*: only their number is shown.
+a client; and where a client's request arrives, also if what it begins there comes later. Changes of
+the world meanwhile (faults, elections, leases) matter as well. All other steps of the causal past
+are *folded*: only their number is shown.
 
 A node may learn of a schema update after the violation, or never. Then the arrival is shown too, as
 *later*: it lies outside of the causal past, and that is often the point.
@@ -18,6 +19,7 @@ from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.cli.picture_steps import Step, Steps
 from ddlsim.history.events import (
     AnyEvent,
+    Invoked,
     MetadataRead,
     ReadExecuted,
     UpdateApplied,
@@ -180,6 +182,7 @@ def cut(steps: Steps, subject: Subject, evidence: Iterable[int], offending: Iter
     own -= _initial(steps, own - red)
     own -= _of_bystanders(steps, subject, own, red)
     chosen = _with_triggers(steps, own)
+    chosen |= _requests(steps, past, own)
     chosen |= _disturbances(steps, subject, past, chosen)
     late = _late(steps, subject, past, chosen) if last else set()
     kept = _nearest(chosen | late, own, red)
@@ -224,6 +227,20 @@ def _with_triggers(steps: Steps, numbers: set[int]) -> set[int]:
         if step.number in found and (trigger := steps.trigger(step)) is not None:
             found.add(trigger)
     return found
+
+
+def _requests(steps: Steps, past: set[int], own: set[int]) -> set[int]:
+    """Where requests of clients arrive."""
+    asking = {
+        number
+        for number in own
+        if any(isinstance(event, Invoked) for event in steps.events_of(steps.steps[number]))
+    }
+    return {
+        message.arrived_in
+        for message in steps.messages
+        if message.sent_in in asking and message.arrived_in in past
+    }
 
 
 def _disturbances(steps: Steps, subject: Subject, past: set[int], chosen: set[int]) -> set[int]:

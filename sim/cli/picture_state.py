@@ -104,13 +104,13 @@ class NodeStates:
             locks = [f"{tx} {lock}" for tx, lock in self._locks.get(node, ())]
             safe = self._safe_ts.get(node)
             clock = f"{clock_us / US_PER_MS:.3f}"
-            texts: tuple[str, ...] = (clock, _named(locks))
+            texts: tuple[str, ...] = (clock, _newest(locks))
             if not self._case.is_layered:
                 texts = (
                     clock,
                     NOTHING if safe is None else show(safe),
                     self._in_force(node, clock_us // US_PER_MS),
-                    _named(locks),
+                    _newest(locks),
                     _named(list(self._led(node))),
                 )
             for column, text in zip(columns_of(self._case), texts, strict=True):
@@ -139,6 +139,12 @@ class NodeStates:
 def _named(texts: Sequence[str]) -> str:
     more = [f"{len(texts) - MOST_NAMED} more"] if len(texts) > MOST_NAMED else []
     return ", ".join([*texts[:MOST_NAMED], *more]) or NOTHING
+
+
+def _newest(texts: Sequence[str]) -> str:
+    """What came last, so that a step that adds one shows which."""
+    left = len(texts) - MOST_NAMED
+    return ", ".join([*([f"{left} earlier"] if left > 0 else []), *texts[-MOST_NAMED:]]) or NOTHING
 
 
 def states(

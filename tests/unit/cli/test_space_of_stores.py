@@ -1,10 +1,13 @@
 """A space-time picture of a run on a store: its versions are no time."""
 
-from ddlsim.checkers.argument import Argument, party_of
+from ddlsim.checkers.argument import Argument, argue, party_of
 from ddlsim.checkers.case.case import Case
-from ddlsim.cli import picture_space
+from ddlsim.checkers.judge import judge
+from ddlsim.cli import picture, picture_space
+from ddlsim.cli.picture_state import states
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 from ddlsim.units import Timestamp, physical_ms
 
@@ -42,3 +45,22 @@ def test_a_version_of_a_store_is_drawn_where_it_came_and_not_by_a_clock() -> Non
     assert [mark.named.name for mark in marks] == ["Tm D2", "Tu D2"]
     assert [mark.named.place[0] for mark in marks] == [update.at_us] * 2
     assert all(mark.named.text.endswith("ms, a version of the store") for mark in marks)
+
+
+def test_requests_of_clients_arrive_and_the_fifth_open_transaction_is_named() -> None:
+    """Between request and first use the store gives a read version, in a batch of its own."""
+    history = run(plan(load("strategies/C3-T1"), 0, trace=True))
+    case, violation = Case(history), judge(history).violations[0]
+    argument = argue(case, violation)
+    space = picture_space.space(case, violation, argument)
+    lanes = {lane.x: lane.name for lane in space.layout.lanes}
+    arrows = [(lanes[one.x1], lanes[one.x2]) for one in space.arrows]
+    assert ("c2", "a") in arrows
+    assert ("w5", "b") in arrows
+    shown = [row.shown.step for row in space.layout.rows if row.number is not None]
+    *_, (before, after) = states(case, space.steps, shown, ["a", "b"], space.tables)
+    assert before["b", "open transactions"] == "w1 t v2, w2 t v2, w3 t v2, w4 t v2"
+    assert after["b", "open transactions"] == "1 earlier, w2 t v2, w3 t v2, w4 t v2, w5 t v1"
+    page = picture.html(case, "", [picture.ArguedViolation(violation, argument)], "")
+    assert "of these are the store's own work and are folded" in page.replace("&#39;", "'")
+    assert "renew leases" not in page
