@@ -38,6 +38,7 @@ COLOURS: Final = 6
 MOST_UPDATES: Final = COLOURS
 CHARACTER: Final = 6.3
 BAR: Final = 9
+FAULT_WIDTH: Final = 8
 RAFT: Final = ("append-", "vote", "request-vote", "install-snapshot", "snapshot-", "timeout-now")
 FIRST: Final = -1
 """Before every event of an instant."""
@@ -211,7 +212,7 @@ class _Drawing:
 
     def _bands(self, lane: Lane) -> Iterator[Band]:
         below = 0.0
-        for band in sorted(self._faults(lane), key=lambda one: one.top):
+        for band in side_by_side(sorted(self._faults(lane), key=lambda one: one.top), lane):
             below = max(band.top, below) + 11
             yield band._replace(label_y=below - 2)
         if self._case.is_layered:
@@ -286,7 +287,7 @@ class _Drawing:
         text = f"{why} of {lane.name}: {since_us / US_PER_MS:g} to {until_us / US_PER_MS:g} ms"
         if since_us <= self._window[1]:
             ends = ((since_us, float(FIRST)), (until_us, float(FIRST)))
-            for band in self._band("fault", lane.left + 1, 8, *ends, text):
+            for band in self._band("fault", lane.left + 1, FAULT_WIDTH, *ends, text):
                 yield band._replace(label=_clipped(why, 14))
 
     # --- messages ---------------------------------------------------------------------------------
@@ -387,6 +388,28 @@ def complete_us(case: Case, node: str, delay_ms: int) -> Iterator[tuple[Place, i
         until_us = max(first_shows_us(clocks, node, ms), event.at_us)
     if since is not None:
         yield since, until_us
+
+
+def side_by_side(bands: Sequence[Band], lane: Lane) -> Iterator[Band]:
+    """Bands from the first to the last, each beside those that it overlaps.
+
+    Those with the same ends are one, a crash and its death. Many share the room beside the line.
+    """
+    taken: list[Band] = []  # the last band of each column
+    columns = []
+    for band in bands:
+        free = (
+            at
+            for at, last in enumerate(taken)
+            if last.bottom <= band.top or (last.top, last.bottom) == (band.top, band.bottom)
+        )
+        column = next(free, len(taken))
+        taken[column : column + 1] = [band]
+        columns.append(column)
+    room = lane.x - BAR / 2 - 2 - (lane.left + 1)
+    step = min(FAULT_WIDTH + 1, room / max(len(taken), 1))
+    for band, column in zip(bands, columns, strict=True):
+        yield band._replace(x=round(band.x + column * step, 1), width=round(step - 1, 1))
 
 
 def _look(message: Message, sent: Row, arrived: Row) -> str:

@@ -14,7 +14,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cli import picture, picture_cut, picture_rerun, picture_space
 from ddlsim.cli.picture_layout import Lane
-from ddlsim.cli.picture_space import Arrow, Space
+from ddlsim.cli.picture_space import Arrow, Band, Space
 from ddlsim.cli.picture_state import states
 from ddlsim.cli.picture_steps import Steps, lane_of
 from ddlsim.cluster.run import run
@@ -349,6 +349,22 @@ def test_faults_of_a_kind_that_overlap_are_one_band_until_the_last_ends(skewed: 
     found = [band.text for band in space.bands if band.text.startswith("clog of ")]
     since_ms, until_ms = (last_us - 9_000) / 1_000, (last_us - 1_000) / 1_000
     assert found == [f"clog of {node}: {since_ms:g} to {until_ms:g} ms"]
+
+
+def test_faults_that_overlap_are_drawn_beside_each_other() -> None:
+    lane = Lane("n1", "node", 100, 200, 125)
+    ends = [(10, 60), (20, 30), (20, 30), (30, 90), (60, 80), (95, 99)]
+    bands = [Band("fault", 101, 8, top, bottom, "") for top, bottom in ends]
+    drawn = list(picture_space.side_by_side(bands, lane))
+    assert [band.x for band in drawn] == [101, 109.8, 109.8, 109.8, 101, 101]
+    for at, one in enumerate(drawn):
+        assert one.x >= 101
+        assert one.x + one.width < lane.x - 5
+        for other in drawn[:at]:
+            apart = other.bottom <= one.top or other.x + other.width <= one.x
+            apart = apart or one.x + one.width <= other.x
+            assert apart or (one.top, one.bottom) == (other.top, other.bottom)
+    assert [band.width for band in picture_space.side_by_side(bands[:1], lane)] == [8]
 
 
 def test_safe_time_is_complete_where_it_is_at_least_the_clock_less_dd(skewed: Drawn) -> None:
