@@ -75,7 +75,8 @@ def refused(target: str | Path, error: OSError) -> WriteError:
     """What the system has refused, in one line."""
     why = os.strerror(error.errno) if error.errno else type(error).__name__
     remedy = FREE if is_full(error) else ELSEWHERE
-    return WriteError(f"{target}: cannot be written ({why}); {remedy}")
+    named = str(target) or "a file without a name"
+    return WriteError(f"{named}: cannot be written ({why}); {remedy}")
 
 
 def is_full(error: OSError) -> bool:

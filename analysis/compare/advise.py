@@ -29,7 +29,7 @@ from ddlsim.model.design import (
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario.config import Probability, TableRecord
 from ddlsim.scenario.files import text_at
-from ddlsim.scenario.problems import Origin, convert, near
+from ddlsim.scenario.problems import Origin, ScenarioError, convert, near
 from ddlsim.scenario.scenario import parse_toml
 
 KINDS: Final = {"ignite": "locking", "fdb": "optimistic"}
@@ -113,8 +113,12 @@ GOALS: Final = (
 
 
 def read(path: str) -> AdviceTable:
-    """The facts in a file; raises `ScenarioError`, whose message is one line."""
-    return parsed(text_at(path, path, "; name a file of facts"), path)
+    """The facts in a file, one at least; raises `ScenarioError`, whose message is one line."""
+    text = text_at(path, path, "; name a file of facts")
+    if not parse_toml(text, path):
+        what = "no fact stands in it; give [system], [load] or [goals]"
+        raise ScenarioError(f"{path}: {what}")
+    return parsed(text, path)
 
 
 def parsed(text: str, name: str) -> AdviceTable:

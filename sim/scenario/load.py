@@ -22,6 +22,8 @@ def load(
     It may name files `outside` of its folder only where that is allowed.
     """
     given = str(path_or_name)
+    if not given:
+        raise ScenarioError("a scenario's name is empty; see ddlsim list scenarios")
     file = Path(given)
     if given.endswith(".toml") or file.is_file() or files.is_special(file):
         if file.is_file() or files.is_special(file):
@@ -38,6 +40,8 @@ def load(
         return _load(known[same[0]], same[0], overrides, outside=outside)
     if same:
         raise ScenarioError(f"{given}: several scenarios are called so: {', '.join(same)}")
+    if file.is_dir():
+        raise ScenarioError(f"{given}: is a folder; name a file in it, or a shipped scenario")
     raise ScenarioError(f"{given}: neither a file nor a shipped scenario{_near(given)}")
 
 

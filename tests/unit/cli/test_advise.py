@@ -135,3 +135,12 @@ def test_a_store_may_have_nothing_beside(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("sys.stdin", Terminal("\nnone" + "\n" * 9))
     assert verb_advise.advise.parsed(verb_advise.asked(), "answers").system.store_has == ()
+
+
+def test_a_file_without_any_fact_is_bad_input(tmp_path: Path) -> None:
+    """It is a slip, and would cost minutes of runs."""
+    file = tmp_path / "facts.toml"
+    file.write_text("# facts\n", "utf-8")
+    done = ddlsim("advise", str(file), "--seeds", "1", "--jobs", "1")
+    assert (done.code, done.out) == (2, "")
+    assert "facts.toml: no fact stands in it; give [system], [load] or [goals]" in done.err

@@ -240,7 +240,8 @@ def test_load_finds_a_shipped_scenario_by_name(library: Path, asked: str, name: 
         ("../outside", "../outside: neither a file nor a shipped scenario"),
         ("/first.toml", "/first.toml: no such file"),
         ("iep98", "iep98: neither a file nor a shipped scenario"),
-        ("", ": neither a file nor a shipped scenario"),
+        ("", "a scenario's name is empty; see ddlsim list scenarios"),
+        ("tests", "tests: is a folder; name a file in it, or a shipped scenario"),
         ("a\0b", "a\0b: neither a file nor a shipped scenario"),
     ],
 )
