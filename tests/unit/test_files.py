@@ -46,7 +46,7 @@ def test_what_is_refused_names_the_file(tmp_path: Path) -> None:
         make_folder(tmp_path / "f" / "g")
     with pytest.raises(WriteError, match="cannot be written"):
         write_text(tmp_path, "x")
-    with pytest.raises(WriteError, match="^a file without a name: cannot be written"):
+    with pytest.raises(WriteError, match=r"^a file without a name: cannot be written"):
         write_text("", "x")
     assert os.listdir(tmp_path) == ["f"]
 
