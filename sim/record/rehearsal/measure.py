@@ -3,6 +3,7 @@
 A *wait* of a table is the time from the first statement on it that has no success yet to the next
 success: no statement on the table gets its answer in between, though one is asked. The *stall* of a
 statement of the migration is the longest wait, as far as it lies within the statement's own time.
+Errors end no wait, so a table that is gone from the last statement on is waited for until the end.
 """
 
 import re
@@ -92,15 +93,19 @@ class Measured(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A wait of a table."""
+    """A wait of a table; one that has not `ended` lasts until the last answer, an error."""
 
     table: str
     at: int
     until: int
+    ended: bool = True
 
 
 class Figures(NamedTuple):
-    """All figures; `stall_ms` is the longest wait that overlaps the migration."""
+    """All figures; `stall_ms` is the longest wait that overlaps the migration.
+
+    So is one behind its last statement that never ends: where a table is gone, all are refused.
+    """
 
     before: Latency
     after: Latency
@@ -169,8 +174,8 @@ def measure(lines: Lines, marks: Sequence[Mark]) -> Figures:
     first, last = (run[0].at, run[-1].until) if run else (end, end)
     waits = waits_of(lines.calls)
     long = max(
-        (one for one in waits if one.until > first and one.at < last), key=_length,
-        default=Wait("", 0, 0),
+        (one for one in waits if one.until > first and (one.at < last or not one.ended)),
+        key=_length, default=Wait("", 0, 0),
     )  # fmt: skip
     nexts = [one.at for one in run[1:]] + [end + 1]
     calm = [one for one in waits if one.until <= first]
@@ -205,7 +210,7 @@ def waits_of(calls: Iterable[Call]) -> list[Wait]:
             found.append(Wait(call.table, begins, call.until))
             answered[call.table] = call.until
             del since[call.table]
-    found += [Wait(table, at, latest[table]) for table, at in since.items()]
+    found += [Wait(table, at, latest[table], ended=False) for table, at in since.items()]
     return found
 
 

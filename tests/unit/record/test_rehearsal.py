@@ -57,7 +57,7 @@ def wait(at: int, until: int, table: str = "t") -> Wait:
         ([call(3, 8, "lock-timeout"), call(9, 40)], [wait(3, 40)]),
         (
             [call(0, 1), call(3, 8, "undefined"), call(9, 40, "undefined")],
-            [wait(0, 1), wait(3, 40)],
+            [wait(0, 1), wait(3, 40)._replace(ended=False)],
         ),
         ([call(2, 5, table="u"), call(0, 60)], [wait(2, 5, "u"), wait(0, 60)]),
         ([call(0, 5, table="")], []),
@@ -85,6 +85,16 @@ def test_a_stall_is_cut_at_its_statement_and_whole_in_the_summary() -> None:
     assert (found.before.number, found.before.max_ms, found.longest_before_ms) == (1, 2, 2)
     assert [one.aborts for one in found.statements] == [{}, {"undefined": 1}]
     assert (found.after.number, found.after.max_ms) == (1, 1)
+
+
+def test_a_table_that_is_gone_behind_the_last_statement_is_a_stall() -> None:
+    """The first statement that is refused is asked once the table is gone."""
+    renamed = Mark(order("ALTER TABLE t RENAME TO s"), 100 * MS, 105 * MS, 105 * MS)
+    calls = [call(90, 106), call(107, 108, "undefined"), call(120, 900, "undefined")]
+    found = measure(Lines(calls, {}), [renamed])
+    assert (found.stall_ms, found.stalled) == (793, "t")
+    again = measure(Lines([*calls, call(901, 902)], {}), [renamed])
+    assert (again.stall_ms, again.stalled) == (16, "t")
 
 
 @pytest.mark.parametrize(
