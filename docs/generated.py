@@ -14,7 +14,8 @@ from typing import Final
 
 import click
 
-from ddlsim.cli import arguments, verb_list
+from ddlsim.cli import verb_list
+from ddlsim.cli.arguments import COMMAND
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 GENERATED: Final = re.compile(r"<!-- generated: (\w+) -->")
@@ -58,8 +59,10 @@ def linked(text: str, origin: str, page: str) -> str:
 
 def commands() -> Iterator[str]:
     """Every verb with its help, as the command line prints it."""
-    for name, command in arguments.COMMAND.commands.items():
-        context = click.Context(command, info_name=f"ddlsim {name}", terminal_width=84)
+    for name, command in COMMAND.commands.items():
+        context = click.Context(
+            command, info_name=f"ddlsim {name}", terminal_width=84, **COMMAND.context_settings
+        )
         yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
 
 

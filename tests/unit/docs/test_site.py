@@ -49,3 +49,9 @@ def test_the_site_offers_each_schema(site: Path) -> None:
     assert set(published) == names
     for name, path in published.items():
         assert json.loads(path.read_text("utf-8"))["title"] == f"ddlsim {name.split('.')[0]}"
+
+
+def test_the_site_shows_the_help_of_a_verb_as_the_command_does(site: Path) -> None:
+    page = (site / "reference" / "commands.html").read_text("utf-8")
+    assert "-h, --help" in ddlsim("run", "--help").out
+    assert page.count("-h, --help") == page.count("Show this message and exit.") > 15
