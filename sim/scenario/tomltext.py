@@ -46,6 +46,8 @@ def toml_value(value: Any) -> str:
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml_value, value))}]"
+    if value is None:
+        raise TypeError("TOML has no null")
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -6,7 +6,7 @@ issued becomes a step; a retry is a step of its own. Faults, clocks and the ends
 are those of the plan. Latencies stay distributions: `ddlsim.shrink.latencies` writes them down.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from typing import Any, Final, NamedTuple
@@ -19,6 +19,7 @@ from ddlsim.model.ops import (
     DataOperation,
     Ddl,
     Delete,
+    Find,
     Get,
     Insert,
     Key,
@@ -324,6 +325,8 @@ class Writer:
                 return ["get", do.table, _key(do.key)]
             case Scan(metadata=False, columns=()):
                 return ["scan", do.table]
+            case Find():
+                return ["find", do.table, do.index, _given(do.values)]
             case Get() | Scan():
                 columns = "*" if do.metadata else ", ".join(do.columns)
                 where = "" if isinstance(do, Scan) else self._where(do.table, do.key)
@@ -341,16 +344,13 @@ class Writer:
                 return f"INSERT INTO {do.table} ({names}) VALUES ({cells})"
         assert not isinstance(do, Ddl), do
         written: list[Any] = [str(do.__struct_config__.tag), do.table, _key(do.key)]
-        if do.values is None:
-            return written
-        given: Table = {name: NULL if one is None else one for name, one in do.values.items()}
-        return [*written, given]
+        return written if do.values is None else [*written, _given(do.values)]
 
     def _misfits(self, do: Operation, *, reads: bool) -> bool:
         """Whether it names what no table has: a table, a value; or writes in a reader."""
         if not isinstance(do, DataOperation):
             return False
-        if do.table not in self._names or (reads and not isinstance(do, Get | Scan)):
+        if do.table not in self._names or (reads and not isinstance(do, Get | Scan | Find)):
             return True
         values = getattr(do, "values", None) or {}
         return any(
@@ -371,6 +371,11 @@ class Writer:
 
 def _key(key: Key) -> Any:
     return list(key) if isinstance(key, tuple) else key
+
+
+def _given(values: Mapping[str, Value]) -> Table:
+    """Values by the names of columns, as steps have them."""
+    return {name: NULL if one is None else one for name, one in values.items()}
 
 
 def _sql(value: Value) -> str:
