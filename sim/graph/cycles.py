@@ -254,7 +254,10 @@ def _near_few(
     """
     after = np.concatenate([one.target[at] for one, at in zip(blocks, against, strict=True)])
     before = np.concatenate([one.source[at] for one, at in zip(blocks, against, strict=True)])
-    meet = MEET if of.span is None else 0
+    meet = 0
+    if of.span is None:  # a cycle leaves the order's stretch between the ends at no place
+        place, meet = of.order.place, MEET
+        around = around.between(of.order, int(place[after].min()), int(place[before].max()))
     nodes = around.near(after, before, NEAR, meet)
     part = of.component(nodes, around.among(nodes))
     cycles = _lightest(_on_lightest(part, model), model, 0).cycles

@@ -106,7 +106,9 @@ def parts_are_sought(model: Model, search: Search, cycles: list[Cycle]) -> bool:
 def on_cycles(search: Search, transactions: int) -> Array:
     """Which transactions are in a component."""
     inside = np.zeros(transactions, np.bool_)
-    if search.components:
+    if any(len(nodes) == transactions for nodes in search.components):
+        inside[:] = True
+    elif search.components:
         inside[np.concatenate(search.components)] = True
     return inside
 

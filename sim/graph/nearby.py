@@ -25,6 +25,8 @@ HALVED: Final = 1_000
 """For so many nodes a mask costs less than halving."""
 WINDOW: Final = 0.25
 """Between nodes that lie within such a share of all numbers, only what lies there is looked up."""
+HALF: Final = 0.5
+"""Of a stretch of the order that is shorter than such a share, the edges are taken out first."""
 
 State = tuple[int, bool]
 """A node, and whether an anti-dependency led there."""
@@ -83,25 +85,45 @@ class Side(NamedTuple):
         marked[seeds] = True
         return cls(marked, np.flatnonzero(marked), marked.copy())
 
-    def add(self, reached: list[Array]) -> "Side":
-        """With those nodes too that were reached; missing ends are none."""
+    def add(self, reached: list[Array], within: Array | None) -> "Side":
+        """With those nodes too that were reached; missing ends are none, nor what is not within."""
         fresh = np.zeros(len(self.marked), np.bool_)
         for nodes in reached:
             fresh[nodes] = True
-        fresh[-2:] = False
+        if within is None:
+            fresh[-2:] = False
+        else:
+            fresh &= within
         fresh &= ~self.marked
         np.logical_or(self.marked, fresh, out=self.marked)
         return Side(self.marked, np.flatnonzero(fresh), fresh)
 
 
 class Surroundings:
-    """A graph of nodes 0 to `nodes` - 1 and blocks of edges, which may have missing ends."""
+    """A graph of nodes 0 to `nodes` - 1 and blocks of edges, which may have missing ends.
 
-    def __init__(self, nodes: int, blocks: list[Edges]) -> None:
+    `within` masks the nodes that are reached at all, two missing ends behind them.
+    """
+
+    def __init__(self, nodes: int, blocks: list[Edges], within: Array | None = None) -> None:
         self._nodes = nodes
         self._blocks = blocks
+        self._within = within
         self._out = [Lookup(block.source) for block in blocks]
         self._into = [Lookup(block.target) for block in blocks]
+
+    def between(self, order: Order, low: int, high: int) -> "Surroundings":
+        """The same graph without what lies before one place of an order or behind another."""
+        within = (order.padded >= low) & (order.padded <= high)
+        within[-2:] = False
+        if high - low >= HALF * self._nodes:
+            return Surroundings(self._nodes, self._blocks, within)
+        ends = [(within.take(one.source, mode="wrap"), one.target) for one in self._blocks]
+        inside = [
+            np.flatnonzero(source & within.take(target, mode="wrap")) for source, target in ends
+        ]
+        blocks = [one.take(rows) for one, rows in zip(self._blocks, inside, strict=True)]
+        return Surroundings(self._nodes, blocks, within)
 
     def near(self, after: Array, before: Array, enough: int, meet: int = 0) -> Array:
         """The nodes within some steps over edges: on from `after`, and back from `before`.
@@ -122,22 +144,16 @@ class Surroundings:
         As masks that change from one time to the next; until no node is added.
         """
         on, back = Side.of(self._nodes, after), Side.of(self._nodes, before)
-        count, known = 0, int(np.count_nonzero(on.marked | back.marked))
-        while count < known:
+        while len(on.last) or len(back.last):
             yield on.marked, back.marked
-            on = on.add(
-                [
-                    block.target[ends.at(on.last, on.fresh)]
-                    for block, ends in zip(self._blocks, self._out, strict=True)
-                ]
-            )
-            back = back.add(
-                [
-                    block.source[ends.at(back.last, back.fresh)]
-                    for block, ends in zip(self._blocks, self._into, strict=True)
-                ]
-            )
-            count, known = known, int(np.count_nonzero(on.marked | back.marked))
+            on = self._wider(on, self._out, [block.target for block in self._blocks])
+            back = self._wider(back, self._into, [block.source for block in self._blocks])
+
+    def _wider(self, side: Side, near: list[Lookup], far: list[Array]) -> Side:
+        """With what edges join to the nodes that were reached last."""
+        columns = zip(near, far, strict=True)
+        reached = [other[ends.at(side.last, side.fresh)] for ends, other in columns]
+        return side.add(reached, self._within)
 
     def among(self, nodes: Array) -> Edges:
         """The edges between some nodes, which are in order and renumbered; no self-loops."""
