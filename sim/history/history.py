@@ -1,7 +1,8 @@
 """A history: the append-only record of one run, with the header that lets anyone repeat it."""
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -52,8 +53,9 @@ class Header(Record, frozen=True, tag_field="event", tag="Header"):
 class History:
     """The events of one run in their order, and how often each probe was reached.
 
-    `events` is a plain list; appending to it is all that recording costs. `end_us` is the simulated
-    instant at which the run ended.
+    `events` is a plain list; appending to it is all that recording costs, and all that is done with
+    it: events are not changed once they were asked for by kind. `end_us` is the simulated instant
+    at which the run ended.
     """
 
     def __init__(self, header: Header) -> None:
@@ -62,6 +64,8 @@ class History:
         self.probes: Counter[str] = Counter()
         self.end_us = 0
         self.executed_events = 0
+        self._by_kind: dict[type, list[tuple[int, Any]]] = {}
+        self._sorted_in: tuple[list[AnyEvent], int] = (self.events, 0)
 
     def fingerprint(self) -> str:
         """SHA-256 over every event's JSON, in order: equal for equal runs, on any machine."""
@@ -71,6 +75,24 @@ class History:
             digest.update(encoder.encode(event))
         return digest.hexdigest()[:FINGERPRINT_DIGITS]
 
+    def by_kind(self) -> dict[type, list[tuple[int, Any]]]:
+        """The events of each kind with their positions, in order; not to be changed."""
+        source, count = self._sorted_in
+        if source is not self.events or count > len(self.events):
+            self._by_kind, count = {}, 0
+        if count < len(self.events):
+            found: dict[type, list[tuple[int, Any]]] = defaultdict(list, self._by_kind)
+            for placed in enumerate(self.events[count:] if count else self.events, count):
+                found[type(placed[1])].append(placed)
+            self._by_kind = dict(found)
+        self._sorted_in = (self.events, len(self.events))
+        return self._by_kind
+
     def of(self, *kinds: type) -> list[Any]:
         """The events of these kinds, in order."""
-        return [event for event in self.events if type(event) in kinds]
+        by_kind = self.by_kind()
+        if len(kinds) == 1:
+            return [event for _, event in by_kind.get(kinds[0], ())]
+        placed = [each for kind in {*kinds} for each in by_kind.get(kind, ())]
+        placed.sort(key=itemgetter(0))
+        return [event for _, event in placed]

@@ -5,7 +5,6 @@ with its position in the history: the order of positions is the order of real ti
 within one simulated instant.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from operator import attrgetter
@@ -75,10 +74,7 @@ class Case:
 
     @cached_property
     def _grouped(self) -> dict[type, list[tuple[int, Any]]]:
-        grouped: dict[type, list[tuple[int, Any]]] = defaultdict(list)
-        for placed in enumerate(self.history.events):
-            grouped[type(placed[1])].append(placed)
-        return dict(grouped)
+        return self.history.by_kind()
 
     def of(self, kind: type[E]) -> list[Placed[E]]:
         """The events of one kind with their positions, in order."""
