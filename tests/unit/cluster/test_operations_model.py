@@ -31,7 +31,7 @@ def stays_known(method: Any) -> Callable[..., Any]:
     return planted
 
 
-VIEWED: Final = 47  # in its world an operation rests on the version of its view
+VIEWED: Final = 2  # in its world an operation rests on the version of its view
 OVERTAKEN: Final = 410152  # in its world a copy of a write is executed before the first message
 ITS_LEASE_IS_OVER: Final = 203136  # in its world a copy is answered after the lease of the first
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], str]] = {
