@@ -27,7 +27,8 @@ from ddlsim.protocol.metastorage.placement import partition_of
 from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.protocol.schema.ddl import Built, build
+from ddlsim.protocol.schema.ddl import Built
+from ddlsim.protocol.schema.script import SchemaScript
 from ddlsim.protocol.server import ClusterConfig, Parts, Server
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.client import Client, Connection
@@ -253,10 +254,12 @@ def initial_schema(sql: str) -> tuple[tuple[ObjectChange, ...], ...]:
     """The catalog versions of the scenario's schema, one for each statement."""
     catalog = Catalog()
     versions: list[tuple[ObjectChange, ...]] = []
-    for parsed in parse(sql):
+    statements = [parsed.statement for parsed in parse(sql)]
+    script = SchemaScript(statements)
+    for statement in statements:
+        assert not isinstance(statement, Get | Scan), "the scenario's schema was checked"
         snapshot = catalog.latest()
-        assert not isinstance(parsed.statement, Get | Scan), "the scenario's schema was checked"
-        built = build(parsed.statement, snapshot, snapshot.next_object_id)
+        built = script.build(statement, snapshot, snapshot.next_object_id)
         assert isinstance(built, Built), f"the scenario's schema was checked, yet: {built}"
         catalog.apply(len(versions) + 1, BOOT_TS, BOOT_TS, built.objects)
         versions.append(built.objects)

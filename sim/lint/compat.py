@@ -30,12 +30,12 @@ forbids it. Each incompatible statement comes with the steps of a `remedy` (`com
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from ddlsim import sql
 from ddlsim.lint.remedies import remedy, remedy_of_refused
 from ddlsim.model.clauses import CLAUSES
-from ddlsim.model.ddl import ObjectChange, ObjectCreated
+from ddlsim.model.ddl import ObjectChange, ObjectCreated, Statement
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.schema import View, Zone
 from ddlsim.problems import BadInputError
@@ -45,6 +45,7 @@ from ddlsim.protocol.design.mandatory_columns import adds_mandatory_columns
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.compatibility import RULES, RuleSet, RuleVerdict, judge_step
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
+from ddlsim.protocol.schema.script import SchemaScript
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.units import Timestamp
 
@@ -136,7 +137,7 @@ def lint_files(
     wrong += [line for file, script in scripts for line in _misspelt(file, script)]
     if wrong:
         raise UnreadableError(wrong)
-    judging = _Migration(baseline)
+    judging = _Migration(baseline, [one for _, script in before for one in script.statements])
     for file, script in before:
         for parsed in script.statements:
             judging.assume(file, parsed)
@@ -215,11 +216,23 @@ def _misspelt(file: str, script: sql.Script) -> Iterable[str]:
             yield f"{file}:{one.line}: ddlsim: ignore stands beside no DDL; put it right above some"
 
 
-class _Migration:
-    """The catalog while statements are built upon it, and the verdicts so far."""
+class Build(Protocol):
+    """What turns a statement into changes: `ddl.build`, or that of a schema."""
 
-    def __init__(self, baseline: str) -> None:
+    def __call__(
+        self, statement: Statement, snapshot: Snapshot, next_object_id: int, *, mandatory: bool
+    ) -> Built | NoOp | Refused: ...
+
+
+class _Migration:
+    """The catalog while statements are built upon it, and the verdicts so far.
+
+    `schema` are the statements that are assumed.
+    """
+
+    def __init__(self, baseline: str, schema: Sequence[sql.Parsed] = ()) -> None:
         self._baseline = baseline
+        self._schema = SchemaScript(one.statement for one in schema)
         self._rules, strategy = BASELINES[baseline]
         self._design = STRATEGIES.get(strategy)
         self._snapshot = Snapshot()
@@ -232,7 +245,7 @@ class _Migration:
 
     def assume(self, file: str, parsed: sql.Parsed) -> None:
         """Build a statement of the schema; nothing is judged yet."""
-        outcome = self._build(parsed)
+        outcome = self._build(parsed, self._schema.build)
         if isinstance(outcome, Refused):
             raise RefusedSchemaError(outcome.message, file, parsed.line)
         if isinstance(outcome, Built):
@@ -328,7 +341,7 @@ class _Migration:
         used = self._uses[object_id]
         return min((statements[one] for one in used if one in statements), default=None)
 
-    def _build(self, parsed: sql.Parsed) -> Built | NoOp | Refused:
+    def _build(self, parsed: sql.Parsed, build: Build = build) -> Built | NoOp | Refused:
         assert not isinstance(parsed.statement, Get | Scan), "a script passes over queries"
         for name, written in parsed.written.items():
             self._written.setdefault(name, written)

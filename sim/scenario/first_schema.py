@@ -13,7 +13,8 @@ from ddlsim.model.ddl import (
     RenameView,
 )
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.protocol.schema.ddl import Built, Refused, build
+from ddlsim.protocol.schema.ddl import Built, Refused
+from ddlsim.protocol.schema.script import SchemaScript
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.sqltext import SqlLine
@@ -22,10 +23,10 @@ from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 def check_schema(lines: Sequence[SqlLine], origin: Origin, path: Path) -> None:
     """Check that a catalog accepts every statement and that each changes something."""
-    catalog = Catalog()
+    catalog, script = Catalog(), SchemaScript(line.statement for line in lines)
     for number, line in enumerate(lines, 1):
         snapshot = catalog.latest()
-        built = build(line.statement, snapshot, snapshot.next_object_id)
+        built = script.build(line.statement, snapshot, snapshot.next_object_id)
         if not isinstance(built, Built):
             why = built.message if isinstance(built, Refused) else "it does nothing"
             raise origin.error(path, f"{line.sql!r} is not allowed here: {why}")

@@ -15,6 +15,7 @@ from ddlsim.history.events import UpdateLogged
 from ddlsim.model.ddl import ObjectChange, Statement
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, build
+from ddlsim.protocol.schema.references import ANY_TABLE
 from ddlsim.units import Timestamp
 
 PARTS_FROM = 1 << 40
@@ -126,7 +127,7 @@ def _change(log: Log, version: Version, snapshot: Snapshot, truth: Truth) -> Obj
     if statement is None:
         return None
     next_id = PARTS_FROM + len(truth.updates) * 1000 if known is not None else entry.object
-    outcome = build(statement, snapshot, next_id)
+    outcome = build(statement, snapshot, next_id, unchecked=ANY_TABLE)
     if not isinstance(outcome, Built):
         log.problem(line, "sql", f"cannot follow what is known: {outcome[-1]}")
         return None

@@ -24,6 +24,7 @@ their table. A table without a primary key gets a hidden one, `__p_key`, as the 
 The zone `default` exists without being created.
 """
 
+from collections.abc import Container
 from functools import singledispatch
 from typing import Final, NamedTuple
 
@@ -86,12 +87,18 @@ class Built(NamedTuple):
 
 
 def build(
-    statement: Statement, snapshot: Snapshot, next_object_id: int, *, mandatory: bool = False
+    statement: Statement,
+    snapshot: Snapshot,
+    next_object_id: int,
+    *,
+    mandatory: bool = False,
+    unchecked: Container[str] = (),
 ) -> Built | NoOp | Refused:
     """Turn a statement into object changes against the latest known catalog snapshot.
 
     New objects take ids from `next_object_id` on; `snapshot.next_object_id` is always a safe one.
     With `mandatory` a column may be NOT NULL without default: the table is empty [110.later.2].
+    Foreign keys may refer to tables in `unchecked` that are not there yet.
     """
     outcome: ObjectChange | Built | NoOp | Refused
     if mandatory and isinstance(statement, AlterTable):
@@ -99,7 +106,7 @@ def build(
     else:
         outcome = _built(statement, snapshot, next_object_id)
     if isinstance(outcome, ObjectChange) and isinstance(statement, (CreateTable, AlterTable)):
-        outcome = unknown_reference(statement, outcome.definition, snapshot) or outcome
+        outcome = unknown_reference(statement, outcome.definition, snapshot, unchecked) or outcome
     built = Built((outcome,)) if isinstance(outcome, ObjectChange) else outcome
     for change in built.objects if isinstance(built, Built) else ():
         before = snapshot.by_id(change.object_id)

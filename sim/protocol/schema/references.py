@@ -4,7 +4,8 @@ A foreign key is not enforced on rows (`constraints.py`), but a slip in it is on
 refuses it. Whether the columns are unique, and of which types they are, is not asked.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from typing import Final
 
 from ddlsim.model.ddl import AddConstraint, AlterTable, ConstraintSpec, CreateTable
 from ddlsim.model.schema import SchemaObject, Table
@@ -19,26 +20,43 @@ from ddlsim.protocol.schema.ddl_answers import (
 )
 
 
+class _AnyTable:
+    """The names of all tables that there could be."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+ANY_TABLE: Final[Container[str]] = _AnyTable()
+
+
 def unknown_reference(
-    statement: CreateTable | AlterTable, made: SchemaObject | None, snapshot: Snapshot
+    statement: CreateTable | AlterTable,
+    made: SchemaObject | None,
+    snapshot: Snapshot,
+    unchecked: Container[str] = (),
 ) -> Refused | None:
     """The refusal of the first foreign key that refers to what is not there.
 
-    `made` is the statement's own table as it leaves it: a foreign key may refer to it.
+    `made` is the statement's own table as it leaves it: a foreign key may refer to it; and to the
+    tables in `unchecked`, which may not be there yet.
     """
-    for spec in _foreign_keys(statement):
+    for spec in foreign_keys(statement):
         assert spec.references is not None
         name = spec.references.table
+        if name != statement.name and snapshot.meant(name) is None and name in unchecked:
+            continue
         found = made if name == statement.name else the_table(name, snapshot, if_exists=False)
         refused = found if isinstance(found, Refused) else None
         if isinstance(found, Table):
-            refused = _unlike(spec, spec.references.columns, found)
+            refused = unlike(spec, found)
         if refused is not None:
             return refused
     return None
 
 
-def _foreign_keys(statement: CreateTable | AlterTable) -> Iterator[ConstraintSpec]:
+def foreign_keys(statement: CreateTable | AlterTable) -> Iterator[ConstraintSpec]:
+    """Those that a statement adds."""
     specs = (
         statement.constraints
         if isinstance(statement, CreateTable)
@@ -47,8 +65,10 @@ def _foreign_keys(statement: CreateTable | AlterTable) -> Iterator[ConstraintSpe
     yield from (one for one in specs if one.references is not None)
 
 
-def _unlike(spec: ConstraintSpec, columns: tuple[str, ...], table: Table) -> Refused | None:
-    """Where a foreign key and the columns that it refers to do not belong together."""
+def unlike(spec: ConstraintSpec, table: Table) -> Refused | None:
+    """Where a foreign key and the columns of a table that it refers to do not belong together."""
+    assert spec.references is not None
+    columns = spec.references.columns
     names = [column.name for column in table.columns]
     for name in columns:
         if name not in names:

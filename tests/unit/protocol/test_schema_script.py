@@ -1,0 +1,54 @@
+"""Foreign keys in a schema refer to tables in any order, as in dumps; a slip in them is found."""
+
+import pytest
+
+from ddlsim.cluster.cluster import initial_schema
+from ddlsim.lint.compat import RefusedSchemaError, lint
+from ddlsim.model.ddl import CreateTable
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import Built, Refused, build
+from ddlsim.protocol.schema.references import ANY_TABLE
+from ddlsim.scenario.problems import ScenarioError
+from ddlsim.scenario.scenario import read
+from ddlsim.sql import parse
+
+LATER = "CREATE TABLE b (id INT PRIMARY KEY)"
+SCHEMA = f"CREATE TABLE a (id INT PRIMARY KEY, x INT REFERENCES b (id)); {LATER}"
+WRONG = SCHEMA.replace("b (id))", "b (other))")
+LACKS = "table 'b' has no column 'other', in a foreign key of table 'a'"
+SCENARIO = (
+    'title = "t"\nsource = "s"\nprotocol = { preset = "ignite3_defaults" }\n'
+    '[schema]\nsql = "%s"\n[[workload]]\nname = "mixed"\noperations = 9\n'
+)
+
+
+def test_a_schema_refers_to_a_table_of_a_later_statement() -> None:
+    assert len(initial_schema(SCHEMA)) == 2
+    assert read(SCENARIO % SCHEMA, "forward").title == "t"
+    report = lint(SCHEMA, "ALTER TABLE a ADD COLUMN n INT")
+    assert report["statements"][0]["forward_compatible"] is True
+
+
+def test_the_columns_are_looked_at_once_the_table_is_made() -> None:
+    with pytest.raises(ScenarioError, match="has no column 'other'"):
+        read(SCENARIO % WRONG, "wrong")
+    with pytest.raises(RefusedSchemaError) as refused:
+        lint(WRONG.replace("; ", ";\n"), "")
+    assert (refused.value.line, refused.value.message) == (2, LACKS)
+
+
+def test_a_table_that_no_statement_of_the_schema_makes_is_missing() -> None:
+    with pytest.raises(RefusedSchemaError, match="there is no table 'b'"):
+        lint(SCHEMA.replace(LATER, "CREATE TABLE c (id INT PRIMARY KEY)"), "")
+
+
+def test_a_migration_refers_to_what_there_is() -> None:
+    [first, _] = lint("", SCHEMA)["statements"]
+    assert first["error"]["message"] == "there is no table 'b'"
+
+
+def test_a_log_of_some_tables_may_refer_to_others() -> None:
+    statement = parse(SCHEMA)[0].statement
+    assert isinstance(statement, CreateTable)
+    assert isinstance(build(statement, Snapshot(), 9), Refused)
+    assert isinstance(build(statement, Snapshot(), 9, unchecked=ANY_TABLE), Built)
