@@ -15,7 +15,7 @@ A transaction needs the schema that it uses, or any later one under which its ta
 so leases are as good as leases of single tables.
 """
 
-from ddlsim.fdb.errors import FdbError
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.versions import versions_in
 from ddlsim.layer.design import LayerPart, Step
 from ddlsim.layer.keyspace import HEAD, LEASES, lease_key, leases_of, taken_key
@@ -144,35 +144,44 @@ async def lease_all_in_use(layer: LayerPart) -> None:
 
 
 async def _lease(layer: LayerPart, *, older: bool) -> None:
+    """Lease again and again; `in_doubt`: leases of its name may lie in the store that it does not
+    know of: of an earlier incarnation, or of an attempt whose result is unknown."""
     bell = Bell(layer.node)
     design = layer.design
     renew_us = Micros(design.lease_ms * US_PER_MS * design.renew_percent // WHOLE)
+    in_doubt = True
     while True:
         transaction = layer.store.transaction()
         try:
             watch = None if bell.is_armed else transaction.watch(HEAD)
-            await _acquire(layer, transaction, older=older)
-        except FdbError:
+            await _acquire(layer, transaction, older=older, in_doubt=in_doubt)
+        except FdbError as error:
+            in_doubt |= error.code is ErrorCode.COMMIT_UNKNOWN_RESULT
             transaction.cancel()
             await layer.rest("lease")
             continue
+        in_doubt = False
         if watch is not None:
             bell.listen(watch)
         await bell.wait(renew_us)
 
 
-async def _acquire(layer: LayerPart, transaction: StoreTransaction, *, older: bool) -> None:
-    """Lease the newest schema, with older ones in use, and keep it."""
+async def _acquire(
+    layer: LayerPart, transaction: StoreTransaction, *, older: bool, in_doubt: bool
+) -> None:
+    """Lease the newest schema, with older ones in use, and keep it; take what it has not away."""
     read_ms, name = layer.now_ms(), layer.node.name
     version = await transaction.read_version()
     number = await head_of(layer, transaction)
     schema = await numbered(layer, transaction, number)
+    transaction.add_read_conflict_key(lease_key(name, number))  # what is sent late shortens none
     span = versions_in(layer.design.lease_ms, layer.settings.versions_per_second)
     again = [number]
-    if not layer.leases:
-        for key, _ in await transaction.get_range(*leases_of(name)):  # an earlier incarnation's
-            _take(transaction, name, int(str(key[3])))
-    elif older:
+    if in_doubt:
+        for key, _ in await transaction.get_range(*leases_of(name)):
+            if (held := int(str(key[3]))) not in layer.leases:
+                _take(transaction, name, held)
+    if older:
         kept = [(one, await transaction.get(lease_key(name, one))) for one in tuple(layer.leases)]
         again += [one for one, ends in kept if ends is not None]
     for one in again:

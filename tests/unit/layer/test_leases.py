@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from ddlsim.fdb.errors import FdbError
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import SCHEMA, lease_key
-from ddlsim.layer.rules.leases import Bell, _take_ended, under_a_lease
+from ddlsim.layer.rules.leases import Bell, _acquire, _take_ended, under_a_lease
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.units import Micros
@@ -146,6 +147,58 @@ def test_what_an_earlier_incarnation_has_leased_is_taken_away() -> None:
     assert held(w, "b") == [2]
     w.processes["b"] = earlier
     assert answer_or(w.commit("b", "T")) is Reason.TX_CONFLICT
+
+
+@pytest.mark.parametrize("name", ["crdb", "tidb_mdl"])
+def test_a_lease_that_may_have_been_taken_is_given_back(name: str) -> None:
+    """The answer to b's lease on 3 is lost, and b hears of 4 before it tries again."""
+    w = world(name)
+    w.store.cut_schema.add("b")
+    w.run_ms(1100)
+    answer = Asked(w, "a", ADD)
+    w.run_ms(300)
+    assert answer.done
+    w.store.lost_answers = 1
+    w.store.cut_schema.clear()
+    while w.store.lost_answers:
+        w.run_ms(1)
+    assert held(w, "b") == [3]
+    assert 3 not in w.processes["b"].part.leases
+    w.store.cut_schema.add("b")
+    answer = Asked(w, "a", MORE)
+    w.run_ms(20)
+    w.store.cut_schema.clear()
+    w.run_ms(300)
+    assert answer.done
+    assert held(w, "b") == [4]
+
+
+def test_a_renewal_that_comes_late_shortens_no_lease_of_the_next_incarnation() -> None:
+    w = world()
+    part = w.processes["b"].part
+    sent: Any = part.store.transaction()
+    on_its_way, arrives = sent.commit, w.loop.future()
+
+    async def late() -> int:
+        await arrives
+        return await on_its_way()
+
+    async def renew() -> None:
+        with pytest.raises(FdbError):
+            await _acquire(part, sent, older=False, in_doubt=False)
+        ended.append(True)
+
+    ended: list[bool] = []
+    sent.commit = late
+    w.loop.spawn(renew())
+    w.run_ms(100)
+    w.start("b", restarted=True)
+    w.run_ms(50)
+    ends = w.store.now(lease_key("b", 2))
+    arrives.set(None)
+    w.run_ms(5)
+    assert ended
+    assert w.store.now(lease_key("b", 2)) == ends
 
 
 @pytest.mark.parametrize(("first", "second", "waits"), [(9, 1, True), (1, 9, True), (1, 1, False)])
