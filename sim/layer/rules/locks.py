@@ -79,8 +79,11 @@ async def _locked(
             await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
         except FdbError as error:
             await transaction.on_error(error)
-        if tx.reason is not None or layer.now_ms() >= until_ms:
-            return tx.reason or Reason.LOCK_TIMEOUT
+        if tx.reason is not None:
+            release(layer, tx, tx.reason)  # again: the lock may have come behind its end
+            return tx.reason
+        if layer.now_ms() >= until_ms:
+            return Reason.LOCK_TIMEOUT
 
 
 def _uses(tx: LayerTx, name: str) -> bool:
@@ -96,15 +99,16 @@ async def _newest(layer: LayerPart, transaction: StoreTransaction) -> Schema:
 async def _lock(
     layer: LayerPart, transaction: StoreTransaction, tx: LayerTx, object_id: int
 ) -> bool:
-    """Lock a table; False while a statement waits for it."""
+    """Lock a table; False while a statement waits for it. A lock of unknown result counts as had,
+    so that the end of the transaction releases it."""
     version = await transaction.read_version()
     queued = await transaction.get(queue_key(object_id))
     if isinstance(queued, tuple) and queued[1] > version:
         return False
     span = versions_in(layer.node.settings.tx_timeout_ms, layer.settings.versions_per_second)
     transaction.set(lock_key(object_id, tx.label), version + span)
-    await transaction.commit()
     tx.locks.add(object_id)
+    await transaction.commit()
     if tx.reason is not None:
         await _release(layer, tx.label, (object_id,))
     return True

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ddlsim.fdb.errors import ErrorCode
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import SCHEMA
 from ddlsim.layer.rules import locks
@@ -67,6 +68,21 @@ def test_a_reader_releases_its_lock_too() -> None:
     assert held(w) == 1
     assert answer_or(w.commit("b", "T")) is None
     w.run_ms(50)
+    assert held(w) == 0
+
+
+@pytest.mark.parametrize("rolled_back", [False, True])
+def test_a_lock_that_may_have_been_taken_is_released(*, rolled_back: bool) -> None:
+    """The answer is lost; the lock is asked for again until its time limit, or the client's end."""
+    w = world(lock_timeout_ms=100)
+    w.store.lost_answers, w.store.unread = 1, [ErrorCode.FUTURE_VERSION] * 200
+    asked = Asked(w, w.processes["b"].operate("c", w.request("b", "get", "T", 1)))
+    w.run_ms(5)
+    assert held(w) == 1
+    if rolled_back:
+        w.roll_back("b", "T")
+    w.run_ms(200)
+    assert asked.answer is (Reason.ROLLED_BACK if rolled_back else Reason.LOCK_TIMEOUT)
     assert held(w) == 0
 
 
