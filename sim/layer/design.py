@@ -87,7 +87,7 @@ class LayerPart(Protocol):
     the `first` are the initial schema. `mode` is
     the mode that it has switched to, `newest_tag` the newest metadata version that it has seen.
     `transactions` are its open ones by name, `leases` those that it has in the store: by the number
-    of the schema, the version at which it ends.
+    of the schema, the version at which it ends; `lease_again` asks for them before their time.
     """
 
     node: Node
@@ -101,6 +101,7 @@ class LayerPart(Protocol):
     newest_tag: int | None
     transactions: dict[str, LayerTx]
     leases: dict[int, int]
+    lease_again: Callable[[], None]
 
     def schema(self, number: int) -> Schema:
         """The schema of a number that it has read."""

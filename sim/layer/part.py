@@ -1,5 +1,7 @@
 """What a process of the layer has: its store, the schema that it keeps, and what it has read."""
 
+from collections.abc import Callable
+
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.versions import stamp, versions_in
 from ddlsim.layer.design import LayerDesign
@@ -37,6 +39,7 @@ class Part:
         self.newest_tag: int | None = None
         self.transactions: dict[str, LayerTx] = {}
         self.leases: dict[int, int] = {}
+        self.lease_again: Callable[[], None] = lambda: None
         self.log = Schema(())
         self._schemas: dict[int, Schema] = {}
         self._known_since_ms: dict[int, int] = {}

@@ -76,10 +76,11 @@ async def fixed_at_first_access(
 
 
 async def under_a_lease(layer: LayerPart, tx: LayerTx) -> Reason | None:
-    """Refuse behind the end of the lease; conflict with what takes it away."""
+    """Refuse behind the end of the lease, and lease again; conflict with what takes it away."""
     version = await tx.read_version()
     number = needed(layer, tx)
     if number is None or version >= layer.leases[number]:
+        layer.lease_again()
         return Reason.METADATA_LATE
     tx.lease = number
     tx.store.add_read_conflict_key(taken_key(layer.node.name, number))
@@ -147,6 +148,7 @@ async def _lease(layer: LayerPart, *, older: bool) -> None:
     """Lease again and again; `in_doubt`: leases of its name may lie in the store that it does not
     know of: of an earlier incarnation, or of an attempt whose result is unknown."""
     bell = Bell(layer.node)
+    layer.lease_again = bell.ring
     design = layer.design
     renew_us = Micros(design.lease_ms * US_PER_MS * design.renew_percent // WHOLE)
     in_doubt = True
@@ -215,7 +217,7 @@ async def _give_back(layer: LayerPart, number: int) -> None:
 
 
 class Bell:
-    """Ends a wait when a watch has fired, or when its time is over."""
+    """Ends a wait when a watch has fired, when its time is over, or when it is rung."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -230,9 +232,10 @@ class Bell:
     async def _fires(self, watch: Watch) -> None:
         await watch.fired
         self.is_armed = False
-        self._ring()
+        self.ring()
 
-    def _ring(self) -> None:
+    def ring(self) -> None:
+        """End the present wait, if there is one."""
         if self._waiting is not None and not self._waiting.done:
             self._waiting.set(None)
 
@@ -240,6 +243,6 @@ class Bell:
         """Wait until the watch has fired, at most so long."""
         if self.is_armed:
             self._waiting = self._node.future()
-            timer = self._node.call_later(longest_us, self._ring)
+            timer = self._node.call_later(longest_us, self.ring)
             await self._waiting
             timer.cancel()

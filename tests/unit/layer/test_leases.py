@@ -136,6 +136,16 @@ def test_behind_its_lease_a_transaction_is_refused() -> None:
     assert answer_or(w.put("b", None, 1, v=5)) is None
 
 
+@pytest.mark.parametrize("name", ["crdb", "tidb_mdl"])
+def test_a_process_leases_again_at_once_where_a_recovery_jumps_over_the_end(name: str) -> None:
+    """Versions jump by more than a lease; by its clock it would renew half a lease later."""
+    w = world(name, lease_ms=45_000)
+    w.passes(100_000)
+    began_us = w.loop.now_us
+    assert answer_or(w.put("b", None, 1, v=5)) is None
+    assert w.loop.now_us - began_us < 1_000_000
+
+
 def test_what_an_earlier_incarnation_has_leased_is_taken_away() -> None:
     """What it has sent may be on its way still; that conflicts."""
     w = world()
