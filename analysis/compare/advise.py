@@ -212,8 +212,8 @@ def missed(
     if against or line.verdict == "not judged":
         what = f"the table shows that it breaks {', '.join(against)}" if against else "no run ended"
         found.append(f"{line.verdict}: {what}")
-    if line.verdict == UNTESTED:
-        found.append(f"{line.verdict}: {UNMET}, so the table does not show that it is safe")
+    if not found and not line.changes_met.value:  # whatever the verdict is by shipped scenarios
+        found.append(f"{UNTESTED}: {UNMET}, so the table does not show that it is safe")
     return found + _beyond(line, goals, load or LoadTable())
 
 
