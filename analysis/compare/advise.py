@@ -35,6 +35,9 @@ from ddlsim.scenario.scenario import parse_toml
 KINDS: Final = {"ignite": "locking", "fdb": "optimistic"}
 """How a data plane keeps transactions apart. A design that locks tables is one for locking systems,
 too, on whichever plane its model runs: what it asks of rows, locks on rows do as well."""
+READERS: Final = {"ignite": (0, 1), "fdb": (0,)}
+"""The workloads of a plane's scenario of comparisons of which a share of transactions may only
+read: steady clients, and those that cross changes."""
 OWN_DDL: Final = "I4"
 ENDS: Final = "I9"
 """Operations on healthy nodes end though others cannot be reached."""
@@ -71,8 +74,8 @@ class SystemTable(TableRecord, frozen=True):
 
 
 class LoadTable(TableRecord, frozen=True):
-    """`[load]`: statements that change the schema, per second, and the share of the steady clients'
-    transactions that only read (those that wait for a change to cross it write)."""
+    """`[load]`: statements that change the schema, per second, and the share of transactions that
+    only read."""
 
     ddl_per_s: Annotated[float, Meta(gt=0, le=1_000)] | None = None
     read_only: Probability | None = None
@@ -142,13 +145,13 @@ def invariants() -> list[str]:
     return list(dict.fromkeys(checker.invariant for checker in in_order()))
 
 
-def settings_of(load: LoadTable) -> dict[str, Any]:
-    """What the load sets in the shipped scenarios of comparisons."""
+def settings_of(load: LoadTable, plane: str) -> dict[str, Any]:
+    """What the load sets in the shipped scenario of comparisons of a plane."""
     found: dict[str, Any] = {}
     if load.ddl_per_s is not None:
         found["migration[0].every_ms"] = max(round(1_000 / load.ddl_per_s), 1)
     if load.read_only is not None:
-        found["workload[0].read_only"] = load.read_only
+        found |= {f"workload[{one}].read_only": load.read_only for one in READERS.get(plane, ())}
     return found
 
 

@@ -10,7 +10,7 @@ what the runs show, and the shortest of them stands beside the breach.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import structs
@@ -68,7 +68,7 @@ class Left(NamedTuple):
 def worlds(
     designs: Sequence[str],
     scenario: str | None,
-    settings: dict[str, object],
+    settings: Mapping[str, object] | Callable[[str], Mapping[str, object]],
     *,
     outside: bool = False,
     also: Sequence[str] = (),
@@ -77,7 +77,8 @@ def worlds(
 
     All known designs where none is named. `scenario` is a file or a shipped name (None: that of the
     design's plane); it is for designs of its own plane, and another one that is named is an error.
-    `also` are further words of the commands that repeat a run.
+    `settings` are the same on all planes, or each plane's by its name; `also` are further words of
+    the commands that repeat a run.
     Raises `CompareError`, `ScenarioError` or `UnknownPluginError`.
     """
     chosen = [header_of(name) for name in dict.fromkeys(designs) or DESIGNS]
@@ -90,7 +91,8 @@ def worlds(
                 Left(header.name, f"no scenario {name} is shipped; name one with --scenario")
             )
             continue
-        base = load(name, settings, outside=outside)
+        own = settings(header.plane) if callable(settings) else settings
+        base = load(name, own, outside=outside)
         plane = base.table.cluster.plane
         if plane != header.plane:
             why = f"it runs on plane {header.plane}, and {base.name} on plane {plane}"
@@ -98,7 +100,7 @@ def worlds(
                 raise CompareError(f"compare: {header.name}: {why}; leave one of them out")
             left.append(Left(header.name, why))
             continue
-        words = [*repeat_options(settings), *also]
+        words = [*repeat_options(own), *also]
         found.append(_world(base, header.name, words))
     if not found:
         raise CompareError(f"compare: no design to run; {left[0].design}: {left[0].why}")

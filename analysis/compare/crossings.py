@@ -39,7 +39,8 @@ def _aimed(
     scenario: Scenario, took: Measured, kind: protocol_forms.Crossing
 ) -> tuple[float, float]:
     """The share of transactions that a workload aims at planned changes, and how many of them die
-    at most: those that use the table, if the change is incompatible or they operate behind it."""
+    at most: those that use the table, if the change is incompatible or they operate behind it. What
+    only reads, as of the past, survives."""
     at_start = scenario.workload_world(AIMED)
     planned = len(at_start.planned_ddl)
     kinds = np.array([*took.crossed.values(), NO_CHANGES])[:, 2 * kind.shipped :][:, :2]
@@ -51,7 +52,8 @@ def _aimed(
         clients = int(own.get("clients", 1))
         tables = len(own.get("tables", ())) or len(at_start.tables)
         use, again = _used(own, tables)
-        dies += clients * use * kind.dies(float(rates[0]), float(rates[1]), again)
+        writers = clients * (1 - float(own.get("read_only", Transborder.read_only)))
+        dies += writers * use * kind.dies(float(rates[0]), float(rates[1]), again)
         many += clients
     share = min(many * planned * took.runs / max(took.attempts, 1), 1.0)
     return share, dies / max(many, 1)

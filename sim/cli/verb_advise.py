@@ -8,7 +8,7 @@ import msgspec
 
 from ddlsim.analysis.compare import advise
 from ddlsim.analysis.compare.advise import AdviceTable, missed, settings_of, split
-from ddlsim.analysis.compare.compare import compare, worlds
+from ddlsim.analysis.compare.compare import World, compare, header_of, worlds
 from ddlsim.cli import documents, repeat, verb_compare
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
@@ -88,7 +88,9 @@ def advised(options: Options, facts: AdviceTable) -> Advise:
     others = dict(chosen.others)
     if chosen.fitting:
         also = repeat.also(options.load, outside=False)
-        ran, left = worlds(chosen.fitting, None, settings_of(facts.load), also=also)
+        ran, left = worlds(
+            chosen.fitting, None, lambda plane: settings_of(facts.load, plane), also=also
+        )
         bounds.check_seeds("advise", len(ran) * len(options.seeds))
         with Progress(len(ran) * len(options.seeds)) as progress:
             lines = compare(
@@ -102,14 +104,14 @@ def advised(options: Options, facts: AdviceTable) -> Advise:
                 fits.append(line.design)
         made = Options(
             **{**vars(options), "strategies": chosen.fitting, "scenario": None,
-               "set": _settings(facts), "allow_outside": False}
+               "set": _settings(facts, ran[0]), "allow_outside": False}
         )  # fmt: skip
         table = verb_compare.document(made, ran, lines, left)
-    words = ["ddlsim", "advise", *([options.file] if options.file else [])]
-    words += ["--seeds", f"{options.seeds[0]}..{options.seeds[-1]}"]
+        if any(_settings(facts, one) != made.set for one in ran):
+            table["command"] = _command(options)  # no other one sets each plane its own
     return {
         "format": FORMAT,
-        "command": shlex.join([*words, *repeat.also(options.load, outside=False)]),
+        "command": _command(options),
         "facts": facts,
         "fits": fits,
         "others": {name: others[name] for name in sorted(others)},
@@ -117,6 +119,12 @@ def advised(options: Options, facts: AdviceTable) -> Advise:
     }
 
 
-def _settings(facts: AdviceTable) -> list[str]:
-    found: dict[str, Any] = settings_of(facts.load)
+def _command(options: Options) -> str:
+    words = ["ddlsim", "advise", *([options.file] if options.file else [])]
+    words += ["--seeds", f"{options.seeds[0]}..{options.seeds[-1]}"]
+    return shlex.join([*words, *repeat.also(options.load, outside=False)])
+
+
+def _settings(facts: AdviceTable, world: World) -> list[str]:
+    found: dict[str, Any] = settings_of(facts.load, header_of(world.design).plane)
     return [f"{path}={value}" for path, value in found.items()]

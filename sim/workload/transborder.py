@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from ddlsim.model.ops import Commit, Get, Operation, Put
 from ddlsim.model.programs import Step
 from ddlsim.units import Micros, ms
@@ -29,6 +31,8 @@ class Transborder(Workload):
 
     `before` operations lie in the `before_ms` up to the activation, `after` operations and the
     commit in the `after_ms` that follow. It is awaited a DD after the statement's own instant.
+    Of the transactions, `read_only` read the past; `writes` is the share of the others' operations
+    that write.
     """
 
     name: ClassVar[str] = "transborder"
@@ -40,6 +44,7 @@ class Transborder(Workload):
     before_ms: Span = (1, 60)
     after_ms: Span = (0, 60)
     writes: float = 0.5
+    read_only: float = 0.0
     keys: int = 20
 
     def verify(self) -> None:
@@ -47,7 +52,7 @@ class Transborder(Workload):
         check_span(self.before, "before", least=1)
         for field in ("after", "before_ms", "after_ms"):
             check_span(getattr(self, field), field)
-        check_shares({"writes": self.writes})
+        check_shares({"writes": self.writes, "read_only": self.read_only})
 
     def operations_most(self) -> int:
         return self.clients * round(bounds(self.before)[1] + bounds(self.after)[1] + 1)
@@ -69,10 +74,13 @@ class Transborder(Workload):
         for number, ddl in enumerate(world.planned_ddl, 1):
             border_us = ddl.at_us + ms(world.delay_duration_ms)
             instants = self._instants(border_us, die)
-            operations = [self._operation(world, die) for _ in instants[:-1]]
-            made += _chain(
+            reads = bool(self.read_only) and die.chance(self.read_only)
+            writes = 0.0 if reads else self.writes
+            operations = [self._operation(world, die, writes) for _ in instants[:-1]]
+            first, *others = _chain(
                 f"{client}-{number}", client, die.pick(world.nodes), instants, operations
             )
+            made += [replace(first, read_only=reads), *others]
         return made
 
     def _instants(self, border_us: int, die: Die) -> list[int]:
@@ -85,10 +93,10 @@ class Transborder(Workload):
         commit = border_us + die.duration_us(self.after_ms)
         return [*sorted(before), *sorted([*after, commit])]
 
-    def _operation(self, world: WorkloadWorld, die: Die) -> Operation:
+    def _operation(self, world: WorkloadWorld, die: Die, writes: float) -> Operation:
         table = die.pick(world.chosen(self.tables))
         key = key_of(table, die.below(self.keys))
-        return Put(table.name, key) if die.chance(self.writes) else Get(table.name, key)
+        return Put(table.name, key) if die.chance(writes) else Get(table.name, key)
 
 
 def _chain(

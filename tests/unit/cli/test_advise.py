@@ -68,6 +68,27 @@ def test_the_aborts_of_a_system_with_little_ddl_are_those_of_its_rate(tmp_path: 
     assert fits == [[], ["c16_safe"]]
 
 
+@pytest.mark.parametrize(
+    ("load", "command"),
+    [
+        ("read_only = 0.5", "ddlsim advise {} --seeds 0..0"),
+        ("ddl_per_s = 4", "ddlsim compare c16_safe iep --seeds 0..0 --set 'migration[0].every_ms"),
+    ],
+)
+def test_the_table_is_made_again_by_what_sets_each_plane_its_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, load: str, command: str
+) -> None:
+    """Clients that cross changes read, too, where the plane's scenario has some."""
+    ran: list[Any] = []
+    monkeypatch.setattr(verb_advise, "compare", lambda worlds, *_, **__: ran.extend(worlds) or [])
+    file = tmp_path / "facts.toml"
+    file.write_text(f"[load]\n{load}\n", "utf-8")
+    found: Any = json.loads(ddlsim("advise", str(file), "--seeds", "1", "--output", "json").out)
+    assert found["table"]["command"].startswith(command.format(file))
+    shares = [[one.get("read_only") for one in w.scenario.table.workload[:2]] for w in ran]
+    assert shares == ([[0.5, None], [0.5, 0.5]] if "read_only" in load else [[None, None]] * 2)
+
+
 def test_a_breach_is_repeated_with_the_plug_ins_of_the_table(tmp_path: Path) -> None:
     file, plugin = tmp_path / "facts.toml", tmp_path / "nothing.py"
     plugin.write_text('"""Nothing."""\n', "utf-8")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.model.ops import Commit
+from ddlsim.model.ops import Commit, Get, Put
 from tests.support.workloads import steps, workload, world
 
 PLANNED = world(ddl={500: "ALTER TABLE t ADD COLUMN a INT", 900: "DROP TABLE u"})
@@ -34,6 +34,14 @@ def test_a_transaction_begins_before_the_border_and_commits_after_it() -> None:
 def test_the_numbers_of_operations_are_those_asked_for() -> None:
     made = steps("transborder", there=PLANNED, before=2, after=1, writes=0.0)
     assert len(made) == 2 * (2 + 1 + 1)
+
+
+def test_a_share_of_the_transactions_reads_the_past() -> None:
+    made = steps("transborder", there=PLANNED, clients=50, writes=1.0, read_only=0.3)
+    reading = {step.tx for step in made if step.read_only}
+    assert 15 < len(reading) < 45
+    for step in made:
+        assert isinstance(step.do, (Get if step.tx in reading else Put) | Commit)
 
 
 def test_without_planned_ddl_there_is_nothing_to_cross() -> None:
