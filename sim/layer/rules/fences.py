@@ -5,7 +5,7 @@
 
 from ddlsim.layer.design import LayerPart
 from ddlsim.layer.keyspace import CUTOVER, HEAD, LOCAL_HEAD, object_key, step_key
-from ddlsim.layer.rules.reading import refreshed_apart
+from ddlsim.layer.rules.reading import kept, refreshed_apart
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import ClientOperation
@@ -21,13 +21,16 @@ async def always(_layer: LayerPart, _tx: LayerTx, _request: ClientOperation) -> 
 
 async def while_leased(layer: LayerPart, tx: LayerTx, _request: ClientOperation) -> Reason | None:
     """Refuse where the schema was the newest longer than `lease_ms` ago, by the own clock (C5)."""
+    if tx.used is None:
+        await kept(layer, tx)
     return None if _is_leased(layer, tx) else Reason.METADATA_LATE
 
 
 async def while_newest_leased(
-    layer: LayerPart, _tx: LayerTx, _request: ClientOperation
+    layer: LayerPart, tx: LayerTx, _request: ClientOperation
 ) -> Reason | None:
     """As while_leased, by the schema that the process has by now, not that of the transaction."""
+    await kept(layer, tx)
     return None if _has_lease(layer, _kept_number(layer)) else Reason.METADATA_LATE
 
 
@@ -131,8 +134,8 @@ async def lease_and_unchanged_tables(layer: LayerPart, tx: LayerTx) -> Reason | 
     one that `lease_and_next_step` reads, of the schema after the next one.
     """
     assert tx.used is not None, f"{tx.label} has no schema"
-    cache = layer.cache
-    if cache is None or not _has_lease(layer, cache.schema.number):
+    cache = layer.cache or await refreshed_apart(layer)
+    if not _has_lease(layer, cache.schema.number):
         return Reason.METADATA_LATE
     if cache.schema.same_until(tx.used.schema.number, tx.tables) < cache.schema.number:
         return Reason.SCHEMA_CHANGED

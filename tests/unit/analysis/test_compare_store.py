@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from ddlsim.analysis.compare import compare as comparing
+from ddlsim.analysis.compare import lines
 from ddlsim.analysis.compare.compare import World, line_of, worlds
 from ddlsim.analysis.compare.records import Value
 from ddlsim.cluster.fdb_cluster import schema_servers
@@ -105,9 +106,16 @@ def test_changes_that_come_into_force_behind_the_load_test_nothing(design: str) 
     assert "ddl_p50" in one.formulas
 
 
-def test_aborts_by_changes_that_nothing_ran_under_are_told() -> None:
+def test_where_no_change_is_met_what_a_design_breaks_counts() -> None:
     one = line_of(*_run("tidb_lease"), ())
-    assert (one.verdict, one.changes_met.value) == ("unclaimed", 0), "what it breaks counts"
+    assert (one.verdict, one.changes_met.value) == ("unclaimed", 0)
+    assert one.refused.value == 0, "a process that has not read the schema yet reads it"
+
+
+def test_aborts_by_changes_that_nothing_ran_under_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "_met", lambda _row: 0.0)
+    one = line_of(*_run("c16_safe"), ())
+    assert (one.verdict, one.changes_met.value) == ("untested", 0)
     assert one.schema_aborts.value is not None
     assert one.schema_aborts.value > 0
 
