@@ -191,32 +191,6 @@ def test_c5_a_process_without_a_lease_refuses() -> None:
     assert answer_or(w.put("b", None, 1, v=5)) is Reason.METADATA_LATE
 
 
-UNDER_A_LEASE = pytest.mark.parametrize("name", ["c5_lease", "c6_f1", "tidb_lease"])
-
-
-@UNDER_A_LEASE
-def test_a_process_that_has_read_nothing_yet_reads_the_schema(name: str) -> None:
-    """As it does by itself, a moment later."""
-    w = World(design(name, background=()), ticking=True)
-    assert answer_or(w.put("b", None, 1, v=5)) is None
-
-
-@UNDER_A_LEASE
-def test_behind_a_newer_row_a_process_reads_the_schema_and_does_not_wait_for_the_poll(
-    name: str,
-) -> None:
-    w = World(design(name, lease_ms=45_000, poll_ms=22_500), ticking=True)
-    w.run_ms(10)
-    w.put("b", "T", 3, v=5)
-    w.loop.spawn(w.asks("a", ADD))
-    w.run_ms(10)
-    result_of(w.loop, reading.refreshed_apart(w.processes["a"].part))
-    assert answer_or(w.put("a", None, 1, v=5, w=6)) is None
-    assert w.get("b", None, 1) == {"id": 1, "v": 5, "w": 6}
-    expected = Reason.SCHEMA_CHANGED if name == "tidb_lease" else None
-    assert answer_or(w.commit("b", "T")) is expected
-
-
 def test_c5_a_lease_lasts_no_longer_than_it_says() -> None:
     w = World(design("c5_lease", lease_ms=1000), ticking=True)
     w.run_ms(10)

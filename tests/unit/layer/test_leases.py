@@ -1,4 +1,4 @@
-"""Leases that lie in the store: `crdb` and `tidb_mdl`."""
+"""Leases that lie in the store, `crdb` and `tidb_mdl`, and what those of a clock have alone."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +9,7 @@ from ddlsim.fdb.errors import FdbError
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import SCHEMA, lease_key
+from ddlsim.layer.rules import reading
 from ddlsim.layer.rules.leases import Bell, _acquire, _take_ended, under_a_lease
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
@@ -297,3 +298,32 @@ def test_tidb_lease_refuses_a_commit_whose_tables_have_changed_and_no_other() ->
     w.run_ms(300)
     assert answer_or(w.commit("b", "T")) is Reason.SCHEMA_CHANGED
     assert answer_or(w.commit("b", "U")) is None
+
+
+# --- the process's own clock ----------------------------------------------------------------------
+
+
+UNDER_A_LEASE = pytest.mark.parametrize("name", ["c5_lease", "c6_f1", "tidb_lease"])
+
+
+@UNDER_A_LEASE
+def test_a_process_that_has_read_nothing_yet_reads_the_schema(name: str) -> None:
+    """As it does by itself, a moment later."""
+    w = World(design(name, background=()), ticking=True)
+    assert answer_or(w.put("b", None, 1, v=5)) is None
+
+
+@UNDER_A_LEASE
+def test_behind_a_newer_row_a_process_reads_the_schema_and_does_not_wait_for_the_poll(
+    name: str,
+) -> None:
+    w = World(design(name, lease_ms=45_000, poll_ms=22_500), ticking=True)
+    w.run_ms(10)
+    w.put("b", "T", 3, v=5)
+    w.loop.spawn(w.asks("a", ADD))
+    w.run_ms(10)
+    result_of(w.loop, reading.refreshed_apart(w.processes["a"].part))
+    assert answer_or(w.put("a", None, 1, v=5, w=6)) is None
+    assert w.get("b", None, 1) == {"id": 1, "v": 5, "w": 6}
+    expected = Reason.SCHEMA_CHANGED if name == "tidb_lease" else None
+    assert answer_or(w.commit("b", "T")) is expected
