@@ -86,7 +86,7 @@ class SchemaChange:
                 continue
             assert isinstance(left, tuple), f"{left!r} is no job"
             self.part.node.probe("statement-resumed")
-            await self._in_turn(Job(str(place[2]), *left))
+            await self._in_turn(Job(str(place[2]), *left, resumed=True))
 
     async def _left(self) -> list[tuple[StoreKey, object]]:
         """The statements that this process has begun and not finished."""
@@ -143,7 +143,7 @@ class SchemaChange:
                 continue
             begin = job.begin if number == job.step else None
             job = job._replace(step=number, begin=begin)
-            command, has_begun = f"{job.op}/{number}", last is not None
+            command, has_begun = f"{job.op}/{number}", job.resumed or last is not None
             done = await self._update(job, command, step, lasting=lasting, has_begun=has_begun)
             if undone(self.part.log, job.op) is not None:  # by an earlier incarnation
                 await self._undo(job)

@@ -35,12 +35,14 @@ class Pause(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A statement, its first step that may be unfinished, and how far that one's entries are."""
+    """A statement, its first step that may be unfinished, and how far that one's entries are;
+    `resumed`: an earlier incarnation has begun it."""
 
     op: str
     statement: Statement
     step: int = 0
     begin: Key | None = None
+    resumed: bool = False
 
     def write(self, process: str, transaction: StoreTransaction) -> None:
         """Write how far it is with the other writes of a transaction."""

@@ -14,7 +14,8 @@ here the time limit of transactions ends it.
 What differs: TiDB compares its commit timestamp with the end of the lease. The commit version of
 this store is known only behind the commit, so in its place stands a conflict: with the update after
 the next one (`tidb_lease`), with what takes an ended lease away (`tidb_mdl`). Servers register in
-etcd there, in the store here. Only indexes have states here; columns go through states there too.
+etcd there, in the store here. Only indexes have states here; columns go through states there too. A
+statement is continued by its own process alone; there the next owner takes its job up.
 """
 
 from dataclasses import replace

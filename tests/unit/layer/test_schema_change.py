@@ -222,6 +222,21 @@ def test_an_index_that_is_taken_away_again_is_so_after_a_restart(
     assert w.store.under("j") == []
 
 
+def test_a_statement_that_goes_on_behind_a_restart_is_not_given_up() -> None:
+    """Its first step is in the log, so no number of lost attempts may refuse it."""
+    w = states_world()
+    w.put("b", None, 1, v=5)
+    hangs_behind(w, 1)
+    w.loop.spawn(w.asks("a", INDEX))
+    w.run_ms(50)
+    assert w.store.under("j")
+    lost = w.nodes["a"].settings.ddl_attempts + 5
+    w.store.has_lost_an_answer, w.store.unread = True, [ErrorCode.TRANSACTION_TOO_OLD] * lost
+    w.start("a", restarted=True)
+    w.run_ms(500)
+    assert (w.entries(), w.store.under("j")) == ([(5, 1)], [])
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_statement_that_begins_beside_the_look_for_unfinished_ones_is_not_done_again(
     *, ended: bool
