@@ -16,9 +16,9 @@ away; and a process that is cut off goes on to read under its ended lease until 
 CockroachDB has to lease anew before the read. CockroachDB lets a transaction use the older of two
 versions for a table that it had not used before; here, as in TiDB, the first use of a table that
 has changed behind the transaction's read is refused. Only indexes have states here; columns go
-through states there too. A statement is continued by its own process alone; CockroachDB lets another
-node adopt the job. Newer versions of CockroachDB tie leases to the liveness of sessions, which is
-left out.
+through states there too. A statement is continued by its own process alone; CockroachDB lets
+another node adopt the job. Newer versions of CockroachDB tie leases to the liveness of sessions,
+which is left out.
 """
 
 from dataclasses import replace
