@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
-from ddlsim.analysis.compare.columns import COLUMNS
+from ddlsim.analysis.compare.columns import COLUMNS, Column
 from ddlsim.analysis.compare.records import SAFETY, UNMET, UNTESTED, Line
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.checkers.base import in_order
@@ -51,6 +51,8 @@ RESTS_ON: Final = {
 """The fact that an assumption rests on."""
 BROKEN: Final = ("violation", "stuck")
 """Statuses of a breach of a claim under its assumptions."""
+DIGITS: Final = 18
+"""Behind the point, at most: as many as a float has."""
 Bound = Literal["bounded", "unbounded"]
 Above = Annotated[float, Meta(gt=0)]
 
@@ -238,10 +240,20 @@ def _beyond(line: Line, goals: GoalTable, load: LoadTable) -> list[str]:
             number = float(forms.at_rate(number, line.ddl_per_s, load.ddl_per_s))
             at = f" at {load.ddl_per_s:g} statements per second (by 6.3, from {line.ddl_per_s:g})"
         if number > most:
-            shown = f"{column.figure(number)} {column.unit}".strip()
-            limit = f"{column.figure(most)} {column.unit}".strip()
+            shown, limit = _apart(column, number, most)
             found.append(f"{column.head} is {shown}{at}, more than {limit}")
     return found
+
+
+def _apart(column: Column, number: float, most: float) -> tuple[str, str]:
+    """Two numbers of a column with their unit, and with so many digits that they differ, and neither
+    is 0 that is not."""
+    one, other = column.figure(number), column.figure(most)
+    for digits in range(3, DIGITS):
+        if one != other and (not most or other.strip("0.")):
+            break
+        one, other = (f"{each * column.scale:.{digits}f}" for each in (number, most))
+    return f"{one} {column.unit}".strip(), f"{other} {column.unit}".strip()
 
 
 class Split(NamedTuple):

@@ -1,5 +1,7 @@
 """Which designs fit a system: by what their headers say, and by their lines of the table."""
 
+import math
+
 import pytest
 from msgspec import structs
 
@@ -116,6 +118,22 @@ def test_goals_are_compared_with_the_table() -> None:
     assert missed(few, SystemTable(), GoalTable(dml_p99_ms=1.0)) == [
         "DML p99: no durations; dml_p99_ms cannot be judged"
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "goal", "told"),
+    [
+        (7e-6, 1e-6, "schema aborts is 0.0007 %, more than 0.0001 %"),
+        (0.12004, 0.12, "schema aborts is 12.004 %, more than 12.000 %"),
+        (math.nextafter(0.12, 1), 0.12, "schema aborts is 12."),
+    ],
+)
+def test_a_goal_that_is_missed_by_little_has_as_many_digits_as_tell(
+    number: float, goal: float, told: str
+) -> None:
+    line = a_line("d", schema_aborts=Value(number))
+    (why,) = missed(line, SystemTable(), GoalTable(schema_aborts=goal))
+    assert why.startswith(told)
 
 
 def test_schema_aborts_are_judged_at_the_rate_of_the_system() -> None:
