@@ -246,8 +246,8 @@ def _beyond(line: Line, goals: GoalTable, load: LoadTable) -> list[str]:
 
 
 def _apart(column: Column, number: float, most: float) -> tuple[str, str]:
-    """Two numbers of a column with their unit, and with so many digits that they differ, and neither
-    is 0 that is not."""
+    """Two numbers of a column with their unit and so many digits that they differ, and neither is
+    shown as 0 that is not."""
     one, other = column.figure(number), column.figure(most)
     for digits in range(3, DIGITS):
         if one != other and (not most or other.strip("0.")):
