@@ -42,13 +42,13 @@ OWN_DDL: Final = "I4"
 ENDS: Final = "I9"
 """Operations on healthy nodes end though others cannot be reached."""
 RESTS_ON: Final = {
-    SKEW_BOUNDED: "clocks",
-    LEASES_HOLD: "clocks",
-    ELECTIONS_SLOW: "clocks",
-    DELAY_BOUNDED: "delays",
-    RATES_BOUNDED: "rates",
+    SKEW_BOUNDED: ("clocks",),
+    LEASES_HOLD: ("clocks",),
+    ELECTIONS_SLOW: ("clocks",),
+    DELAY_BOUNDED: ("delays", "clocks"),
+    RATES_BOUNDED: ("rates",),
 }
-"""The fact that an assumption rests on."""
+"""The facts that an assumption rests on: the delay is bounded together with the skew."""
 BROKEN: Final = ("violation", "stuck")
 """Statuses of a breach of a claim under its assumptions."""
 DIGITS: Final = 18
@@ -185,9 +185,10 @@ def unfit(
     resting: dict[str, list[str]] = {}
     for invariant in needed(system):
         for assumption in claims[invariant].assumes if invariant in claims else ():
-            fact = RESTS_ON.get(assumption)
-            if fact is None or getattr(system, fact) == "unbounded":
-                why = f"{fact} have no bound" if fact else "no fact here ensures it"
+            facts = RESTS_ON.get(assumption, ())
+            loose = [fact for fact in facts if getattr(system, fact) == "unbounded"]
+            if loose or not facts:
+                why = f"{' and '.join(loose)} have no bound" if loose else "no fact here ensures it"
                 resting.setdefault(f"{assumption}, and {why}", []).append(invariant)
     return found + [
         f"for {', '.join(dict.fromkeys(of))} it assumes {why}" for why, of in resting.items()

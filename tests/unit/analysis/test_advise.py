@@ -221,6 +221,9 @@ ANSWERS = [
     ("concurrency = 'locking'", "a5_safetime a7_dd a4_ack_gate iep",
      "a0_on_receipt a1_naive_future a3_barrier ignite3"),
     ("concurrency = 'locking'\ndelays = 'bounded'", "a1_naive_future iep", "a2_warmup_physical"),
+    # A1-T2: a fast clock alone is late, however short the delays
+    ("delays = 'bounded'\nclocks = 'unbounded'\nown_ddl = false\ninvariants = ['I1', 'I2']",
+     "a5_safetime a7_dd", "a1_naive_future a2_warmup_physical"),
     ("all_reachable = true", "a3_barrier c14_modes c1_schema", "c14_hoped c2b_poll"),
     ("own_ddl = false\ninvariants = ['I6', 'I7']\nclocks = 'unbounded'",
      "c6_f1 tidb_lease tidb_mdl crdb", "c5_lease c8_future_rv c16_safe"),
