@@ -86,7 +86,7 @@ class SchemaChange:
                 continue
             assert isinstance(left, tuple), f"{left!r} is no job"
             self.part.node.probe("statement-resumed")
-            await self._in_turn(Job(str(place[2]), *left, resumed=True))
+            await self._in_turn(Job(str(place[2]), *left)._replace(resumed=True))
 
     async def _left(self) -> list[tuple[StoreKey, object]]:
         """The statements that this process has begun and not finished."""
