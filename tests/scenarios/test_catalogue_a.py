@@ -38,7 +38,7 @@ MUST_FIND = {
 """What the design of a schedule breaks."""
 OUT_OF_ASSUMPTION = {"A2-T1": "I1", "A8-T3": "I4"}
 """What is broken only because an assumption of the design is."""
-COSTS = ("A3-T1", "A4-T1", "A6-T1", "A9-T1", "A9-T3")
+COSTS = ("A3-T1", "A4-T1", "A6-T1", "A9-T1", "A9-T3", "A9-T3-cut")
 """What is right and slow, or right although it looks wrong: the steps say how long each takes."""
 ALONE = ("A7-C0", "A7-T5-csmax", "A8-acks", "A8-acks-late", "A9-T2", "A10-T1", "A10-T2")
 """Without a control: a control itself, another remedy, and what nothing is compared with."""
@@ -120,6 +120,11 @@ def test_the_control_of_family_a_never_breaks_atomicity() -> None:
     for seed in range(20):
         row = runner.row(seed)
         assert not [one for one in row.violations if one.invariant == "I1"], seed
+
+
+def test_the_world_of_that_control_breaks_atomicity_where_no_node_waits() -> None:
+    row = runner_of(load(f"{FOLDER}A7-C0", {"strategy.name": "a1_unassuming"})).row(0)
+    assert "I1" in {one.invariant for one in row.violations if one.status == "violation"}
 
 
 @pytest.mark.parametrize("name", ["A9-T2", "A10-T1", "A10-T2"])

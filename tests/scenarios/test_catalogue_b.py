@@ -30,11 +30,12 @@ MUST_FIND = {
     "B3-T4": "I8",
     "B4-T1": "I11",
     "B5-T2": "I4",
-    "B5-T4": "I8",
+    "B5-T4": "I5",
     "B6-T1-last": "I8",
     "B6-T2": "I8",
     "B7-T0": "I3",
     "B7-T1": "I3",
+    "B7-T1-locks": "I3",
     "B7-T3": "I3",
     "B9-T2": "I3",
     "B10-T1-at-once": "I11",
@@ -50,7 +51,8 @@ MUST_FIND = {
 CONTROLLED = ("B4-T2", "B5-T1", "B13-T2", "B15-T1", "B16-T1")
 """What is right, beside a control that differs in its steps."""
 ALONE = (
-    "B0-T3", "B1-T1-incompatible", "B1-read-only", "B3-C0", "B5-read-only", "B5-T2-altered",
+    "B0-T2-sent-back", "B0-T3", "B1-T1-incompatible", "B1-read-only", "B3-C0", "B5-read-only",
+    "B5-T2-altered",
     "B6-T1", "B6-T3", "B6-T3-last", "B6-T4", "B6-T4-reversed", "B7-T2", "B7-T4", "B8-T1", "B8-T2",
     "B8-T3", "B9-T1", "B9-T1-coordinator-retry", "B9-retry-after-use", "B10-T1", "B11-T1", "B11-T3",
     "B11-T4", "B12-C0",
@@ -97,6 +99,7 @@ def other_rules(name: str, of: str) -> dict[str, Any]:
 COUNTERPARTS = [
     *((f"{name}-control", name) for name in (*MUST_FIND, *CONTROLLED) if name not in BY_STEPS),
     *((name.removesuffix("-ends"), name) for name in ENDS),
+    ("B0-T2-sent-back", "B0-T2"),
     ("B3-C0", "B1-T1"),
 ]
 
@@ -108,6 +111,23 @@ def test_a_control_is_right_by_the_rule_that_its_counterpart_lacks(name: str, of
     found = compared(scenario, [runner_of(scenario).row(1)])
     assert found.outcome is not Outcome.CRASHED
     assert found.unexpected
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("B4-T1", {"marked-too-early": 1}),
+        ("B5-T1", {"quirk": 1}),
+        ("B5-T1-control", {}),
+        ("B9-T1", {"quirk": 2}),
+        ("B15-T1", {"compatible-change": 1}),
+    ],
+)
+def test_needless_aborts_are_counted_by_their_cause(name: str, counts: dict[str, int]) -> None:
+    """Those of an implicit write that is tried again, too: B9-T1 has both."""
+    figures = runner_of(loaded(f"{FOLDER}{name}")).row(0).figures
+    assert figures is not None
+    assert figures.needless_aborts == counts
 
 
 @pytest.mark.parametrize("name", ENDS)
