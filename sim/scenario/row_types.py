@@ -20,6 +20,7 @@ from ddlsim.model.ddl import (
 )
 from ddlsim.model.ops import Key
 from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, ColumnType, Value
+from ddlsim.scenario.problems import near
 
 Types = dict[str, dict[ColumnType, None]]
 """The types that columns of a name have had, in order."""
@@ -32,6 +33,8 @@ class RowTypes:
         self._columns: dict[str, Types] = {}
         self._keys: dict[str, dict[tuple[tuple[str, ColumnType], ...], None]] = {}
         ordered = list(statements)
+        self._views = {one.name for one in ordered if isinstance(one, CreateView)}
+        self._views |= {one.new_name for one in ordered if isinstance(one, RenameView)}
         for statement in ordered:
             self._declare(statement)
         for _ in ordered:  # a chain of renames is at most this long
@@ -79,6 +82,17 @@ class RowTypes:
         if value is None or not types or any(fits(value, one) for one in types):
             return None
         return f"{shown(value)} is not a value of {column} {' or '.join(map(str, types))}"
+
+    def lacks(self, table: str, column: str) -> str | None:
+        """Why no version of a table of this name has this column; None if one has.
+
+        And None for a name that a view has, too, or that no statement gives columns.
+        """
+        known = self._columns.get(table, {})
+        if not known or column in known or table in self._views:
+            return None
+        meant = "say misfit = true, or expect that it fails, if that is meant"
+        return f"no version of {table} has a column {column!r} ({meant}); {near(column, known)}"
 
     def _declare(self, statement: Statement) -> None:
         match statement:

@@ -41,6 +41,7 @@ from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_clauses
 from ddlsim.scenario.workloads import WorkloadEntry, read_workloads
 from ddlsim.workload.base import PlannedDdl, WorkloadWorld
+from ddlsim.workload.mixed import Mixed
 
 NO_MUTANT: Final = "none"
 """The value of `strategy.mutant` that takes the scenario's mutant away."""
@@ -258,7 +259,7 @@ def _checked(
     reader = StepReader(nodes, design, origin)
     reader.read(table.step)
     made = [*schema, *(line for one in migrations for line in one.statements), *reader.ddl]
-    reader.check_tables(made, scripted=not table.workload)
+    reader.check_tables(made, scripted=all(one.get("name") == Mixed.name for one in table.workload))
     steps = tuple(reader.made)
     workloads = bounds.checked(read_workloads(table.workload, origin), origin)
     tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))

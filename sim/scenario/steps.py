@@ -85,7 +85,7 @@ class StepReader:
         """Check that some statement makes every table that a step names, with such keys.
 
         And with such values, unless the step is a `misfit`, which may name a table that none makes.
-        Where all is `scripted` some statement makes every index, too; a workload has its own.
+        Where all DDL is `scripted` some statement makes every column and index, too.
         """
         names = names_of(statements)
         types = RowTypes(line.statement for line in statements)
@@ -102,12 +102,28 @@ class StepReader:
             keyed = not isinstance(do, Scan | Find)
             if keyed and (why := types.wrong_key(do.table, do.key)) is not None:
                 raise self._origin.error(path if self._texts[index] else (*path, 2), why)
-            values = {} if self._misfits[index] else getattr(do, "values", None) or {}
-            for name, value in values.items():
-                if (why := types.wrong_value(do.table, name, value)) is not None:
-                    raise self._origin.error(path if self._texts[index] else (*path, 3, name), why)
+            if not self._misfits[index]:
+                self._check_columns(index, do, types, scripted=scripted)
         if scripted:
             self._check_indexes(statements)
+
+    def _check_columns(
+        self, index: int, do: DataOperation, types: RowTypes, *, scripted: bool
+    ) -> None:
+        """Check that columns can have the values that a step gives them, and that they exist.
+
+        Unless it expects to fail: where all DDL is `scripted`, else another may add the column.
+        """
+        path: Path = ("step", index, "do")
+        values = getattr(do, "values", None) or {}
+        expect = self.made[index].expect
+        fails = isinstance(expect, dict) and not expect.keys().isdisjoint(("fails", "aborts"))
+        for name in (*do.columns, *values):
+            own = path if self._texts[index] else (*path, 3, name)
+            if scripted and not fails and (why := types.lacks(do.table, name)) is not None:
+                raise self._origin.error(own, why)
+            if (why := types.wrong_value(do.table, name, values.get(name))) is not None:
+                raise self._origin.error(own, why)
 
     def _check_indexes(self, statements: list[SqlLine]) -> None:
         """Check that some statement makes every index that a step names."""

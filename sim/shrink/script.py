@@ -347,15 +347,15 @@ class Writer:
         return written if do.values is None else [*written, _given(do.values)]
 
     def _misfits(self, do: Operation, *, reads: bool) -> bool:
-        """Whether it names what no table has: a table, a value; or writes in a reader."""
+        """Whether it names what no table has: a table, a column, a value; or writes in a reader."""
         if not isinstance(do, DataOperation):
             return False
         if do.table not in self._names or (reads and not isinstance(do, Get | Scan | Find)):
             return True
         values = getattr(do, "values", None) or {}
         return any(
-            self._types.wrong_value(do.table, name, value) is not None
-            for name, value in values.items()
+            self._types.lacks(do.table, name) or self._types.wrong_value(do.table, name, value)
+            for name, value in (*dict.fromkeys(do.columns).items(), *values.items())
         )
 
     def _where(self, table: str, key: Key) -> str:
