@@ -29,6 +29,7 @@ from ddlsim.scenario import bounds, findings
 from ddlsim.scenario.expect import judges_expected
 from ddlsim.scenario.load import load
 from ddlsim.scenario.overrides import repeat_options
+from ddlsim.scenario.rules import FDB
 from ddlsim.scenario.scenario import Scenario, override
 from ddlsim.scenario.shipped import place_of, shipped
 from ddlsim.strategies.base import DESIGNS
@@ -91,7 +92,8 @@ def worlds(
                 Left(header.name, f"no scenario {name} is shipped; name one with --scenario")
             )
             continue
-        own = settings(header.plane) if callable(settings) else settings
+        given = settings(header.plane) if callable(settings) else settings
+        own = given if scenario is not None else _of_plane(given, header.plane)
         base = load(name, own, outside=outside)
         plane = base.table.cluster.plane
         if plane != header.plane:
@@ -105,6 +107,11 @@ def worlds(
     if not found:
         raise CompareError(f"compare: no design to run; {left[0].design}: {left[0].why}")
     return found, left
+
+
+def _of_plane(settings: Mapping[str, object], plane: str) -> dict[str, object]:
+    """The settings that one of the planes takes: `fdb.…` is of the key-value store alone."""
+    return {key: one for key, one in settings.items() if plane == FDB or not key.startswith("fdb.")}
 
 
 def header_of(design: str) -> DesignHeader:

@@ -14,7 +14,7 @@ from ddlsim.model.ddl import CreateView, RenameView
 from ddlsim.model.ops import DataOperation, Find
 from ddlsim.model.programs import Step
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.scenario.config import store_settings
+from ddlsim.scenario.config import Fdb, store_settings
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.rules import FDB, IGNITE, value_of
@@ -128,6 +128,7 @@ def check_plane(
     _check_steps(plane, steps, statements, origin)
     _check_moments(table, plane, origin)
     if plane == IGNITE:
+        _check_store(table, origin)
         if not _keeps_entries(strategy):
             _check_finds(table, steps, origin)
         return
@@ -143,6 +144,14 @@ def check_plane(
         if getattr(table, key):
             what = f"plane {plane} has no such part of the Ignite protocol; leave it out"
             raise origin.error((key, 0), what)
+
+
+def _check_store(table: ScenarioTable, origin: Origin) -> None:
+    """Check that nothing is said about the key-value store on the plane that has none."""
+    for key in Fdb.__struct_fields__:
+        if getattr(table.fdb, key) != getattr(Fdb(), key):
+            what = f'plane {IGNITE} has no key-value store; leave it out, or run a design of "{FDB}"'
+            raise origin.error(("fdb", key), what)
 
 
 def _check_workloads(table: ScenarioTable, plane: str, origin: Origin) -> None:

@@ -87,6 +87,12 @@ def test_a_mutant_of_another_plane_is_told_with_its_design() -> None:
         check_design(plan(override(load("smoke"), changes), 0))
 
 
+def test_the_store_is_of_plane_fdb_alone() -> None:
+    """Settings of the store were ignored in silence on the plane that has none."""
+    with pytest.raises(BadInputError, match="--set fdb.proxies: plane ignite has no key-value st"):
+        override(load("smoke"), {"fdb.proxies": 2})
+
+
 READS: Final = load("strategies/C15-T1")
 STEP_MISTAKES: list[tuple[dict[str, Any], str]] = [
     (
