@@ -258,12 +258,12 @@ def three_sentences(case: Case, violation: Violation, argument: Argument) -> tup
             f"{one.source} comes before {one.target}, because {_bare(one.because)}"
             for one in violation.steps
         ]
-        how = f"{'; '.join(ways)}."
+        how = f"{'; '.join(ways)}."  # it begins with a name, as it is
     else:
         what = _bare(violation.summary)
-        how = _witnesses(case, violation, argument)
+        how = _capital(_witnesses(case, violation, argument))
     broken = f"{violation.invariant} {violation.checker} is broken ({violation.kind}): {what}."
-    return broken, _capital(how), _counts(case, violation)
+    return broken, how, _counts(case, violation)
 
 
 def _crash(case: Case, violation: Violation) -> tuple[str, str, str]:

@@ -22,6 +22,9 @@
     texts = { ...from, ...after };
     states.push([from, texts]);
   }
+  const asking = words.textContent;
+  const below = () => getComputedStyle(space).display === "block"; // words are below the lanes
+  const WORDS = 340; // px, what they need beside the lanes
   let chosen = -1;
   let zoom = 1;
   panel.hidden = false;
@@ -39,7 +42,7 @@
     around.hidden = false;
     history.replaceState(null, "", `#step=${chosen + 1}`);
     const dot = document.getElementById(`dot-${chosen + 1}`);
-    if (move) dot.scrollIntoView({ block: "center", inline: narrow.matches ? "center" : "nearest" });
+    if (move) dot.scrollIntoView({ block: "center", inline: below() ? "center" : "nearest" });
   }
 
   function show(before, after) {
@@ -53,6 +56,7 @@
   function scale(factor) {
     zoom = Math.max(0.4, Math.min(3, zoom * factor));
     space.style.setProperty("--zoom", zoom);
+    space.style.setProperty("--rows", zoom < 0.66 ? 1 : 2); // of the words of a step
   }
 
   addEventListener("keydown", (event) => {
@@ -64,6 +68,10 @@
     } else if (event.key === "Escape") {
       chosen = -1;
       around.hidden = true;
+      here.setAttribute("height", 0);
+      for (const one of steps) one.removeAttribute("aria-current");
+      words.textContent = asking;
+      history.replaceState(null, "", "#");
     } else if (by) {
       event.preventDefault();
       choose(chosen + by);
@@ -80,10 +88,8 @@
     const li = event.target.closest("li");
     choose(li ? steps.indexOf(li) : nearest, { move: false });
   });
-  const narrow = matchMedia("(max-width: 900px)"); // then lanes scroll sideways, words are below
-  if (narrow.matches) {
-    scale(Math.max(0.55, Math.min(1, space.parentElement.clientWidth / lanes.clientWidth)));
-  }
+  const room = (space.parentElement.clientWidth - (below() ? 0 : WORDS)) / lanes.clientWidth;
+  if (room < 1) scale(Math.max(below() ? 0.55 : 0.7, room));
   const asked = Number((location.hash.match(/^#step=(\d+)$/) || [])[1]);
   if (asked) choose(asked - 1);
 })();

@@ -227,7 +227,7 @@ def test_a_page_is_whole_and_stands_alone(kept: Path, name: str) -> None:
 def test_a_page_is_for_phones_for_the_dark_and_for_paper(kept: Path) -> None:
     text = drawn(kept, "tiny", "--html")
     assert 'name="viewport" content="width=device-width' in text
-    used = set(re.findall(r"var\((--[a-z]+)\)", text)) - {"--w", "--y", "--zoom"}
+    used = set(re.findall(r"var\((--[a-z]+)\)", text)) - {"--w", "--y", "--zoom", "--rows"}
     light, dark = re.findall(r":root \{(.*?)\}", text, re.DOTALL)
     assert set(re.findall(r"(--[a-z]+):", light)) == used == set(re.findall(r"(--[a-z]+):", dark))
     assert "@media screen and (prefers-color-scheme: dark)" in text  # paper stays white

@@ -64,3 +64,5 @@ def test_requests_of_clients_arrive_and_the_fifth_open_transaction_is_named() ->
     page = picture.html(case, "", [picture.ArguedViolation(violation, argument)], "")
     assert "of these are the store's own work and are folded" in page.replace("&#39;", "'")
     assert "renew leases" not in page
+    beside = int(page.partition("they stand below")[2].partition("(max-width: ")[2].split("px")[0])
+    assert beside == int(space.layout.width * 0.7) + 400  # eleven lanes and the words of steps

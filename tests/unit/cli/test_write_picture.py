@@ -6,12 +6,14 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
 from ddlsim.cli import picture, picture_cut
 from ddlsim.cli.picture_layout import NODE
+from ddlsim.cli.picture_words import three_sentences
 from ddlsim.history.events import SchemaResolved
 from tests.unit.cli.test_space import SKEWED, STORIES, history_of
 
@@ -35,6 +37,16 @@ def test_write_picture_tells_a_violation_in_three_sentences(tmp_path: Path) -> N
     assert "commit_schema = schema_at_commit_ts_exact_if_shown closes it" in sentences[2]
     again = tmp_path / "again.html"
     assert page_of("findings/F-1", again) == text
+
+
+def test_a_sentence_begins_with_a_name_as_it_is() -> None:
+    """A client's `mixed-2` became "Mixed-2", which is in no run."""
+    case = Case(history_of("findings/F-1", trace=False))
+    violation = judge(case.history).violations[0]
+    first, *others = violation.steps
+    named = replace(violation, steps=(replace(first, source="mixed-2.10"), *others))
+    _, how, _ = three_sentences(case, named, argue(case, violation))
+    assert how.startswith("mixed-2.10 comes before ")
 
 
 def test_an_update_that_a_transaction_met_is_drawn_and_told(tmp_path: Path) -> None:
