@@ -10,6 +10,7 @@ from ddlsim.foreign.readers import alike
 from ddlsim.foreign.readers.brief import TOO_DEEP
 from ddlsim.foreign.readers.entries import Entries, Table
 from ddlsim.foreign.readers.problems import Trouble
+from ddlsim.foreign.repeated import Repeated, fields_of, may_repeat
 
 _START: Final = re.compile(rb"\s*+(\[)?\s*+\{\s*+\"")
 _HUGE: Final = re.compile(rb"\d{19}")
@@ -36,7 +37,7 @@ def read(data: bytes) -> Table:
 def _fields(line: bytes) -> dict[str, Any] | None:
     """An entry of a client; None for anything else."""
     fields, _ = _loaded(line)
-    return fields if isinstance(fields, dict) else None
+    return fields if isinstance(fields, dict) and not isinstance(fields, Repeated) else None
 
 
 FORMAT: Final = alike.Format(before=b" ,[:", after=b" ,]}", comma=True, read=_fields)
@@ -50,17 +51,21 @@ def _read_lines(entries: Entries, lines: list[tuple[int, bytes]]) -> None:
     except json.JSONDecodeError:
         found = None
     for at, (number, line) in enumerate(lines):
-        if found is None:
-            _add(entries, *_loaded(line), number)
+        fields = None if found is None else found[at]
+        if isinstance(fields, dict) and not may_repeat(line, len(fields)):
+            _add(entries, fields, "", number)
         else:
-            _add(entries, found[at], "", number)
+            _add(entries, *_loaded(line), number)
 
 
 def _loaded(line: bytes) -> tuple[Any, str]:
     try:
-        return _parsed(line), ""
+        found = _parsed(line)
     except json.JSONDecodeError as error:
         return None, f"unreadable entry ({error})"
+    if isinstance(found, dict) and may_repeat(line, len(found)):
+        found = json.loads(line, object_pairs_hook=fields_of)
+    return found, ""
 
 
 def _parsed(text: bytes) -> Any:
@@ -75,7 +80,10 @@ def _parsed(text: bytes) -> Any:
 
 
 def _add(entries: Entries, fields: Any, why: str, line: int) -> None:
-    if isinstance(fields, dict):
+    if isinstance(fields, Repeated):
+        why = f"unreadable entry (the key {fields.name!r} stands there twice)"
+        entries.troubles.append(Trouble(line, why))
+    elif isinstance(fields, dict):
         entries.add_fields(fields, line)
     else:
         entries.troubles.append(Trouble(line, why or "an entry that is no object"))
@@ -94,9 +102,11 @@ def _read_list(data: bytes) -> Entries:
             for text in (line.strip().removesuffix(b","), part):
                 fields, _ = _loaded(text)
                 if isinstance(fields, dict):
-                    entries.add_fields(fields, number)
+                    _add(entries, fields, "", number)
                     break
         return entries
+    if may_repeat(data, sum(len(one) for one in found if isinstance(one, dict))):
+        found = json.loads(data, object_pairs_hook=fields_of)
     lines_of = _lines(data, len(found))
     for at, fields in enumerate(found):
         _add(entries, fields, "", lines_of[at])

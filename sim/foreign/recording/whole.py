@@ -20,6 +20,7 @@ from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.foreign.repeated import repeated
 from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN
 from ddlsim.history.recording import (
     AnyLine,
@@ -88,6 +89,8 @@ class Lines:
                     if not line.endswith(b"\n") and number > 1:
                         return
                     one = record_of(line)
+                    if (key := repeated(line)) is not None:
+                        raise _WrongLineError(f"the key {key!r} stands there twice")
                     self._look(one, number)
                     yield one
         except (OSError, msgspec.DecodeError) as error:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ddlsim.foreign.readers.problems import ForeignError, contents
+from ddlsim.foreign.repeated import repeated
 from ddlsim.units import LOGICAL_BITS, LOGICAL_MASK
 
 FORMAT: Final = 1
@@ -209,6 +210,8 @@ def _decoded(number: int, text: bytes, file: str) -> Cluster | AnyEntry | Proble
         return Problem(file, number, *_said(str(error)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Problem(file, number, "", f"is not JSON ({error}); it may have been cut off")
+    if (key := repeated(text)) is not None:
+        return Problem(file, number, key, "stands there twice")
     return entry
 
 

@@ -13,6 +13,7 @@ from tests.support.jepsen_plants import plant
 from tests.support.register_cases import lines, verdict_of
 
 GOOD = synthetic.edn(history(Shape(60), seed=2))
+JSON = synthetic.json_lines(history(Shape(60), seed=2))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,9 @@ def test_what_cannot_be_judged_is_an_error_that_names_the_place(text: str, said:
         (f"[{GOOD}", "before its closing bracket"),
         (GOOD + "{:type :ok, :process 0", "is cut off"),
         (GOOD + "{:type :ok, :process 0, :process 1}", "stands there twice"),
+        (JSON + '{"type": "ok", "process": 0, "process": 1}', "'process' stands there twice"),
+        (f"[{','.join(JSON.splitlines())[:-1]}, \"f\": 1}}]", "'f' stands there twice"),
+        (JSON.replace('"type": "ok"', '"type": "fail", "type": "ok"'), "'type' stands there twice"),
         (GOOD + "{:type :okay, :process 0, :value [[:r 1 nil]]}", "type :okay; known"),
         (GOOD + "{:process 0, :value [[:r 1 nil]]}", "has no type"),
         (GOOD + "{:type :ok, :process 1.5, :value [[:r 1 nil]]}", "of no process, but 1.5"),

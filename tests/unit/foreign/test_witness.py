@@ -175,6 +175,11 @@ def test_only_what_the_log_says_is_printed(name: str) -> None:
         (["}{"], "log.jsonl:21: is not JSON"),
         (['{"record": "schema_app'], "log.jsonl:21: is not JSON"),
         (["[]"], "log.jsonl:21: record: Expected `object`, got `array`"),
+        (
+            ['{"record": "schema_applied", "node": "n1", "node": "n2", "hlc": 1, "wall_ms": 1, '
+             '"object": 1, "version": 1}'],
+            "log.jsonl:21: node: stands there twice",
+        ),
         (['{"record": "nonsense"}'], "log.jsonl:21: record: no entry is called so; known: cluster"),
         (['{"node": "n1"}'], "log.jsonl:21: record: is missing"),
         ([shipped()[0]], "log.jsonl:21: record: a second cluster entry"),

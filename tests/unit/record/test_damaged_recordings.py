@@ -70,6 +70,15 @@ def test_the_recording_is_judged_as_it_is(taken: Path) -> None:
     assert len(lines_of(taken, HISTORY)) > 60
 
 
+def test_a_key_that_stands_twice_is_refused(copy: Path) -> None:
+    """JSON's readers take the last one, in silence."""
+    first, second, *lines = lines_of(copy, STATEMENTS)
+    twice = second.replace(b'"at":', b'"at":7,"at":')
+    (copy / STATEMENTS).write_bytes(b"".join([first, twice, *lines]))
+    with pytest.raises(ForeignError, match=":2: the key 'at' stands there twice"):
+        judged(copy)
+
+
 @pytest.mark.parametrize("name", [STATEMENTS, HISTORY])
 def test_a_doubled_line_is_refused(copy: Path, name: str) -> None:
     lines = lines_of(copy, name)

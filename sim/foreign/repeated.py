@@ -1,0 +1,43 @@
+"""Keys that stand twice in a JSON object: readers would take one of the values, and none is sure."""
+
+import json
+from typing import Any
+
+import msgspec
+
+
+class Repeated(dict[str, Any]):
+    """An object in which the key `name` stands twice."""
+
+    name: str = ""
+
+
+def fields_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object from its keys and values, for `object_pairs_hook`."""
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    marked = Repeated(found)
+    names = [name for name, _ in pairs]
+    marked.name = next(name for name in names if names.count(name) > 1)
+    return marked
+
+
+def may_repeat(text: bytes, keys: int) -> bool:
+    """Whether an object with so many keys may have one twice: each stands before a colon."""
+    return text.count(b":") > keys
+
+
+def repeated(line: bytes) -> str | None:
+    """A key that stands twice in an object of a line of sound JSON, at any depth."""
+    if not may_repeat(line, len(msgspec.json.decode(line))):
+        return None
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        one = fields_of(pairs)
+        found.extend([one.name] if isinstance(one, Repeated) else [])
+        return one
+
+    json.loads(line, object_pairs_hook=look)
+    return found[0] if found else None
