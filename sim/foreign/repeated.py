@@ -1,4 +1,4 @@
-"""Keys that stand twice in a JSON object: readers would take one of the values, and none is sure."""
+"""Keys that stand twice in a JSON object: of two values, none is sure."""
 
 import json
 from typing import Any

@@ -150,7 +150,7 @@ def _check_store(table: ScenarioTable, origin: Origin) -> None:
     """Check that nothing is said about the key-value store on the plane that has none."""
     for key in Fdb.__struct_fields__:
         if getattr(table.fdb, key) != getattr(Fdb(), key):
-            what = f'plane {IGNITE} has no key-value store; leave it out, or run a design of "{FDB}"'
+            what = f"plane {IGNITE} has no key-value store; leave it out, or run a design of {FDB}"
             raise origin.error(("fdb", key), what)
 
 

@@ -39,7 +39,7 @@ class RowTypes:
             self._declare(statement)
         for _ in ordered:  # a chain of renames is at most this long
             for statement in ordered:
-                self._rename(statement)
+                self._change(statement)
 
     def wrong_key(self, table: str, key: Key) -> str | None:
         """Why no table of this name can have this key; None if one can."""
@@ -83,16 +83,17 @@ class RowTypes:
             return None
         return f"{shown(value)} is not a value of {column} {' or '.join(map(str, types))}"
 
-    def lacks(self, table: str, column: str) -> str | None:
+    def lacks(self, table: str, column: str, meant: str = "") -> str | None:
         """Why no version of a table of this name has this column; None if one has.
 
-        And None for a name that a view has, too, or that no statement gives columns.
+        And None for a name that a view has, too, or that no statement gives columns. `meant` says
+        what to do if that is meant.
         """
         known = self._columns.get(table, {})
         if not known or column in known or table in self._views:
             return None
-        meant = "say misfit = true, or expect that it fails, if that is meant"
-        return f"no version of {table} has a column {column!r} ({meant}); {near(column, known)}"
+        meant = f" ({meant})" if meant else ""
+        return f"no version of {table} has a column {column!r}{meant}; {near(column, known)}"
 
     def _declare(self, statement: Statement) -> None:
         match statement:
@@ -107,17 +108,14 @@ class RowTypes:
                 for action in actions:
                     if isinstance(action, AddColumn):
                         self._declare_column(name, action.column)
-                    elif isinstance(action, AlterColumn) and action.type is not None:
-                        types = self._columns.setdefault(name, {})
-                        types.setdefault(action.name, {})[action.type] = None
             case _:
                 pass
 
     def _declare_column(self, table: str, spec: ColumnSpec) -> None:
         self._columns.setdefault(table, {}).setdefault(spec.name, {})[spec.type] = None
 
-    def _rename(self, statement: Statement) -> None:
-        """Declare a new name, or a view, as the old one; the old one may still be used."""
+    def _change(self, statement: Statement) -> None:
+        """Declare a new name, or a view, as the old one, which may still be used; or a new type."""
         match statement:
             case (
                 RenameTable(name=name, new_name=new_name)
@@ -129,11 +127,13 @@ class RowTypes:
                     into.update(types)
                 self._keys.setdefault(new_name, {}).update(self._keys.get(name, {}))
             case AlterTable(name=name, actions=actions):
+                known = self._columns.get(name, {})
                 for action in actions:
-                    if isinstance(action, RenameColumn):
-                        known = self._columns.setdefault(name, {})
-                        known.setdefault(action.new_name, {}).update(known.get(action.name, {}))
+                    if isinstance(action, RenameColumn) and action.name in known:
+                        known.setdefault(action.new_name, {}).update(known[action.name])
                         self._rename_in_keys(name, action)
+                    elif isinstance(action, AlterColumn) and action.name in known and action.type:
+                        known[action.name][action.type] = None
             case _:
                 pass
 

@@ -20,7 +20,13 @@ from ddlsim.scenario.faults import (
 )
 from ddlsim.scenario.files import Files, text_at
 from ddlsim.scenario.first_schema import tables_at_start, views_at_start
-from ddlsim.scenario.migrations import MigrationEntry, paced, read_migrations, read_schema
+from ddlsim.scenario.migrations import (
+    MigrationEntry,
+    check_names,
+    paced,
+    read_migrations,
+    read_schema,
+)
 from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
 from ddlsim.scenario.planes import (
     check_design,
@@ -259,7 +265,7 @@ def _checked(
     reader = StepReader(nodes, design, origin)
     reader.read(table.step)
     made = [*schema, *(line for one in migrations for line in one.statements), *reader.ddl]
-    reader.check_tables(made, scripted=all(one.get("name") == Mixed.name for one in table.workload))
+    _check_names(table, migrations, reader, made, origin)
     steps = tuple(reader.made)
     workloads = bounds.checked(read_workloads(table.workload, origin), origin)
     tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))
@@ -298,6 +304,19 @@ def _checked(
         directory=source.directory,
         within=source.within,
     )
+
+
+def _check_names(
+    table: ScenarioTable,
+    migrations: tuple[MigrationEntry, ...],
+    reader: StepReader,
+    made: list[SqlLine],
+    origin: Origin,
+) -> None:
+    """Check the tables and columns that migrations and steps name against all DDL of a file."""
+    scripted = all(one.get("name") == Mixed.name for one in table.workload)  # others have DDL, too
+    check_names(migrations, made, origin, scripted=scripted)
+    reader.check_tables(made, scripted=scripted)
 
 
 def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:

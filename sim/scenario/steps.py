@@ -45,6 +45,7 @@ _MADE: dict[str, Any] = {
 _WORDS: dict[str, Operation] = {"begin": Begin(), "commit": Commit(), "rollback": Rollback()}
 NULL: Final = {"null": True}
 """How rows write NULL, which TOML lacks."""
+MEANT: Final = "say misfit = true, or expect that it fails, if that is meant"
 FORMS: Final = {
     "get": '["get", "t", 1]',
     "put": '["put", "t", 1, { v = 5 }]',
@@ -120,7 +121,7 @@ class StepReader:
         fails = isinstance(expect, dict) and not expect.keys().isdisjoint(("fails", "aborts"))
         for name in (*do.columns, *values):
             own = path if self._texts[index] else (*path, 3, name)
-            if scripted and not fails and (why := types.lacks(do.table, name)) is not None:
+            if scripted and not fails and (why := types.lacks(do.table, name, MEANT)) is not None:
                 raise self._origin.error(own, why)
             if (why := types.wrong_value(do.table, name, values.get(name))) is not None:
                 raise self._origin.error(own, why)

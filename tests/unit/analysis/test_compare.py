@@ -482,12 +482,6 @@ def test_what_cannot_be_compared_is_refused_before_any_run() -> None:
         worlds(["iep"], "strategies/A7-T4", {})
 
 
-def test_settings_of_the_store_are_those_of_its_designs_alone() -> None:
-    chosen, _ = worlds(["iep", "c16_safe"], None, {"fdb.replicas": 2})
-    assert ["fdb.replicas=2" in one.command for one in chosen] == [False, True]
-    assert chosen[1].scenario.table.fdb.replicas == 2
-
-
 def test_a_design_of_another_plane_is_left_out_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     other = structs.replace(comparing.DESIGNS.get("iep").header, name="elsewhere", plane="moon")
     designs = {"iep": comparing.DESIGNS.get("iep").header, "elsewhere": other}

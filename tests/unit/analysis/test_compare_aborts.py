@@ -228,3 +228,9 @@ def test_a_look_up_behind_another_one_waits_longest_where_dd_covers_no_delay(
 )  # fmt: skip
 def test_what_waits_for_no_safe_time_has_no_form_of_that_wait(design: str, has: bool) -> None:
     assert ("dml_added_mean" in ran(design, "")[2].formulas) is has
+
+
+def test_settings_of_the_store_are_those_of_its_designs_alone() -> None:
+    chosen, _ = worlds(["iep", "c16_safe"], None, {"fdb.replicas": 2})
+    assert ["fdb.replicas=2" in one.command for one in chosen] == [False, True]
+    assert chosen[1].scenario.table.fdb.replicas == 2
