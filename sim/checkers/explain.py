@@ -97,9 +97,10 @@ def describe(event: AnyEvent, case: Case) -> str:
             f"Tm = {show(event.message_ts)}, Tu = {show(event.activation_ts)}"
         )
     if isinstance(event, SchemaResolved):
+        name = case.schemas.name(event.object_id, event.version)
         return (
-            f"{event.node} resolved {case.schemas.name(event.object_id)} for {event.tx} "
-            f"({event.purpose}) at {show(event.ts)}: version {event.version}"
+            f"{event.node} resolved {name} for {event.tx} ({event.purpose}) "
+            f"at {show(event.ts)}: version {event.version}"
         )
     shown = []
     for name in event.__struct_fields__:

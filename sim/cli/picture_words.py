@@ -132,7 +132,7 @@ def _of_schema(case: Case, event: AnyEvent) -> str | None:
         return f"{event.op} {_decided(event)}"
     if isinstance(event, SchemaResolved):
         waited = f", after waiting {event.waited_us / US_PER_MS:g} ms" if event.waited_us else ""
-        what = event.name or case.schemas.name(event.object_id)
+        what = event.name or case.schemas.name(event.object_id, event.version)
         found = f"version {event.version}" if event.object_id else "no such object"
         purpose = f"{event.purpose} of {event.tx}"
         return f"looks up {what} at {show(event.ts)} ({purpose}): {found}{waited}"
@@ -165,9 +165,10 @@ def _of_tx(case: Case, event: AnyEvent) -> str | None:
     if isinstance(event, WriteExecuted):
         what = "deletes" if event.row is None else "writes"
         at = f"at op_ts = {show(event.op_ts)} under version {event.version}"
-        return f"{event.tx} {what} {case.schemas.name(event.object_id)}[{event.key}] {at}"
+        name = case.schemas.name(event.object_id, event.version)
+        return f"{event.tx} {what} {name}[{event.key}] {at}"
     if isinstance(event, MetadataRead):
-        name = case.schemas.name(event.object_id)
+        name = case.schemas.name(event.object_id, event.version)
         return f"{event.tx} is shown the columns of {name}: {', '.join(event.columns)}"
     if isinstance(event, TxCommitted):
         used = [_at_commit(case, *one) for one in event.tables]
@@ -221,7 +222,7 @@ def _of_world(case: Case, event: AnyEvent) -> str | None:
 
 
 def _reads(case: Case, event: ReadExecuted) -> str:
-    name = case.schemas.name(event.object_id)
+    name = case.schemas.name(event.object_id, event.version)
     if event.predicate:
         return f"scans {name}"
     return f"reads {name}[{event.rows[0].key}]" if event.rows else f"reads {name}"
@@ -238,7 +239,7 @@ def _rows(event: ReadExecuted) -> str:
 
 
 def _at_commit(case: Case, object_id: int, initial: int, at_commit: int) -> str:
-    name = case.schemas.name(object_id)
+    name = case.schemas.name(object_id, initial)
     if initial == at_commit:
         return f"{name} version {initial} as enlisted"
     return f"{name} version {initial} as enlisted, {at_commit} at commit_ts"

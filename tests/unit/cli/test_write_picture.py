@@ -14,7 +14,10 @@ from ddlsim.checkers.judge import judge
 from ddlsim.cli import picture, picture_cut
 from ddlsim.cli.picture_layout import NODE
 from ddlsim.cli.picture_words import three_sentences
+from ddlsim.cluster.run import run
 from ddlsim.history.events import SchemaResolved
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
 from tests.unit.cli.test_space import SKEWED, STORIES, history_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -47,6 +50,45 @@ def test_a_sentence_begins_with_a_name_as_it_is() -> None:
     named = replace(violation, steps=(replace(first, source="mixed-2.10"), *others))
     _, how, _ = three_sentences(case, named, argue(case, violation))
     assert how.startswith("mixed-2.10 comes before ")
+
+
+RENAMED = """
+[strategy]
+mutant = "no_commit_check"
+[protocol]
+preset = "ignite3_tests"
+delay_duration_ms = 40
+[cluster]
+nodes = 1
+[schema]
+sql = "CREATE TABLE b (id INT PRIMARY KEY, v INT)"
+[[step]]
+id = "d"
+client = "c1"
+node = "n1"
+ddl = "ALTER TABLE b RENAME TO a"
+[[step]]
+id = "w"
+client = "c2"
+tx = "T"
+node = "n1"
+do = ["put", "b", 1]
+[[step]]
+id = "e"
+client = "c2"
+tx = "T"
+at_ms = 100
+do = "commit"
+"""
+
+
+def test_a_table_has_the_name_of_the_version_that_was_used() -> None:
+    """The summary said that T wrote b, and the sentence below it that T wrote a."""
+    case = Case(run(plan(read(RENAMED, "renamed"), 0)))
+    violation = judge(case.history).violations[0]
+    _, how, _ = three_sentences(case, violation, argue(case, violation))
+    assert "T writes b[1] at" in how
+    assert "b version 1 as enlisted, 2 at commit_ts" in how
 
 
 def test_an_update_that_a_transaction_met_is_drawn_and_told(tmp_path: Path) -> None:
