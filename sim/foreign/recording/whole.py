@@ -89,16 +89,16 @@ class Lines:
                     if not line.endswith(b"\n") and number > 1:
                         return
                     one = record_of(line)
-                    if (key := repeated(line)) is not None:
-                        raise _WrongLineError(f"the key {key!r} stands there twice")
-                    self._look(one, number)
+                    self._look(one, line, number)
                     yield one
         except (OSError, msgspec.DecodeError) as error:
             raise ForeignError(self.path, number, f"no line of a recording ({error})") from None
         except _WrongLineError as error:
             raise ForeignError(self.path, number, f"{error}; the file is damaged") from None
 
-    def _look(self, one: AnyLine, number: int) -> None:
+    def _look(self, one: AnyLine, line: bytes, number: int) -> None:
+        if (key := repeated(line)) is not None:
+            raise _WrongLineError(f"the key {key!r} stands there twice")
         if self.closed:
             raise _WrongLineError("a line behind the last one")
         if isinstance(one, Recording) is not (number == 1):

@@ -47,7 +47,7 @@ def test_what_cannot_be_judged_is_an_error_that_names_the_place(text: str, said:
         (GOOD + "{:type :ok, :process 0", "is cut off"),
         (GOOD + "{:type :ok, :process 0, :process 1}", "stands there twice"),
         (JSON + '{"type": "ok", "process": 0, "process": 1}', "'process' stands there twice"),
-        (f"[{','.join(JSON.splitlines())[:-1]}, \"f\": 1}}]", "'f' stands there twice"),
+        (f'[{",".join(JSON.splitlines())[:-1]}, "f": 1}}]', "'f' stands there twice"),
         (JSON.replace('"type": "ok"', '"type": "fail", "type": "ok"'), "'type' stands there twice"),
         (GOOD + "{:type :okay, :process 0, :value [[:r 1 nil]]}", "type :okay; known"),
         (GOOD + "{:process 0, :value [[:r 1 nil]]}", "has no type"),
