@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddlsim.analysis.compare import crossings
-from ddlsim.analysis.compare.measured import Measured, measured
+from ddlsim.analysis.compare.measured import NOT_LOST, Measured, measured
 from ddlsim.analysis.compare.records import Formula, Value
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula import design_forms, lock_forms, protocol_forms
@@ -256,26 +256,44 @@ def _conflicts(
 ) -> tuple[float, float] | None:
     """6.3: 1 - e^(-lambda (cv - rv)) of what conflicts; the span is known up to a read.
 
+    Least: of those that committed, which are the shorter ones; most: of all attempts, whatever
+    became of them, since 1 - E[e^(-lambda L)] is 1 - e^(-lambda E[L]) at most. Both with those that
+    met a newer row, or asked for what was not there, which the form leaves out.
+
     C13's is lambda (cv - v0). v0 lies before a change until the process has read the schema again,
     which takes `again_ms`: behind a poll, or behind the first of its transactions that fails by the
     change. That one is open at the change, or begins later by the mean time between transactions of
-    a process; it lasts a span.
+    a process; it lasts a span, as others do.
     """
     kind = design_forms.conflicts_with(rules)
     if kind is None:
         return None
+    missed = (took.missed + took.newer) / max(took.attempts, 1)
     if kind == "nothing":
-        return 0.0, 0.0
+        return missed, missed
     rate = took.in_load / took.load_ms
-    exponent = rate * took.span_ms
+    least, most = rate * took.span_ms, rate * took.whole_ms
     if kind == "tables":
-        exponent = sum(lam * (using + tail) for lam, using, tail in took.exponents.values())
+        least, most = _of_tables(took)
         rate = max((lam for lam, _, _ in took.exponents.values()), default=0.0)
     older = 0.0
     if kind == "since_read":
         apart_ms = processes * took.load_ms / max(took.attempts, 1)
         older = rate * (min(float(rules["poll_ms"]), apart_ms) + took.span_ms + again_ms)
-    return _share(exponent - rate * read_ms), _share(exponent + older + rate * read_ms)
+        most = least
+    ends = least - rate * read_ms, max(least, most) + older + rate * read_ms
+    least, most = (missed + (1 - missed) * _share(one) for one in ends)
+    return least, most
+
+
+def _of_tables(took: Measured) -> tuple[float, float]:
+    """The exponents of changes of the tables that were used: of committed ones, and of all."""
+    least = sum(lam * (using + tail) for lam, using, tail in took.exponents.values())
+    most = 0.0
+    for table, (lam, using, tail) in took.exponents.items():
+        lost = sum(each.get(table, NOT_LOST).whole_us for each in (took.outdates, took.lost))
+        most += lam * ((using + tail) * took.users + lost / US_PER_MS)
+    return least, most / max(took.attempts, 1)
 
 
 def _share(exponent: float) -> float:

@@ -35,7 +35,7 @@ class Measured(NamedTuple):
     outdated: int
     """Attempts that aborted for the schema, these and the missed ones among them."""
     newer: int
-    """Attempts that read a row of a newer schema."""
+    """Attempts that met a row of a newer schema."""
     readers: int
     looks: int
     enlisted: int
@@ -44,6 +44,9 @@ class Measured(NamedTuple):
     changes: int
     in_load: int
     span_ms: float
+    """The mean of the longest uses of those that committed."""
+    whole_ms: float
+    """The mean of the longest uses of all attempts, 0 of those that used nothing."""
     users: int
     exponents: dict[int, tuple[float, float, float]]
     """By table: changes per ms, and of a transaction the mean time of use and from that to the
@@ -72,6 +75,7 @@ def measured(rows: Sequence[RunRow]) -> Measured:
     prices = [row.prices for row in rows if row.prices is not None]
     load_ms = float(sum(one.load_ms for one in prices))
     users = sum(one.users for one in rates)
+    attempts = sum(one.attempts for one in taken)
     return Measured(
         runs=len(rows),
         simulated_ms=sum(one.simulated_ms for one in taken),
@@ -79,7 +83,7 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         succeeded=sum(histogram.size(one.added_us) for one in prices),
         committed=sum(one.committed for one in taken),
         statements=sum(one.ddl_latency_ms.count for one in taken),
-        attempts=sum(one.attempts for one in taken),
+        attempts=attempts,
         missed=sum(one.aborted.get(reason, 0) for one in taken for reason in MISSED),
         outdated=sum(
             count
@@ -95,6 +99,9 @@ def measured(rows: Sequence[RunRow]) -> Measured:
         changes=sum(one.changes for one in rates),
         in_load=sum(one.in_load for one in rates),
         span_ms=sum(one.span_us for one in rates) / US_PER_MS / max(users, 1),
+        whole_ms=sum(one.span_us + one.lost_span_us for one in rates)
+        / US_PER_MS
+        / max(attempts, 1),
         users=users,
         exponents=_exponents(rates, load_ms, users),
         crossed=_sums((one.crossed for one in rates), NO_CHANGES),

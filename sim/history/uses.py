@@ -1,6 +1,6 @@
 """How long transactions used tables: what closed forms multiply with the rate of DDL."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -38,8 +38,11 @@ class Lost(NamedTuple):
     and to the last one that left a row there.
 
     What aborted it is the last look-up, if that was behind all operations; else something from
-    outside, such as a mark, at the moment of the abort (up to a skew too early or too late)."""
+    outside, such as a mark, at the moment of the abort (up to a skew too early or too late). On
+    plane `fdb` the abort is the answer to a commit, which comes as long after the commit version as
+    those of committed transactions in the mean."""
 
+    tx: str
     object_id: int
     reason: str
     whole_us: int
@@ -87,6 +90,7 @@ def lost_uses(history: History, until_ms: float = inf) -> Iterator[Lost]:
     last: dict[tuple[str, int], int] = {}
     wrote: dict[tuple[str, int], int] = {}
     looked: dict[str, int] = {}
+    answer_us = _answer_us(history, enlisted)
     kinds = (Enlisted, SchemaResolved, ReadExecuted, WriteExecuted, TxCommitted, TxAborted)
     for event in history.of(*kinds):
         if isinstance(event, Enlisted):
@@ -100,10 +104,12 @@ def lost_uses(history: History, until_ms: float = inf) -> Iterator[Lost]:
                 continue
             ran = max((last.get((event.tx, one), since) for one, since in own.items()), default=0)
             noticed = looked.get(event.tx, ran)
-            end = noticed if noticed > ran else timestamp(event.at_us // US_PER_MS)
+            aborted = timestamp(max(event.at_us - answer_us, 0) // US_PER_MS)
+            end = noticed if noticed > ran else max(aborted, ran)
             for object_id, since in own.items():
                 of = (event.tx, object_id)
                 yield Lost(
+                    event.tx,
                     object_id,
                     event.reason,
                     apart_us(since, end, until_ms),
@@ -115,6 +121,18 @@ def lost_uses(history: History, until_ms: float = inf) -> Iterator[Lost]:
             last[of] = max(last.get(of, event.op_ts), event.op_ts)
             if isinstance(event, WriteExecuted) and event.row is not None:
                 wrote[of] = max(wrote.get(of, event.op_ts), event.op_ts)
+
+
+def _answer_us(history: History, clients: Container[str]) -> int:
+    """How long the answer to a commit comes after its version, in the mean; 0 on other planes."""
+    if history.header.design.plane != "fdb":
+        return 0
+    ways = [
+        one.at_us - physical_ms(Timestamp(one.commit_ts)) * US_PER_MS
+        for one in history.of(TxCommitted)
+        if one.tx in clients
+    ]
+    return max(sum(ways) // len(ways), 0) if ways else 0
 
 
 def apart_us(one_ts: int, other_ts: int, until_ms: float = inf) -> int:

@@ -6,11 +6,11 @@ that they changed; *in_load*: those that came into force while the load was on, 
 *crossed* by the object that was there before, as transactions that use it may be; *met*:
 those of which a committed transaction of a client used what they made of a table, or a later
 version of it, or after which an operation did not find what they dropped. *users*: committed
-transactions of clients that used any table, and *span_us*, the sum of their longest uses; *uses*
-has those by table, and *outdated* and *lost*, in which no table need stand, of those that the
-schema aborted, and of other aborted ones; all while the load was on, as changes are. *holds*: by
-table, from the enlistment of each transaction of a client to its end, in simulated time, aborted
-ones too.
+transactions of clients that used any table, and *span_us*, the sum of their longest uses, as
+*lost_span_us* is that of the longest uses of aborted ones; *uses* has those by table, and
+*outdated* and *lost*, in which no table need stand, of those that the schema aborted, and of other
+aborted ones; all while the load was on, as changes are. *holds*: by table, from the enlistment of
+each transaction of a client to its end, in simulated time, aborted ones too.
 """
 
 from collections.abc import Iterable
@@ -76,6 +76,7 @@ class Rates(Record, frozen=True):
     met: int
     users: int
     span_us: int
+    lost_span_us: int
     uses: dict[int, Used]
     outdated: dict[int, Lost]
     lost: dict[int, Lost]
@@ -98,6 +99,9 @@ def rates(history: History) -> Rates:
     longest: dict[str, int] = {}
     for one in uses(history):
         longest[one.tx] = max(longest.get(one.tx, 0), one.using_us + one.tail_us)
+    wasted: dict[str, int] = {}
+    for each in lost_uses(history):
+        wasted[each.tx] = max(wasted.get(each.tx, 0), each.whole_us)
     for one in uses(history, load_ms):
         before = of.get(one.object_id, Used(0, 0, 0, 0))
         own = (1, one.using_us, one.tail_us, one.writing_us)
@@ -119,6 +123,7 @@ def rates(history: History) -> Rates:
         met=_met(history, updates.values()),
         users=len(longest),
         span_us=sum(longest.values()),
+        lost_span_us=sum(wasted.values()),
         uses=dict(sorted(of.items())),
         outdated=dict(sorted(outdated.items())),
         lost=dict(sorted(lost.items())),

@@ -70,8 +70,8 @@ def test_a_table_that_was_enlisted_again_is_used_from_then_on_unless_it_had_been
 
 def test_so_is_that_of_an_aborted_transaction() -> None:
     unused, used = (list(lost_uses(again(90_000, TxAborted, ran=ran))) for ran in (False, True))
-    assert unused == [Lost(1, "ROLLED_BACK", 40_000, 10_000, 10_000)]
-    assert used == [Lost(1, "ROLLED_BACK", 80_000, 50_000, 50_000)]
+    assert unused == [Lost("T", 1, "ROLLED_BACK", 40_000, 10_000, 10_000)]
+    assert used == [Lost("T", 1, "ROLLED_BACK", 80_000, 50_000, 50_000)]
 
 
 def test_what_is_behind_the_end_of_the_load_does_not_count() -> None:
@@ -99,8 +99,8 @@ def aborted(*looks_ms: int) -> History:
 def test_an_aborted_transaction_used_a_table_until_it_looked_up_what_aborted_it() -> None:
     last, wrote = 40_000, 20_000
     [found] = lost_uses(aborted(40, 100))
-    assert found == Lost(1, "SCHEMA_CHANGED", 90_000, last, wrote)
+    assert found == Lost("T", 1, "SCHEMA_CHANGED", 90_000, last, wrote)
     [marked] = lost_uses(aborted(40))
     assert marked.whole_us == 110_000, "the moment of the abort"
     [cut] = lost_uses(aborted(40), 45)
-    assert cut == Lost(1, "SCHEMA_CHANGED", 35_000, 35_000, wrote)
+    assert cut == Lost("T", 1, "SCHEMA_CHANGED", 35_000, 35_000, wrote)
