@@ -16,8 +16,8 @@ from ddlsim.model.design import DesignHeader
 from ddlsim.units import timestamp
 
 
-def history(*events: AnyEvent) -> History:
-    design = DesignHeader("d", "", "", "ignite", ())
+def history(*events: AnyEvent, plane: str = "ignite") -> History:
+    design = DesignHeader("d", "", "", plane, ())
     made = History(Header(HISTORY_FORMAT, "0", "s", "", {}, 0, design, None, "ok", (), {}))
     made.events = list(events)
     return made
@@ -104,3 +104,19 @@ def test_an_aborted_transaction_used_a_table_until_it_looked_up_what_aborted_it(
     assert marked.whole_us == 110_000, "the moment of the abort"
     [cut] = lost_uses(aborted(40), 45)
     assert cut == Lost("T", 1, "SCHEMA_CHANGED", 35_000, 35_000, wrote)
+
+
+def test_on_a_store_a_transaction_ended_before_the_answer_to_its_commit() -> None:
+    """Answers to commits come 6 ms behind their versions: so did that of the aborted one."""
+    begin, commit = timestamp(10), timestamp(90)
+    events: tuple[AnyEvent, ...] = (
+        TxBegan(0, "T", "b", 0, implicit=False),
+        TxBegan(0, "U", "b", 0, implicit=False),
+        Enlisted(0, "T", "b", 1, "t", begin, 1),
+        TxCommitted(50_000, "b", "of a statement", timestamp(10), ()),
+        TxCommitted(96_000, "b", "U", commit, ()),
+        TxAborted(120_000, "b", "T", "SCHEMA_CONFLICT"),
+    )
+    of_store, elsewhere = (list(lost_uses(history(*events, plane=one))) for one in ("fdb", "x"))
+    assert of_store == [Lost("T", 1, "SCHEMA_CONFLICT", 104_000, 0, 0)]
+    assert elsewhere == [Lost("T", 1, "SCHEMA_CONFLICT", 110_000, 0, 0)]
