@@ -107,7 +107,6 @@ def test_a_commit_that_conflicts_with_a_change_of_the_schema_is_a_schema_abort()
 @cache
 def took() -> Measured:
     """80 changes a second of one table; spans of 10 ms of those that commit, and 30 ms of all."""
-    _, _, taken = on_store()
     [row] = _run("c1_schema")[1]
     rounded = measured([row])._replace(attempts=100, users=40, missed=0, newer=0, in_load=80)
     return rounded._replace(
