@@ -21,6 +21,7 @@ from ddlsim.plan import (
     swarm_indexes,
     swarm_knobs,
     swarm_leases,
+    swarm_lives,
     swarm_moments,
     swarm_required,
     swarm_uniques,
@@ -105,6 +106,8 @@ def draw(source: Source, seed: int) -> Drawn:
         swarm_leases.add(knobs, data)
     if source.name is None and _has(source, "pause_before", swarm_leases.IN_THE_STORE):
         swarm_leases.add_in_the_store(knobs, data)
+    if source.name is None and _has(source, "plan", *swarm_lives.PLANS):
+        swarm_lives.add(knobs, data)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
@@ -120,10 +123,10 @@ def _builds_indexes(source: Source) -> bool:
     return name in STRATEGIES and STRATEGIES.get(name).index_entries is not None
 
 
-def _has(source: Source, field: str, rule: str) -> bool:
-    """Whether the design of the worlds is one of a layer, with this rule in a field."""
+def _has(source: Source, field: str, *rules: str) -> bool:
+    """Whether the design of the worlds is one of a layer, with one of these rules in a field."""
     name = source.overrides.get("strategy.name", FIRST[IGNITE])
-    return name in LAYER_DESIGNS and getattr(LAYER_DESIGNS.get(name), field).__name__ == rule
+    return name in LAYER_DESIGNS and getattr(LAYER_DESIGNS.get(name), field).__name__ in rules
 
 
 # --- everything drawn --------------------------------------------------------------------------

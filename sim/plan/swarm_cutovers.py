@@ -49,6 +49,7 @@ def add(knobs: Knobs, data: Table, commit_ms: float, request_ms: int) -> None:
     store["window_ms"] = window_ms
     store["idle_commit_ms"] = max(min(store["idle_commit_ms"], window_ms // 4), 1)
     data["strategy"]["distance_ms"] = ceil(DISTANCE * window_ms)
+    knobs.drop(data["strategy"], "cutoff_percent")
     for key, windows in (("tx_timeout_ms", 2 * LOAD), ("operation_timeout_ms", LOAD)):
         protocol[key] = max(protocol[key], windows * window_ms)
     data["run"]["load_ms"] = max(LOAD * window_ms, data["run"]["load_ms"])

@@ -51,8 +51,18 @@ SETTINGS: Final[dict[str, tuple[int, ...]]] = {
     "ping_ms": (5, 20, 100),
     "ping_timeout_ms": (20, 50),
     "pings_missed": (1, 2, 3),
+    "confirm_ms": (80, 80, 0, 5, 20),
+    "future_version_ms": (1_000, 1_000, 20, 100),
+    "peek_ms": (1_000, 1_000, 50, 200),
+    "pop_ms": (1_000, 1_000, 5, 50),
+    "retry_ms": (10, 10, 1, 30),
+    "avoid_ms": (1_000, 1_000, 0, 50),
+    "watch_timeout_ms": (30_000, 30_000, 50, 200),
+    "watches_most": (10_000, 10_000, 1),
 }
 """Settings of the store: short enough that all of it happens within a load."""
+SWITCHES: Final = ("local_keys", "past_read_conflicts", "future_write_conflicts")
+"""What FoundationDB lacked in 2018, for the designs in need of it."""
 OF_DESIGNS: Final[dict[str, tuple[int, ...]]] = {
     "lease_ms": (20, 50, 200),
     "poll_ms": (5, 20, 100),
@@ -60,6 +70,21 @@ OF_DESIGNS: Final[dict[str, tuple[int, ...]]] = {
     "chunk_rows": (1, 3, 20),
 }
 """Numbers of the designs, which a scenario may set."""
+SOMETIMES: Final[dict[str, tuple[float, tuple[int, ...]]]] = {
+    "renew_percent": (0.3, (25, 75, 90)),
+    "drift_percent": (0.3, (20, 40)),
+    "lock_timeout_ms": (0.5, (20, 100, 1_000)),
+    "push_ms": (0.3, (20, 200)),
+    "cutoff_percent": (0.3, (150, 200)),
+    "copy_servers": (0.3, (2, 3)),
+    "schema_replicas": (0.15, (2, 3)),
+}
+"""Numbers that are the design's own unless they are drawn: the share of worlds, and the values.
+
+None with which a design could not be right: leases allow for the drift that clocks have at most
+(`DRIFTS_PPM`), and writes end a whole window behind a switch, or later. Worlds that are about
+leases or switches have none of them: larger margins would hide what is wrong.
+"""
 DISTANCES: Final = (1.2, 2)
 """From a schema update to its activation, in windows: C11 needs more than one."""
 SKEWS_MS: Final = (0, 0, 10, 1_000)
@@ -142,8 +167,12 @@ def whole(knobs: Knobs) -> Table:
 def _numbers(knobs: Knobs, window_ms: int, scale_ms: int) -> Table:
     """The numbers of designs: leases are renewed in time, changes come into force in the load."""
     numbers: Table = {key: knobs.pick(key, choices) for key, choices in OF_DESIGNS.items()}
+    for key, (share, choices) in SOMETIMES.items():
+        number = knobs.perhaps(key, share, choices)
+        numbers |= {} if number is None else {key: number}
     if _is_slow(knobs):
         numbers["poll_ms"], numbers["lease_ms"] = min(OF_DESIGNS["poll_ms"]), LEASED * scale_ms
+        knobs.drop(numbers, *SOMETIMES)
     numbers["lease_ms"] = max(numbers["lease_ms"], 2 * numbers["poll_ms"])
     knobs.tell("lease_ms", numbers["lease_ms"])
     return {**numbers, "distance_ms": round(knobs.pick("distance", DISTANCES) * window_ms)}
@@ -217,10 +246,16 @@ def _store(knobs: Knobs) -> Table:
         knobs.tell("storages", table["storages"])
     table |= {key: knobs.pick(key, choices) for key, choices in SETTINGS.items()}
     table["recovery_jump"] = knobs.pick("recovery jump", JUMPS)
-    switches = ("local_keys", "past_read_conflicts", "future_write_conflicts")
-    return table | dict.fromkeys(switches, True)
+    table["resolver_keeps_future"] = knobs.pick("resolver_keeps_future", (False, False, True))
+    return table | dict.fromkeys(SWITCHES, True)
 
 
+OF_COMMITS: Final = ("window_ms", "commit_timeout_ms")
+OF_REQUESTS: Final = (
+    "request_ms", "ping_timeout_ms", "peek_ms", "future_version_ms", "watch_timeout_ms",
+)  # fmt: skip
+LENGTHENED: Final = (*OF_COMMITS, *OF_REQUESTS)
+"""Durations of the store that are no shorter than a commit, or than the answer to a request."""
 COMMIT_MESSAGES: Final = 16
 """More messages in a row than a read version, reads and the commit behind them take."""
 
@@ -238,22 +273,47 @@ def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
     Where messages are lost, it is longer than it takes to ask again, several times over, and idle
     proxies rest longer: all batches wait for one whose message is lost.
     """
+    _fit(store, network)
+    for key in LENGTHENED:
+        knobs.tell(key, store[key])
+    knobs.tell("idle_commit_ms", store["idle_commit_ms"])
+    store["recovery_jump"] *= _window(store)
+
+
+def fitted(data: Table) -> Table:
+    """A world whose store and design have the time that its latencies and settings ask for.
+
+    For worlds that are varied. Recoveries leave behind whatever was begun before, changes come into
+    force a window behind their updates, and leases are renewed in time.
+    """
+    store, numbers = dict(data["fdb"]), dict(data.get("strategy", {}))
+    _fit(store, data["network"])
+    store["recovery_jump"] = max(store["recovery_jump"], min(JUMPS) * _window(store))
+    if "distance_ms" in numbers:
+        least_ms = ceil(min(DISTANCES) * store["window_ms"])
+        numbers["distance_ms"] = max(numbers["distance_ms"], least_ms)
+    if {"lease_ms", "poll_ms"} <= numbers.keys():
+        numbers["lease_ms"] = max(numbers["lease_ms"], 2 * numbers["poll_ms"])
+    return {**data, "fdb": store, "strategy": numbers}
+
+
+def _window(store: Table) -> int:
+    """The window in versions."""
+    return max(int(store["window_ms"] * store["versions_per_second"] // 1_000), 1)
+
+
+def _fit(store: Table, network: Table) -> None:
     commit_ms, enough_ms = _commit_ms(store, network), _request_ms(store, network)
-    for key in ("window_ms", "commit_timeout_ms"):
+    for key in OF_COMMITS:
         store[key] = max(store[key], commit_ms)
-    for key in ("request_ms", "ping_timeout_ms"):
+    for key in OF_REQUESTS:
         store[key] = max(store[key], enough_ms)
     if network.get("loss"):
         resent = swarm_cutovers.RESENT
         store["request_ms"] = min(store["request_ms"], max(store["window_ms"] // resent, enough_ms))
         store["window_ms"] = max(store["window_ms"], resent * store["request_ms"])
         store["idle_commit_ms"] = max(store["idle_commit_ms"], LOSSY_IDLE_MS)
-    store["idle_commit_ms"] = min(store["idle_commit_ms"], store["window_ms"] // 4)
-    for key in ("window_ms", "commit_timeout_ms", "request_ms", "ping_timeout_ms"):
-        knobs.tell(key, store[key])
-    knobs.tell("idle_commit_ms", store["idle_commit_ms"])
-    window = store["window_ms"] * store["versions_per_second"] // 1_000
-    store["recovery_jump"] *= max(window, 1)
+    store["idle_commit_ms"] = max(min(store["idle_commit_ms"], store["window_ms"] // 4), 1)
 
 
 def _own_ms(store: Table) -> float:

@@ -46,6 +46,12 @@ class Knobs:
             self.tell(knob, "on" if self.die(knob).chance(share) and not unless else OFF)
         return bool(self.drawn[knob] != OFF)
 
+    def drop(self, table: Table, *keys: str) -> None:
+        """Take back what was drawn for keys of a table, where it says nothing else of them."""
+        for key in keys:
+            if table.pop(key, None) is not None:
+                self.tell(key, OFF)
+
     def tell(self, knob: str, value: Any) -> None:
         """Record the value of a knob that was drawn elsewhere."""
         self.drawn[knob] = value

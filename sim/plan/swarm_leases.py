@@ -85,6 +85,7 @@ def _leased(knobs: Knobs, data: Table, lease_ms: int, load_ms: int) -> None:
     """One table, quick messages, a calm store, and a lease of that length."""
     store = data["fdb"]
     data["strategy"]["lease_ms"] = lease_ms
+    knobs.drop(data["strategy"], "drift_percent", "renew_percent", "schema_replicas")
     store["storages"], store["replicas"] = max(store["storages"], 2), 1
     for key in ("window_ms", "commit_timeout_ms", "request_ms"):
         store[key] = max(store[key], load_ms)

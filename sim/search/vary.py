@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ddlsim.cluster.designs import check_design
 from ddlsim.plan.plan import plan
+from ddlsim.plan.swarm_fdb import fitted
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
@@ -25,6 +26,8 @@ SEEDS: Final = 1 << 40
 """New seeds lie below this."""
 PARTS: Final = ("clients", "faults", "clocks", "network")
 """The parts of a run that may have a seed of their own."""
+SETTINGS: Final = ("protocol", "fdb", "strategy")
+"""The tables whose settings are varied one by one; only worlds of a layer have the last two."""
 MOST_FAULTS: Final = 12
 CHANGES: Final = (1, 1, 1, 2, 2, 4)
 """How many operators are applied to a world."""
@@ -99,20 +102,30 @@ def _reseed_part(world: World, donor: World, die: Die) -> World:
 
 
 def _knob(world: World, donor: World, die: Die) -> World | None:
-    """One setting of the protocol, as the donor has it."""
-    own, others = world.data["protocol"], donor.data["protocol"]
-    keys = sorted(key for key in own if key in others and own[key] != others[key])
-    keys = [key for key in keys if not isinstance(own[key], dict)]
+    """One setting of the protocol, as the donor has it; of the layer's store or design, too."""
+    keys = [
+        (name, key)
+        for name in SETTINGS
+        for key, value in sorted(world.data.get(name, {}).items())
+        if key in donor.data.get(name, {}) and value != donor.data[name][key]
+        if not isinstance(value, dict)
+    ]
     if not keys:
         return None
-    key = die.pick(keys)
-    return world._replace(data={**world.data, "protocol": {**own, key: others[key]}})
+    name, key = die.pick(keys)
+    table = {**world.data[name], key: donor.data[name][key]}
+    return _fitted(world._replace(data={**world.data, name: table}))
+
+
+def _fitted(world: World) -> World:
+    """The world with a store, if it has one, that has the time its latencies ask for."""
+    return world._replace(data=fitted(world.data)) if "fdb" in world.data else world
 
 
 def _table(world: World, donor: World, die: Die) -> World:
     """The network or the clocks of the donor, whole."""
     name = die.pick(("network", "clocks"))
-    return world._replace(data={**world.data, name: deepcopy(donor.data[name])})
+    return _fitted(world._replace(data={**world.data, name: deepcopy(donor.data[name])}))
 
 
 def _network_key(world: World, donor: World, die: Die) -> World | None:
@@ -124,7 +137,7 @@ def _network_key(world: World, donor: World, die: Die) -> World | None:
         own[key] = deepcopy(others[key])
     else:
         own.pop(key)
-    return world._replace(data={**world.data, "network": own})
+    return _fitted(world._replace(data={**world.data, "network": own}))
 
 
 def _workload_key(world: World, donor: World, die: Die) -> World | None:

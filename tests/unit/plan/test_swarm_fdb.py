@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from ddlsim.fdb.settings import MISTAKES, FdbSettings
+from ddlsim.layer.design import BOUNDS
 from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_store_moments
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import Knobs
@@ -12,6 +14,9 @@ from tests.support.drawn_worlds import data_of, drawn_of, under
 MANY = range(300)
 
 DESIGN = "c1_schema"
+SIZES = ("transaction_bytes", "key_bytes", "value_bytes")
+"""Settings that stay as they are: what clients write reaches none of these sizes."""
+BEYOND = "clock beyond the margin"
 
 
 def layered(seed: int) -> dict[str, Any]:
@@ -31,6 +36,9 @@ def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
     assert all(set(choices) <= drawn[name] for name, choices in swarm_fdb.SETTINGS.items())
     for name, choices in swarm_fdb.COUNTS.items():
         assert {world["fdb"][name] for world in worlds} == set(choices)
+    assert {world["fdb"]["resolver_keeps_future"] for world in worlds} == {False, True}
+    other = {*swarm_fdb.SWITCHES, *MISTAKES, *SIZES, "recovery_jump", "resolver_keeps_future"}
+    assert {*FdbSettings.__struct_fields__} - {*swarm_fdb.SETTINGS} == other
     faults = [one for world in worlds for one in world.get("faults", []) if "for_ms" in one]
     faults = [one for one in faults if "when" not in one]
     kinds = {"crash", "pause", "partition", "clog", "slow_disk"}
@@ -46,6 +54,37 @@ def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
     )
     calm = sum(not world.get("faults") for world in worlds)
     assert len(worlds) * swarm_faults.CALM < calm < len(worlds) / 2
+
+
+def test_numbers_of_designs_are_drawn_where_no_world_is_about_them() -> None:
+    worlds = [layered(seed)["strategy"] for seed in MANY]
+    for name, (share, choices) in swarm_fdb.SOMETIMES.items():
+        numbers = [world[name] for world in worlds if name in world]
+        assert set(numbers) == set(choices), name
+        assert 0.6 * share < len(numbers) / len(worlds) < 1.4 * share, name
+    drawn = {*swarm_fdb.OF_DESIGNS, *swarm_fdb.SOMETIMES, "distance_ms"}
+    assert drawn == {*BOUNDS}
+    slow = [seed for seed in MANY if drawn_of(seed, DESIGN).knobs[BEYOND] != swarm_knobs.OFF]
+    assert slow
+    assert all("drift_percent" not in layered(seed)["strategy"] for seed in slow)
+
+
+def test_a_store_that_is_fitted_has_the_time_that_latencies_ask_for() -> None:
+    world = layered(0)
+    slow = {"latency_ms": 10, "client_latency_ms": 10}
+    short = dict.fromkeys((*swarm_fdb.LENGTHENED, "recovery_jump"), 1)
+    numbers = world["strategy"] | {"poll_ms": 30, "lease_ms": 30, "distance_ms": 1}
+    given = world | {"network": slow, "fdb": world["fdb"] | short, "strategy": numbers}
+    fitted = swarm_fdb.fitted(given)
+    store, numbers = fitted["fdb"], fitted["strategy"]
+    assert min(store[key] for key in swarm_fdb.OF_COMMITS) > 16 * 10
+    assert min(store[key] for key in swarm_fdb.OF_REQUESTS) > 4 * 10
+    window = store["window_ms"] * store["versions_per_second"] // 1_000
+    assert store["recovery_jump"] >= 2 * window
+    assert numbers["distance_ms"] > store["window_ms"]
+    assert numbers["lease_ms"] == 60
+    assert given["fdb"]["window_ms"] == 1
+    assert swarm_fdb.fitted(fitted) == fitted
 
 
 def test_worlds_of_the_layer_aim_at_each_moment_of_the_store() -> None:

@@ -10,8 +10,16 @@ import pytest
 from ddlsim.kernel.rng import Streams
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
-from ddlsim.search.vary import CHANGES_OF_WORLDS, Change, World, scenario_of, varied
+from ddlsim.search.vary import (
+    CHANGES_OF_WORLDS,
+    SETTINGS,
+    Change,
+    World,
+    scenario_of,
+    varied,
+)
 from ddlsim.workload.base import Die
+from tests.support.drawn_worlds import data_of
 
 SEEDS = range(24)
 INSTANTS_MS = (100.0, 250.5, 900.0)
@@ -39,6 +47,20 @@ def test_each_change_differs_from_its_input_and_leaves_it_alone(change: Change) 
         assert (before, given) == (world(seed), donor(seed))
         applied += changed is not None and changed != before
     assert applied >= len(SEEDS) / 6
+
+
+def test_settings_of_a_store_and_of_a_design_are_varied_too() -> None:
+    """Of a world on the Ignite plane it is one of the protocol, as there is no other table."""
+    [knob] = [one for one in CHANGES_OF_WORLDS if one.name == "setting"]
+    found = Counter[str]()
+    for seed in SEEDS:
+        own, other = (World(data_of(one, "c6_f1"), one) for one in (seed, seed + 7))
+        changed = knob.apply(own, other, die(seed))
+        assert changed is not None
+        found.update(name for name in SETTINGS if changed.data[name] != own.data[name])
+        ignite = knob.apply(world(seed), donor(seed), die(seed))
+        assert ignite is None or "fdb" not in ignite.data
+    assert min(found[name] for name in SETTINGS) >= 1, found
 
 
 def test_varied_is_a_function_of_its_input() -> None:

@@ -1,0 +1,46 @@
+"""Worlds in which two processes make and drop one index: whose they are, and what they hold."""
+
+from ddlsim.plan import swarm, swarm_lives
+from ddlsim.plan.plan import plan
+from ddlsim.plan.swarm_knobs import OFF
+from ddlsim.strategies.base import LAYER_DESIGNS
+from tests.support.drawn_worlds import data_of, drawn_of, under
+
+MANY = range(40)
+IN_STEPS = ("c16_states", "c6_f1", "crdb", "record_layer", "tidb_lease", "tidb_mdl")
+KNOB = "lives of an index"
+
+
+def test_worlds_of_designs_that_make_an_index_at_once_have_none() -> None:
+    with_some = [
+        name for name, one in LAYER_DESIGNS.items() if one.plan.__name__ in swarm_lives.PLANS
+    ]
+    assert sorted(with_some) == sorted(IN_STEPS)
+    assert KNOB in drawn_of(0, "c6_f1").knobs
+    assert KNOB not in drawn_of(0, "c1_schema").knobs
+    assert KNOB not in drawn_of(0, "c9_future_cv").knobs
+
+
+def test_a_share_of_the_worlds_is_about_the_lives_of_an_index_and_about_nothing_else() -> None:
+    worlds = [drawn_of(seed, "c6_f1").knobs for seed in MANY]
+    free = [knobs for knobs in worlds if knobs["lives by a lease"] == OFF]
+    lives = [knobs for knobs in worlds if knobs[KNOB] != OFF]
+    assert 0.4 * swarm_lives.SHARE < len(lives) / len(free) < 1.6 * swarm_lives.SHARE
+    assert all(knobs["lives by a lease"] == OFF for knobs in lives)
+    assert len({knobs["lives of an index, disturbed"] for knobs in lives}) > 1
+    assert {knobs["end of a life"] for knobs in lives} <= {*swarm_lives.ENDS}
+
+
+def test_their_transactions_outlast_leases_and_both_processes_name_one_index() -> None:
+    seeds = [seed for seed in MANY if drawn_of(seed, "c6_f1").knobs[KNOB] != OFF]
+    for seed in seeds:
+        world = data_of(seed, "c6_f1")
+        lease_ms = world["strategy"]["lease_ms"]
+        *_, long = world["workload"]
+        assert long["long_gap_ms"][1] > lease_ms >= 2 * world["strategy"]["poll_ms"]
+        assert "drift_percent" not in world["strategy"]
+        nodes = {one["node"]: one["sql"] for one in world["migration"]}
+        assert len(nodes) == 2
+        assert all("CREATE INDEX ai ON a (v)" in sql for sql in nodes.values())
+    for name in ("c6_f1", "record_layer"):
+        assert plan(swarm.scenario(under(name), seeds[0]), seeds[0]).store is not None
