@@ -95,6 +95,13 @@ class Fault(ABC):
         return value if isinstance(value, str) else None
 
     @property
+    def told(self) -> str:
+        """What it does as its fields say it, in a clause; its summary, with the node it has."""
+        node = getattr(self, "node", None)
+        rest = self.summary.removeprefix("a node")
+        return self.summary if node is None or rest == self.summary else f"{node}{rest}"
+
+    @property
     def of_its_moment(self) -> bool:
         """Whether it concerns the message at whose sending it begins, and nothing else."""
         return False

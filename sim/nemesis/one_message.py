@@ -32,6 +32,20 @@ class OneMessage(Fault):
     def of_its_moment(self) -> bool:
         return self.kind is None
 
+    @property
+    def told(self) -> str:
+        many = self.count > 1
+        what = "the moment's own message" if self.kind is None else f"the next {self.kind} message"
+        what = f"the next {self.count} {self.kind} messages" if many else what
+        ends = ((word, end) for word, end in (("from", self.sender), ("to", self.to)) if end)
+        link = "".join(f" {word} {end}" for word, end in ends)
+        return f"{what}{link} {'are' if many else 'is'} {self.ends_up}"
+
+    @property
+    @abstractmethod
+    def ends_up(self) -> str:
+        """What becomes of each message, in words."""
+
     def verify(self) -> None:
         check(self.count >= 1, "count", "must be at least 1")
         for field in ("count", "sender", "to"):
@@ -59,6 +73,10 @@ class LostMessage(OneMessage):
     name: ClassVar[str] = "lost_message"
     summary: ClassVar[str] = "one message is lost, or the next few of a kind"
 
+    @property
+    def ends_up(self) -> str:
+        return "lost"
+
     def fate(self) -> Fate:
         return Fate("lost")
 
@@ -76,6 +94,10 @@ class LateMessage(OneMessage):
     def verify(self) -> None:
         super().verify()
         check(self.delay_ms > 0, "delay_ms", "must be more than 0")
+
+    @property
+    def ends_up(self) -> str:
+        return f"{self.delay_ms:g} ms late"
 
     def fate(self) -> Fate:
         return Fate("late", ms(self.delay_ms))
@@ -98,6 +120,10 @@ class DoubledMessage(OneMessage):
     def verify(self) -> None:
         super().verify()
         check(self.delay_ms >= 0, "delay_ms", "must not be negative")
+
+    @property
+    def ends_up(self) -> str:
+        return f"delivered again {self.delay_ms:g} ms later"
 
     def fate(self) -> Fate:
         return Fate("doubled", ms(self.delay_ms))

@@ -38,6 +38,20 @@ class Partition(Fault):
         check(not halves or self.node is None, "node", "halves have a side; say side")
         check(self.node is None or self.node not in self.side, "side", "node is on neither side")
 
+    @property
+    def told(self) -> str:
+        side = ", ".join(self.side) or "half of the nodes"
+        match self.shape:
+            case "one_node":
+                return f"messages between {self.node} and all other nodes are lost"
+            case "one_way":
+                return f"messages from {self.node} to other nodes are lost"
+            case "link":
+                return f"messages between {self.node} and {side} are lost"
+            case "bridge":
+                return f"messages between {side} and the rest are lost, but for {self.node}"
+        return f"messages between {side} and the rest are lost"
+
     def decide(self, world: FaultWorld, die: Die) -> Self:
         decided = super().decide(world, die)
         if self.shape not in ("halves", "bridge") or self.side:

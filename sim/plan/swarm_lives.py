@@ -38,6 +38,8 @@ HOW: Final = (OFF, "answers lost", "answers lost", "crashes", "cut off", "cut of
 ENDS: Final = ("index", "index", "table")
 """What is dropped at the end of a life: the index, or its table with it."""
 TABLE: Final = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
+RESTED: Final = 0.8
+"""The share of such transactions that rest before they commit."""
 COMMIT_MS: Final = 50
 """How long a client waits for a commit: no commit takes as long."""
 
@@ -87,10 +89,14 @@ def _writers(span_ms: int) -> Table:
 
 
 def _long_writers(span_ms: int) -> Table:
-    """Clients whose transactions only write, and last over several leases."""
+    """Clients whose transactions only write, and end several leases after their first operation.
+
+    An operation is refused behind the end of a lease: most of the time goes by before the commit.
+    """
     writers: Table = {"name": "mixed", "clients": 8, "operations": 24, "keys": 12, "values": 3}
-    writers |= {"implicit": 0.0, "retries": 0, "long": 1.0, "long_operations": [2, 3]}
-    writers |= {"long_gap_ms": [span_ms // 2, 3 * span_ms], "pause_ms": [0, span_ms]}
+    writers |= {"implicit": 0.0, "retries": 0, "long": 1.0, "long_operations": [1, 3]}
+    writers |= {"long_gap_ms": [0, span_ms // 2], "pause_ms": [0, span_ms]}
+    writers |= {"rested": RESTED, "rest_ms": [span_ms // 4, 4 * span_ms]}
     writers |= {"fresh": 0.0, "rollback": 0.0}
     return writers | {**swarm_work.NEITHER, "put": 8, "delete": 4}
 

@@ -44,9 +44,14 @@ def with_table(data: Data, name: str, table: Table) -> Data:
 
 def with_schema(data: Data, statements: Sequence[str]) -> Data:
     """The scenario with these statements, a line each, as its schema."""
+    return with_table(data, "schema", schema_of(statements))
+
+
+def schema_of(statements: Sequence[str]) -> Table:
+    """The table of a schema: one statement as it is, several with a line each; empty for none."""
     lines = list(statements)
     sql = lines[0] if len(lines) == 1 else "".join(f"{line};\n" for line in lines)
-    return with_table(data, "schema", {"sql": sql} if lines else {})
+    return {"sql": sql} if lines else {}
 
 
 def edited(data: Data, edit: Callable[[Data], None]) -> Data:

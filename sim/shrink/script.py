@@ -39,7 +39,7 @@ from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.scenario import Scenario, parse_toml
 from ddlsim.scenario.sqltext import SqlLine
 from ddlsim.scenario.steps import NULL, names_of
-from ddlsim.shrink.data import Data, Table
+from ddlsim.shrink.data import Data, Table, schema_of
 from ddlsim.sql import parse
 from ddlsim.units import US_PER_MS, Micros
 
@@ -74,14 +74,13 @@ def scripted(scenario: Scenario, seed: int) -> Data:
     """The data of a scripted scenario that does what the run of this seed does."""
     plan = planned(scenario, seed)
     data = settled(scenario)
-    schema = "".join(f"{line.sql};\n" for line in scenario.schema)
     steps = data.get("step", [])
     steps = [*steps, *_steps(plan, {step["id"] for step in steps})]
     faults = _faults(plan.faults, data.get("faults", []))
     tables: Data = {
         "run": {"load_ms": in_ms(plan.load_until_us), "drain_ms": in_ms(plan.drain_us)},
         "clocks": _clocks(plan.nodes),
-        "schema": {"sql": schema} if schema else {},
+        "schema": schema_of([line.sql for line in scenario.schema]),
         "step": steps,
         "faults": [_of_clients(one, steps, plan.nodes[0].name) for one in faults],
     }

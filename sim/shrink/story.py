@@ -5,6 +5,7 @@ hold what it does. Times are simulated milliseconds, timestamps `218+5` as every
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from textwrap import wrap
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from ddlsim.history.world_events import NodeCrashed, NodeRestarted, NothingMatch
 from ddlsim.nemesis.base import FAULTS, Fault
 from ddlsim.nemesis.one_message import OneMessage
 from ddlsim.scenario.findings import title as finding_title
+from ddlsim.scenario.rules import FDB
 from ddlsim.scenario.tomltext import toml_text, toml_value
 from ddlsim.shrink.data import STAGING, Data, Table, steps_of
 from ddlsim.shrink.trial import Shown
@@ -160,7 +162,9 @@ class Story:
         return title_of(self._best.violation)
 
     def settings(self) -> str:
-        """The settings that most stories turn on, as they are resolved."""
+        """The settings that most stories turn on, as they are resolved; a layer uses none."""
+        if self._best.history.header.design.plane == FDB:
+            return ""
         numbers = self._best.history.header.settings[""]
         parts = [f"{word} = {numbers[name]} ms" for name, word in NAMED.items() if name in numbers]
         return ", ".join(parts)
@@ -246,7 +250,7 @@ class Story:
         begins = f"From {table.get('from_ms', 0)} ms"
         if "when" in table:
             since = f", {begins.lower()} on" if table.get("from_ms") else ""
-            begins = f"At the moment {toml_value(table['when'])}{since}"
+            begins = f"At the moment {_moment(table['when'])}{since}"
         elif kind.instant:
             begins = f"At {table.get('from_ms', 0)} ms"
         crashes = [
@@ -255,7 +259,7 @@ class Story:
             for event in self._best.history.of(NodeCrashed, NodeRestarted)
         ]
         seen = f" ({', '.join(crashes)})" if crashes and "crash" in table["name"] else ""
-        return f"{begins}{_lasts(kind, table)}: {kind.summary}{seen}{self._missed(table)}."
+        return f"{begins}{_lasts(kind, table)}: {_told(kind, table)}{seen}{self._missed(table)}."
 
     def _missed(self, table: Table) -> str:
         """Why a fault met nothing, if it met nothing."""
@@ -271,8 +275,35 @@ def _lasts(kind: type[Fault], table: Table) -> str:
     if "for_ms" in table:
         return f" for {table['for_ms']} ms"
     if "until" in table:
-        return f" until the moment {toml_value(table['until'])}"
+        return f" until the moment {_moment(table['until'])}"
     return "" if kind.instant or issubclass(kind, OneMessage) else " until the load ends"
+
+
+def _told(kind: type[Fault], table: Table) -> str:
+    """What a fault does, with what its table says of it."""
+    own = {one.name for one in fields(kind)}
+    given = {key: value for key, value in table.items() if key in own}
+    tuples = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+    return kind(**given | tuples).told
+
+
+def _moment(when: Any) -> str:
+    """A moment in words: `"push sent" (the 3rd time)`."""
+    if isinstance(when, str):
+        return toml_value(when)
+    number = when.get("nth", 1)
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number // 10 % 10 != 1 else 0, "th")
+    parts = [f'"{when["moment"]}"'] if "moment" in when else []
+    parts += [f"on {when['node']}"] if "node" in when else []
+    parts += [f"of {when['tx']}"] if "tx" in when else []
+    parts += [f"of table {when['table']}"] if "table" in when else []
+    parts += [f"with {key} = {toml_value(value)}" for key, value in when.get("where", {}).items()]
+    parts += [f"with probability {when['chance']:g}"] if "chance" in when else []
+    words = " ".join(parts) + (f" (the {number}{ending} time)" if number > 1 else "")
+    words += f", at its {when['at']}" if "at" in when else ""
+    shift = when.get("plus_ms", 0)
+    more = f"{abs(shift):g} ms {'later' if shift > 0 else 'earlier'}"
+    return f"{words}, {more}" if shift else words
 
 
 def _hold(table: Table) -> str:

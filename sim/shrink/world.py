@@ -1,6 +1,6 @@
 """Passes over the world around the clients: nodes, settings, clocks, tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from copy import deepcopy
 from typing import Any, Final
 
@@ -139,10 +139,24 @@ def settings(best: Shown, failure: Failure) -> Candidates:
     """Keys of the tables that have defaults, from whole tables to single keys."""
     del failure
     data = best.data
+    for name in OPTIONAL:
+        data = yield from _fewer_keys(data, name)
     for path in _paths(data):
         candidate = without(data, path)
         if candidate is not None and (yield candidate):
             data = candidate
+
+
+def _fewer_keys(data: Data, name: str) -> Generator[Data, bool | None, Data]:
+    """A table with fewer keys, many at a time: where runs last long, few of them can be made."""
+    table = data.get(name, {})
+    needed = {key: value for key, value in table.items() if key in NEEDED.get(name, ())}
+
+    def of(some: list[str]) -> Data:
+        return with_table(data, name, {**{key: table[key] for key in some}, **needed})
+
+    left = yield from fewer([key for key in table if key not in needed], of)
+    return of(left)
 
 
 def _paths(data: Data) -> list[tuple[str | int, ...]]:

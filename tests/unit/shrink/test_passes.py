@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +15,8 @@ from ddlsim.shrink.script import settled
 from ddlsim.shrink.shrink import Shrinking
 from ddlsim.shrink.size import size_of
 from ddlsim.shrink.tables import split_at_commas
-from ddlsim.shrink.world import without, without_node
+from ddlsim.shrink.trial import Failure, Shown
+from ddlsim.shrink.world import settings, without, without_node
 from tests.support.shrinking import FINDING, noisy, state_of
 
 NEEDED = ["s1", "d", "w2", "c2", "r1", "c1"]
@@ -75,6 +77,19 @@ def test_settings_and_skew_go() -> None:
     data = after("settings", noisy(run={"load_ms": 5_000, "drain_ms": 9_000}, idle_ticks=True))
     assert {"clocks", "run", "idle_ticks"}.isdisjoint(data)
     assert all(set(fault) == {"name", "node", "delay_ms"} for fault in data["faults"])
+
+
+def test_many_settings_are_left_out_at_once_before_each_alone() -> None:
+    """Where a run takes seconds, as one that gets stuck, few candidates can be run."""
+    keys = [f"key_{number}" for number in range(16)]
+    best = SimpleNamespace(data={"strategy": {"name": "x"}, "fdb": dict.fromkeys(keys, 1)})
+    candidates = settings(cast(Shown, best), cast(Failure, None))
+    made = [next(candidates)]
+    while made[-1].get("fdb") != {"key_5": 1}:  # all others may go
+        made.append(candidates.send("key_5" in made[-1].get("fdb", {})))
+    assert "fdb" not in made[0]
+    assert len(made[1]["fdb"]) == len(keys) / 2
+    assert len(made) < len(keys)
 
 
 def test_load_and_drain_become_what_is_planned() -> None:

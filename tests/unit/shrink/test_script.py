@@ -156,3 +156,9 @@ def test_a_put_that_names_its_values_is_read_back_without_a_number_of_values() -
 
 def test_a_scenario_without_schema_has_a_script_without() -> None:
     assert "schema" not in scripted(scenario("[run]\nload_ms = 10\n"), 0)
+
+
+def test_a_schema_of_one_statement_is_written_as_it_is() -> None:
+    table = "CREATE TABLE t (id INT PRIMARY KEY)"
+    made = scripted(scenario(f'[run]\nload_ms = 10\n[schema]\nsql = "{table};"\n'), 0)
+    assert made["schema"] == {"sql": table}

@@ -1,16 +1,20 @@
 """The text of a shrunk scenario: it runs, it expects what it shows, its comments tell why."""
 
 import re
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cluster.run import run
+from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.shrink.data import Data
-from ddlsim.shrink.story import scenario_text, title_of
+from ddlsim.shrink.story import Story, scenario_text, title_of
+from ddlsim.shrink.trial import Shown
 from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import row_of
 from tests.support.shrinking import noisy, shown_of, shrunk
@@ -123,11 +127,11 @@ FAULTS = [
     ),
     (
         {"name": "lost_message", "kind": "are-older-open", "from_ms": 7},
-        "# From 7 ms: one message is lost, or the next few of a kind; it met no message.",
+        "# From 7 ms: the next are-older-open message is lost; it met no message.",
     ),
     (
         {"name": "pause", "node": "its node", "from_ms": 3, "for_ms": 1, "when": "tx-recovered"},
-        '# At the moment "tx-recovered", from 3 ms on for 1 ms: a node stands still',
+        '# At the moment "tx-recovered", from 3 ms on for 1 ms: its node stands still',
     ),
 ]
 
@@ -148,3 +152,36 @@ def test_the_title_is_the_first_clause_of_what_was_seen() -> None:
     summary = "T1 ran under version 2; version 3 drops a column"
     violation = Violation("I8", "forward_compatible", "x", "safety", "violation", False, summary)
     assert title_of(violation) == "I8 forward_compatible: T1 ran under version 2"
+
+
+TOLD = [
+    ({"name": "partition", "shape": "link", "node": "n2", "side": ["n1", "n3"]},
+     "messages between n2 and n1, n3 are lost"),
+    ({"name": "partition", "shape": "one_way", "node": "n2"},
+     "messages from n2 to other nodes are lost"),
+    ({"name": "late_message", "kind": "finish", "to": "n2", "count": 2, "delay_ms": 5},
+     "the next 2 finish messages to n2 are 5 ms late"),
+    ({"name": "lost_message", "when": {"moment": "finish sent", "nth": 12, "plus_ms": 1.5}},
+     'At the moment "finish sent" (the 12th time), 1.5 ms later: the moment\'s own message is'),
+    ({"name": "crash", "node": "n1", "when": {"moment": "primary-granted", "node": "n1",
+                                              "where": {"partition": "a/0"}, "nth": 2}},
+     'At the moment "primary-granted" on n1 with partition = "a/0" (the 2nd time) until the load'),
+]  # fmt: skip
+
+
+def test_a_fault_is_told_in_the_words_of_its_fields() -> None:
+    data, history = noisy(), cast(History, SimpleNamespace(events=[], of=lambda *_: ()))
+    for fault, told in TOLD:
+        best = SimpleNamespace(data={**data, "faults": [fault]}, history=history)
+        assert told in Story(cast(Shown, best)).around("faults", fault)
+
+
+def test_settings_of_the_protocol_are_told_where_there_is_a_protocol() -> None:
+    def told(plane: str) -> str:
+        numbers = {"": {"safe_time_interval_ms": 1, "delay_duration_ms": 2}}
+        header = SimpleNamespace(design=SimpleNamespace(plane=plane), settings=numbers)
+        history = SimpleNamespace(header=header, events=[])
+        return Story(cast(Shown, SimpleNamespace(data={}, history=history))).settings()
+
+    assert told("ignite") == "H = 1 ms, DD = 2 ms"
+    assert told("fdb") == ""
