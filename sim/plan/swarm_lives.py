@@ -11,6 +11,7 @@ and a process is cut off from the schema, stands still, crashes, or misses answe
 Worlds of other designs are drawn without a die of this module, and stay what they are.
 """
 
+from math import ceil
 from typing import Final
 
 from ddlsim.plan import swarm_work
@@ -27,16 +28,35 @@ SPANS_MS: Final = (30, 60)
 """How long a lease is; all durations of such a world are multiples of it."""
 POLLS: Final = 6
 """How often the schema is read in the time of a lease."""
-LOAD: Final = 30
+LOAD: Final = 40
 """How long the load is, in spans: an index of four states is made and dropped several times."""
+PACES: Final = (1, 4)
+"""At least so many spans lie between statements of a process: with some, there is no index for a
+while, and writes of rows read nothing."""
+WINDOWED: Final = 0.3
+"""The share of these worlds in which transactions may be too old; the others can keep a read
+version for as long as they last."""
 LIVES: Final = 12
 """How many times each of two processes makes the index, and drops it."""
 NODES: Final = 3
 BUILDER, OTHER, HELD = "n1", "n2", "n3"
-HOW: Final = (OFF, "answers lost", "answers lost", "crashes", "cut off", "cut off", "stands still")
+HOW: Final = (
+    OFF, "answers lost", "answers lost", "crashes", "crashes", "cut off", "cut off", "stands still",
+)  # fmt: skip
 """What happens to a process: the builder, or one with open transactions."""
 ENDS: Final = ("index", "index", "table")
 """What is dropped at the end of a life: the index, or its table with it."""
+ENDS_OF_COMMITS: Final = (
+    {"kind": "committed", "to": BUILDER},
+    {"kind": "commit", "sender": BUILDER},
+)
+"""The message that is lost: the answer of a commit, or what asks for it."""
+INSTANTS: Final = {"answers lost": 6, "crashes": 6}
+"""How often something happens: a process that works is to be met in the midst of it."""
+FEW: Final = 3
+"""The most rows of one transaction of a backfill: it takes several."""
+ENDED: Final = (1.2, 1.25, 1.3)
+"""When a statement goes on behind an update, in spans: a lease ends, by the slowest clock."""
 TABLE: Final = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
 RESTED: Final = 0.8
 """The share of such transactions that rest before they commit."""
@@ -52,19 +72,25 @@ def add(knobs: Knobs, data: Table) -> None:
     span_ms = knobs.pick("span of lives", SPANS_MS)
     how = knobs.pick("lives of an index, disturbed", HOW)
     ends = knobs.pick("end of a life", ENDS)
+    pace_ms = knobs.pick("pace of lives", PACES) * span_ms
     store, load_ms = data["fdb"], LOAD * span_ms
     store["storages"], store["replicas"] = max(store["storages"], 2), 1
     store["commit_timeout_ms"] = COMMIT_MS
-    data["strategy"] |= {"lease_ms": span_ms, "poll_ms": span_ms // POLLS}
-    knobs.drop(data["strategy"], "drift_percent", "renew_percent", "schema_replicas")
+    if not knobs.on("short window of lives", WINDOWED):
+        store["recovery_jump"] *= ceil(load_ms / store["window_ms"])
+        store["window_ms"] = max(store["window_ms"], load_ms)
+    numbers = data["strategy"]
+    numbers |= {"lease_ms": span_ms, "poll_ms": span_ms // POLLS}
+    numbers["chunk_rows"] = min(numbers["chunk_rows"], FEW)
+    knobs.drop(numbers, "drift_percent", "renew_percent", "schema_replicas")
     data["cluster"]["nodes"] = NODES
     data["network"] = {"latency_ms": 0.5, "client_latency_ms": 0.2}
     data["protocol"] |= {"tx_timeout_ms": load_ms, "operation_timeout_ms": load_ms}
     data["run"]["load_ms"] = load_ms
     data["schema"] = {"sql": TABLE}
     data["migration"] = [
-        _lives(BUILDER, span_ms, span_ms, ends),
-        _lives(OTHER, span_ms, span_ms * 3 // 2, "index"),
+        _lives(BUILDER, pace_ms, pace_ms, ends),
+        _lives(OTHER, pace_ms, pace_ms * 3 // 2, "index"),
     ]
     data["workload"] = [_writers(span_ms), _long_writers(span_ms)]
     schema = f"storage{store['storages']}"
@@ -73,11 +99,11 @@ def add(knobs: Knobs, data: Table) -> None:
         knobs.tell(key, value)
 
 
-def _lives(node: str, span_ms: int, at_ms: int, ends: str) -> Table:
-    """Statements of one process, a span after each other or as soon as the one before has ended."""
+def _lives(node: str, pace_ms: int, at_ms: int, ends: str) -> Table:
+    """Statements of one process, so long after each other or behind the end of the one before."""
     drop = "DROP INDEX ai" if ends == "index" else f"DROP TABLE a;\n{TABLE}"
     sql = ";\n".join(["CREATE INDEX ai ON a (v)", drop] * LIVES)
-    return {"node": node, "at_ms": at_ms, "every_ms": span_ms, "sql": sql}
+    return {"node": node, "at_ms": at_ms, "every_ms": pace_ms, "sql": sql}
 
 
 def _writers(span_ms: int) -> Table:
@@ -103,22 +129,38 @@ def _long_writers(span_ms: int) -> Table:
 
 def _faults(how: str, die: Die, span_ms: int, schema: str) -> list[Table]:
     """What happens to a process, some times; `schema` is the storage server that has the schema."""
+    if how == OFF:
+        return []
+    count = INSTANTS.get(how, 3)
+    apart = LOAD * 3 // 4 // count
     return [
-        {**_fault(how, die, span_ms, schema), "from_ms": round(part * span_ms)}
-        for part in (die.between(2, 5), die.between(11, 14), die.between(20, 23))
-        if how != OFF
+        {
+            **_fault(how, die, span_ms, schema),
+            "from_ms": span_ms * (2 + place * apart + die.below(3)),
+        }
+        for place in range(count)
     ]
+
+
+def _aim(die: Die, span_ms: int) -> Table:
+    """Mostly near the work that follows an update: at once, or once a lease has ended."""
+    if die.chance(0.25):
+        return {}
+    when: Table = {"moment": "update-logged", "node": BUILDER}
+    spans = die.pick((0, *ENDED))
+    return {"when": when | {"plus_ms": round(spans * span_ms)} if spans else when}
 
 
 def _fault(how: str, die: Die, span_ms: int, schema: str) -> Table:
     for_ms = span_ms * die.between(3, 12) // 2
     match how:
         case "answers lost":
-            lost = {"name": "lost_message", "kind": "committed", "to": BUILDER}
-            return {**lost, "count": die.between(1, 3)}
+            end = die.pick(
+                ({"kind": "committed", "to": BUILDER}, {"kind": "commit", "sender": BUILDER})
+            )
+            return {"name": "lost_message", **end, "count": die.between(1, 4), **_aim(die, span_ms)}
         case "crashes":
-            when = {"moment": die.pick(("index-written", "update-logged")), "node": BUILDER}
-            return {"name": "crash", "node": "its node", "when": when, "for_ms": for_ms // 2}
+            return {"name": "crash", "node": BUILDER, "for_ms": for_ms // 2, **_aim(die, span_ms)}
         case "stands still":
             return {"name": "pause", "node": HELD, "for_ms": for_ms}
     cut: Table = {"name": "partition", "shape": "link", "node": HELD, "side": [schema]}
