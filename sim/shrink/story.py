@@ -202,7 +202,7 @@ class Story:
         if not ran:
             return ""
         versions = ", ".join(str(one) for one in dict.fromkeys(one.version for one in ran))
-        stamps = [show(one.op_ts) for one in (ran[0], *ran[1:][-1:])]
+        stamps = dict.fromkeys(show(one.op_ts) for one in (ran[0], ran[-1]))
         nodes = ", ".join(dict.fromkeys(one.node for one in ran))
         parts = f" under version {versions} (op_ts {' to '.join(stamps)} on {nodes})"
         reads = [one for one in ran if isinstance(one, ReadExecuted)]

@@ -112,7 +112,7 @@ async def asks_at_once(self: Process, number: int, to: str, request: Any) -> Any
 
 PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "a log leaves peeks waiting": (Log, "_wake_up", no_wake_up, "log", 2),
-    "a log forgets all at a pop": (Log, "pop", forgets_all, "log", 6),
+    "a log forgets all at a pop": (Log, "pop", forgets_all, "log", 0),
     "what waits for a batch waits on": (Chain, "break_up", never_waits, "", 13),
     "versions stand still": (Sequencer, "_due", stands_still, "sequencer", 1),
     "ranges do not conflict": (ConflictWindow, "_range_conflicts", overlooks_ranges, "resolver", 1),

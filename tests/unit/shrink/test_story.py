@@ -8,6 +8,7 @@ import pytest
 
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cluster.run import run
+from ddlsim.history.events import ReadExecuted
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
@@ -69,6 +70,15 @@ def test_the_comments_tell_the_steps_in_the_order_of_time() -> None:
     assert re.search(r"ALTER TABLE a ADD COLUMN w INT: D3, Tm = [\d+]+, Tu = [\d+]+", text)
     assert re.search(r"T2 commits; commit_ts = \d+", text)
     assert re.search(r"T1 reads b 1 under version 1 .*finds 1 of T2", text.replace("\n  # ", " "))
+
+
+def test_an_operation_of_several_parts_at_one_instant_has_one_timestamp() -> None:
+    best = shrunk("findings/F-1", 0).best
+    [read] = [one for one in best.history.of(ReadExecuted) if one.op == "r1"]
+    step = {"id": "r1", "client": "c1", "do": ["scan", "b"]}
+    once, twice = (Story(best)._data(step, [read] * count) for count in (1, 2))
+    assert "op_ts" in once
+    assert " to " not in twice
 
 
 def test_the_head_says_what_is_violated_and_how_to_repeat_it() -> None:
