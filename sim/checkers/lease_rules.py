@@ -2,15 +2,19 @@
 
 A lease is named by its group and its start; every node that learns of it, or of its prolongation,
 may record that, each in its own order. Its *end* is the largest recorded expiration.
+
+The first operation of a transaction on a partition fixes the lease of all that follow: its locks
+end with that lease. What goes on under a later one can be caught by no other judge before it has
+come to harm: its commit is refused, and an aborted reader is not judged beyond the loss of a lock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Transaction
-from ddlsim.history.events import WriteExecuted
+from ddlsim.history.events import ReadExecuted, WriteExecuted
 from ddlsim.history.world_events import LeaseBegan
 from ddlsim.units import show
 
@@ -62,6 +66,10 @@ def lease_rules(case: Case) -> Iterator[Anomaly]:
     for tx in case.committed:
         if tx.writes:
             yield from _committed_within(case, tx, known)
+    if any(len(following) > 1 for following in known.values()):
+        for tx in case.transactions.values():
+            if tx.read_ts is None and not tx.implicit:
+                yield from _under_one_lease(case, tx, known)
 
 
 def _single(case: Case) -> Iterator[Anomaly]:
@@ -99,9 +107,8 @@ def _committed_within(
 ) -> Iterator[Anomaly]:
     """A commit_ts lies before the end of each lease that the transaction wrote under.
 
-    An implicit transaction may be stamped by the partition itself, which looks at the lease's start
-    and not at its end: its commit_ts lies before the start of the next lease. Retried at
-    another primary it may be executed there once more; only the last time counts.
+    That holds for what a partition stamps itself, too. An implicit transaction that is tried again
+    at another primary may be executed there once more; only the last time counts.
     """
     assert tx.committed is not None, tx.name
     reported: dict[str, None] = {}
@@ -113,12 +120,7 @@ def _committed_within(
         if at is None or group in reported:
             continue
         lease = following[at]
-        end_ts = lease.end_ts
-        if tx.implicit:
-            if at + 1 == len(following):
-                continue
-            end_ts = following[at + 1].start_ts
-        if tx.committed.commit_ts >= end_ts:
+        if tx.committed.commit_ts >= lease.end_ts:
             reported[group] = None
             yield Anomaly(
                 "committed-beyond-lease",
@@ -128,10 +130,37 @@ def _committed_within(
             )
 
 
-def _in_force(following: list[Lease], write: WriteExecuted) -> int | None:
-    """The last lease of the writing node that had begun by the write's op_ts."""
+def _under_one_lease(
+    case: Case, tx: Transaction, known: dict[str, list[Lease]]
+) -> Iterator[Anomaly]:
+    """What a transaction executes in a partition is under the lease that it used there first.
+
+    An implicit one may be tried again under another.
+    """
+    first: dict[str, tuple[int, ReadExecuted | WriteExecuted]] = {}
+    reported: dict[str, None] = {}
+    for event in tx.accesses:
+        group = f"{event.object_id}/{event.partition}"
+        following = known.get(group, ())
+        at = _in_force(following, event) if len(following) > 1 else None
+        if at is None or group in reported:
+            continue
+        used, before = first.setdefault(group, (at, event))
+        if used != at:
+            reported[group] = None
+            yield Anomaly(
+                "under-two-leases",
+                f"{tx.name} executed an operation on node {before.node} at {show(before.op_ts)}, "
+                f"where {_described(case, following[used].longest)}, and one on node {event.node} "
+                f"at {show(event.op_ts)}, where {_described(case, following[at].longest)}",
+                (following[used].longest, before, following[at].began, event),
+            )
+
+
+def _in_force(following: Sequence[Lease], event: ReadExecuted | WriteExecuted) -> int | None:
+    """The last lease of the node of an operation that had begun by its op_ts."""
     found = None
     for at, lease in enumerate(following):
-        if lease.began.holder == write.node and lease.start_ts <= write.op_ts:
+        if lease.began.holder == event.node and lease.start_ts <= event.op_ts:
             found = at
     return found

@@ -50,8 +50,9 @@ class Machinery:
     schema safe time, and the timestamps that it issues, never go back, not even over a crash; its
     safe time of a partition does not between crashes, and what follows something is stamped behind
     it on whichever node (`clock_rules`). Leases of one place never overlap, a prolongation never
-    shortens one, and what committed did so within the leases that it ran under (`lease_rules`).
-    The parts of a node do what their models do (`cluster/models`). A transaction has one outcome.
+    shortens one, what committed did so within the leases that it ran under, and no transaction uses
+    a partition under two of them (`lease_rules`). The parts of a node do what their models do
+    (`cluster/models`). A transaction has one outcome.
     Under one lease a primary executes nothing that conflicts with an open transaction
     (`lock_rules`), and a scan shows all of its table once (`scan_rules`). No operation goes on
     without its table (`missing_tables`). An old name that a design keeps after a rename does not

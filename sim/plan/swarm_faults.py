@@ -230,6 +230,9 @@ def late_commands(knobs: Knobs, around: Surroundings) -> list[Table]:
         from_ms = die.between(load_ms // 10, load_ms // 2)
         for_ms = die.between(load_ms // 10, load_ms // 3)
         made.append({"name": "lease_loss", "place": group, "from_ms": from_ms, "for_ms": for_ms})
+    if die.chance(0.5):  # then a late one is overtaken by those behind it
+        apart: Table = {"name": "message_reordering", "kind": "partition-submit"}
+        made.append({**apart, "probability": 1.0, "from_ms": 1, "for_ms": load_ms - 1})
     return made
 
 

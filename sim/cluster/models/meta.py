@@ -144,6 +144,8 @@ class ModelledApplication(Application):
             name = command.command_id
             result, expected = self.results.get(name), model.results.get(name)
             self._divergence.compare(f"the result of {name}", result, expected)
+            if isinstance(command, NodeJoined):
+                self._divergence.compare("the nodes that joined", self.joined, model.joined)
         elif isinstance(command, LeaseUpdate):
             self._compare_leases()
         self._indexes.reached(self.applied_index)

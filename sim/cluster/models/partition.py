@@ -6,7 +6,9 @@ intents into versions at commit_ts, or drops them; the first end stays. A commit
 first outcome, and those whose participants have not confirmed it. Safe time and lease only grow.
 Snapshots, and what is restored from one, hold all of it. Entries of indexes: `index_entries`.
 A transaction commits above the stamp of each of its writes [110.x.2]: else a replica that is
-complete up to commit_ts may lack one.
+complete up to commit_ts may lack one. No write comes upon an intent of another transaction: that
+one holds the lock until its end is in this log, and what is sent under a lease that is over is
+refused.
 """
 
 from bisect import insort_right
@@ -211,6 +213,7 @@ class ModelledPartition(Partition):
         self._recorded, filled = [], []
         if isinstance(command.command, FillIndex) and self.index.definition is not None:
             filled = self._model.fill(command.command, self.rows, self.index.definition)
+        met = self._met(command.command)
         result: object = super().apply(index, term, command)
         if isinstance(command.command, WriteIntent) and expected is None:
             self.models.wrote[command.command.tx] = None
@@ -220,6 +223,8 @@ class ModelledPartition(Partition):
             if self.applied_index != index or self.applied_term != term:
                 self._divergence.found(f"index {index} was applied and is not recorded")
             self._compare_stamps(command, result)
+            if met is not None and not isinstance(result, Reason):
+                self._divergence.found(f"{command.command!r} comes upon the intent {met!r}")
             self._compare_touched(command.command)
             self._compare_entries(command.command)
             if self._recorded and sorted(map(repr, self._recorded)) != sorted(map(repr, filled)):
@@ -240,6 +245,15 @@ class ModelledPartition(Partition):
                 self._divergence.found(
                     f"{command.tx.label} commits at {commit_ts}, and wrote at {last_ts}"
                 )
+
+    def _met(self, command: object) -> Intent | None:
+        """The intent of another transaction on the key of a write; a copy of one writes nothing."""
+        if not isinstance(command, WriteIntent | FullWrite) or not self.is_coordinated:
+            return None
+        met = self.intents.get(command.key)
+        if met is None or met.tx == command.tx or command.tx in self.ended:
+            return None
+        return met
 
     def _record_filled(self, stamp: Timestamp, index_id: int, one: Filled) -> None:
         self._recorded.append(one)

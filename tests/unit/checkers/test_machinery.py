@@ -204,13 +204,12 @@ def test_a_lease_has_one_holder_and_is_never_shortened() -> None:
     assert told(lease(0, 50), lease(0, 50, "n2")) == ["two-holders"]
 
 
-def committed(commit: int, *, implicit: bool = False, following: int | None = None) -> list[str]:
+def committed(commit: int, *, implicit: bool = False) -> list[str]:
     story = Story()
     t = story.table()
     story.add(0, *lease(1, 20))
     story.add(1, *lease(1, 50))
-    if following is not None:
-        story.add(2, *lease(following, 200, "n2"))
+    story.add(2, *lease(60, 200, "n2"))
     story.add(3, TxBegan, "T", "n1", ts(3), implicit=implicit)
     story.write("T", t, "x", 10)
     story.add(11, TxCommitted, "n1", "T", ts(commit), ((t, 1, 1),))
@@ -220,9 +219,29 @@ def committed(commit: int, *, implicit: bool = False, following: int | None = No
 def test_a_commit_lies_within_the_leases_it_wrote_under() -> None:
     assert committed(49) == []
     assert committed(50) == ["committed-beyond-lease"]
-    assert committed(50, implicit=True) == []
-    assert committed(59, implicit=True, following=60) == []
-    assert committed(60, implicit=True, following=60) == ["committed-beyond-lease"]
+    assert committed(49, implicit=True) == []
+    assert committed(50, implicit=True) == ["committed-beyond-lease"]
+
+
+def executed(*times: int, implicit: bool = False, holder: str = "n1") -> list[str]:
+    """Operations of one transaction in a partition that has a lease of n1, and then another."""
+    story = Story()
+    t = story.table()
+    story.add(0, *lease(1, 20))
+    story.add(1, *lease(30, 60, holder))
+    story.add(2, TxBegan, "T", "n1", ts(2), implicit=implicit)
+    for at in times:
+        story.write("T", t, "x", at)
+    return kinds(story)
+
+
+def test_a_transaction_uses_a_partition_under_one_lease() -> None:
+    """Whether it commits or not: its locks ended with the first one."""
+    assert executed(10, 19) == []
+    assert executed(35, 40) == []
+    assert executed(10, 35, 36) == ["under-two-leases"]
+    assert executed(10, 35, implicit=True) == []
+    assert executed(10, 19, holder="n2") == []
 
 
 def test_machinery_assumes_nothing_about_clocks() -> None:

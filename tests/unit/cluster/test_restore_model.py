@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ddlsim.cluster.run import run
 from ddlsim.model.hlc import HybridClock
 from ddlsim.plan.plan import plan
+from ddlsim.protocol.messages import NodeJoined
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.replication.group import Group
@@ -113,3 +114,20 @@ def test_a_lease_that_was_known_before_a_restart_is_of_an_earlier_life(
     (found,) = differences(run(plan(scenario, 0, models=True)))
     assert found.part == "leases"
     assert "of an earlier life" in found.what
+
+
+def test_news_of_an_earlier_restart_does_not_count_behind_that_of_a_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By what follows it shows seldom: a lease that ought to end is prolonged."""
+    method = Application._take_joined
+
+    def planted(self: Application, message_ts: Timestamp, command: NodeJoined) -> None:
+        method(self, message_ts, command)
+        self.joined[command.node] = command.joined_ts
+
+    monkeypatch.setattr(Application, "_take_joined", planted)
+    scenario = load("faults/late_news_of_a_restart")
+    found = differences(run(plan(scenario, 0, models=True)))
+    assert {one.part for one in found} == {"meta storage"}
+    assert all(one.what.startswith("the nodes that joined") for one in found)

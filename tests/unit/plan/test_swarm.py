@@ -208,6 +208,13 @@ def test_late_commands_meet_a_group_of_three_that_another_node_leads() -> None:
         moved = [one["group"] for one in faults_of(seed) if one["name"] == "leader_transfer"]
         assert moved
         assert any(one.get("kind") in ("partition-submit", "cleanup") for one in faults_of(seed))
+    apart = [
+        seed
+        for seed in late
+        for one in faults_of(seed)
+        if (one["name"], one.get("kind")) == ("message_reordering", "partition-submit")
+    ]
+    assert len(late) / 4 < len(apart) < len(late) * 3 / 4
 
 
 def band_ms(world: dict[str, Any]) -> float:
