@@ -51,10 +51,12 @@ from ddlsim.history.world_events import (
 )
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
-from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms
+from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms, show
 
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""
+WAITS: Final = "await_outstanding_operations"
+"""The rule by which no operation is under way once a transaction has its commit_ts."""
 META: Final = "meta"
 """The group of the meta storage."""
 """The fault that makes a node apply the meta storage late."""
@@ -174,6 +176,23 @@ class Grounds:
             return True
         ends = [physical_ms(Timestamp(end)) for group in groups for end in self._ends[group]]
         return min(ends) <= shown_ms
+
+    def outlasted(self, tx: Transaction, at_us: int) -> Timestamp | None:
+        """The commit_ts of a transaction that every lease of its tables surely lasts beyond.
+
+        The coordinator judges leases at commit_ts, whatever the faults, once it has each
+        prolongation that can come: one is stamped before the lease's end. A one-phase write is
+        judged by the end that its primary knew.
+        """
+        if tx.implicit or self.case.header.design.rules.get("before_commit_ts", WAITS) != WAITS:
+            return None
+        looked_up = [one for at, one in tx.resolved if at < tx.aborted_at]
+        commit_ts = next((one.ts for one in reversed(looked_up) if one.purpose == "commit"), None)
+        groups = self.groups(tx)
+        if commit_ts is None or not groups or any(self._has_moved(one, at_us) for one in groups):
+            return None
+        last = min(max(self._ends[group]) for group in groups)
+        return Timestamp(commit_ts) if commit_ts < last else None
 
     def _has_moved(self, group: str, at_us: int) -> bool:
         """Whether any node knew another lease of a place than its first by then."""
@@ -328,6 +347,10 @@ def _locked(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless |
 def _lease_ended(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """A node is no primary any longer once its lease is over, or it has crashed."""
     at_us = aborted.at_us
+    commit_ts = grounds.outlasted(tx, at_us)
+    if commit_ts is not None:
+        what = f"every lease of its tables lasts beyond its commit_ts, {show(commit_ts)}"
+        return Needless("no-lease-ended", what)
     if grounds.lease_may_be_refused(at_us) or grounds.lease_is_over(tx, at_us):
         return None
     return Needless("no-lease-ended", "no lease of any of its tables had ended or moved by then")

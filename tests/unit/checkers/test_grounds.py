@@ -198,6 +198,28 @@ def test_a_lease_that_lasts_is_refused_for_what_a_fault_can_have_caused(
     assert aborted("PRIMARY_EXPIRED", 30, before=before, calm=calm, staged=0) == found
 
 
+@pytest.mark.parametrize(
+    ("commit_ts", "end", "found"),
+    [(5000, 6000, ["no-lease-ended"]), (5999, 6000, ["no-lease-ended"]), (6000, 6000, [])],
+)
+def test_a_lease_that_was_prolonged_beyond_commit_ts_is_not_over_there(
+    commit_ts: int, end: int, found: list[str]
+) -> None:
+    """Whatever the faults: the coordinator waits until it has every prolongation."""
+
+    def prolonged(story: Story, t: int) -> None:
+        story.add(12, NodeCrashed, "n2")
+        story.add(13, LeaseBegan, "n1", f"{t}/0", "n1", ts(0), ts(end))
+        story.resolve("T", t, commit_ts, 1, purpose="commit")
+
+    def moved(story: Story, t: int) -> None:
+        prolonged(story, t)
+        moves(story, t)
+
+    assert aborted("PRIMARY_EXPIRED", 7000, before=prolonged, staged=1) == found
+    assert aborted("PRIMARY_EXPIRED", 7000, before=moved, staged=1) == []
+
+
 def test_a_script_may_have_had_any_lease_refused() -> None:
     assert aborted("PRIMARY_EXPIRED", 30, staged=1) == []
 
