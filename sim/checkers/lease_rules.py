@@ -8,7 +8,7 @@ end with that lease. What goes on under a later one can be caught by no other ju
 come to harm: its commit is refused, and an aborted reader is not judged beyond the loss of a lock.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -64,11 +64,13 @@ def lease_rules(case: Case) -> Iterator[Anomaly]:
                     (before.longest, after.began),
                 )
     for tx in case.committed:
-        if tx.writes:
+        if tx.read_ts is None:
             yield from _committed_within(case, tx, known)
-    if any(len(following) > 1 for following in known.values()):
-        for tx in case.transactions.values():
-            if tx.read_ts is None and not tx.implicit:
+    is_moved = any(len(following) > 1 for following in known.values())
+    for tx in case.transactions.values():
+        if tx.read_ts is None:
+            yield from _executed_within(case, tx, known)
+            if is_moved and not tx.implicit:
                 yield from _under_one_lease(case, tx, known)
 
 
@@ -105,29 +107,54 @@ def _described(case: Case, lease: LeaseBegan) -> str:
 def _committed_within(
     case: Case, tx: Transaction, known: dict[str, list[Lease]]
 ) -> Iterator[Anomaly]:
-    """A commit_ts lies before the end of each lease that the transaction wrote under.
+    """A commit_ts lies before the end of each lease that the transaction used.
 
-    That holds for what a partition stamps itself, too. An implicit transaction that is tried again
-    at another primary may be executed there once more; only the last time counts.
+    Also of those that it only read under, since its locks there are lost with them; and that holds
+    for what a partition stamps itself, too. An implicit transaction that is tried again at another
+    primary may be executed there once more; only the last time counts.
     """
     assert tx.committed is not None, tx.name
     reported: dict[str, None] = {}
-    writes = [write for _, write in tx.writes]
-    for write in {one.op: one for one in writes}.values() if tx.implicit else writes:
-        group = f"{write.object_id}/{write.partition}"
-        following = known.get(group, [])
-        at = _in_force(following, write)
-        if at is None or group in reported:
+    used = tx.accesses
+    if tx.implicit:
+        used = list(
+            {(type(one), one.op, one.object_id, one.partition): one for one in used}.values()
+        )
+    for event in used:
+        group = f"{event.object_id}/{event.partition}"
+        lease = _in_force(known.get(group, []), event)
+        if lease is None or group in reported:
             continue
-        lease = following[at]
         if tx.committed.commit_ts >= lease.end_ts:
             reported[group] = None
             yield Anomaly(
                 "committed-beyond-lease",
-                f"{tx.name} committed at {show(tx.committed.commit_ts)}; it had written "
-                f"{write.key!r} on node {write.node}, and {_described(case, lease.longest)}",
-                (lease.longest, write, tx.committed),
+                f"{tx.name} committed at {show(tx.committed.commit_ts)}; it had {_done(event)} "
+                f"on node {event.node}, and {_described(case, lease.longest)}",
+                (lease.longest, event, tx.committed),
             )
+
+
+def _done(event: ReadExecuted | WriteExecuted) -> str:
+    if isinstance(event, WriteExecuted):
+        return f"written {event.key!r}"
+    return f"read {', '.join(repr(row.key) for row in event.rows[:1]) or 'what is not there'}"
+
+
+def _executed_within(
+    case: Case, tx: Transaction, known: dict[str, list[Lease]]
+) -> Iterator[Anomaly]:
+    """A primary executes nothing once its lease is over: others may hold the locks by then."""
+    for event in tx.accesses:
+        lease = _in_force(known.get(f"{event.object_id}/{event.partition}", []), event)
+        if lease is not None and event.op_ts >= lease.end_ts:
+            yield Anomaly(
+                "executed-beyond-lease",
+                f"{tx.name} executed an operation on node {event.node} at {show(event.op_ts)}, and "
+                f"{_described(case, lease.longest)}",
+                (lease.longest, event),
+            )
+            return
 
 
 def _under_one_lease(
@@ -137,30 +164,30 @@ def _under_one_lease(
 
     An implicit one may be tried again under another.
     """
-    first: dict[str, tuple[int, ReadExecuted | WriteExecuted]] = {}
+    first: dict[str, tuple[Lease, ReadExecuted | WriteExecuted]] = {}
     reported: dict[str, None] = {}
     for event in tx.accesses:
         group = f"{event.object_id}/{event.partition}"
-        following = known.get(group, ())
-        at = _in_force(following, event) if len(following) > 1 else None
-        if at is None or group in reported:
+        following = known.get(group, [])
+        lease = _in_force(following, event) if len(following) > 1 else None
+        if lease is None or group in reported:
             continue
-        used, before = first.setdefault(group, (at, event))
-        if used != at:
+        used, before = first.setdefault(group, (lease, event))
+        if used is not lease:
             reported[group] = None
             yield Anomaly(
                 "under-two-leases",
                 f"{tx.name} executed an operation on node {before.node} at {show(before.op_ts)}, "
-                f"where {_described(case, following[used].longest)}, and one on node {event.node} "
-                f"at {show(event.op_ts)}, where {_described(case, following[at].longest)}",
-                (following[used].longest, before, following[at].began, event),
+                f"where {_described(case, used.longest)}, and one on node {event.node} at "
+                f"{show(event.op_ts)}, where {_described(case, lease.longest)}",
+                (used.longest, before, lease.began, event),
             )
 
 
-def _in_force(following: Sequence[Lease], event: ReadExecuted | WriteExecuted) -> int | None:
+def _in_force(following: list[Lease], event: ReadExecuted | WriteExecuted) -> Lease | None:
     """The last lease of the node of an operation that had begun by its op_ts."""
     found = None
-    for at, lease in enumerate(following):
+    for lease in following:
         if lease.began.holder == event.node and lease.start_ts <= event.op_ts:
-            found = at
+            found = lease
     return found

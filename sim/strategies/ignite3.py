@@ -36,7 +36,10 @@ from ddlsim.strategies.iep import IEP
 
 ORDERED: Final = (SKEW_BOUNDED, ELECTIONS_SLOW)
 """What keeps the stamps of the meta storage in the order of its log."""
-STAMPED: Final = ("stamps-unordered", "leases-overlap", "lease-shortened", "committed-beyond-lease")
+STAMPED: Final = (
+    *("stamps-unordered", "leases-overlap", "lease-shortened", "committed-beyond-lease"),
+    *("executed-beyond-lease", "under-two-leases"),
+)
 """What of I12 rests on that order; the rest of it holds whatever the clocks show."""
 LESS: Final = {"I11": ("compatible-change",)}
 

@@ -223,6 +223,18 @@ def test_a_commit_lies_within_the_leases_it_wrote_under() -> None:
     assert committed(50, implicit=True) == ["committed-beyond-lease"]
 
 
+@pytest.mark.parametrize(("commit", "found"), [(49, []), (50, ["committed-beyond-lease"])])
+def test_a_commit_lies_within_the_leases_it_read_under(commit: int, found: list[str]) -> None:
+    """Its locks there are lost with them, so that others may have written what it had read."""
+    story = Story()
+    t = story.table()
+    story.add(0, *lease(1, 50))
+    story.add(3, TxBegan, "T", "n1", ts(3), implicit=False)
+    story.read("T", t, "x", 10, None)
+    story.add(11, TxCommitted, "n1", "T", ts(commit), ((t, 1, 1),))
+    assert kinds(story) == found
+
+
 def executed(*times: int, implicit: bool = False, holder: str = "n1") -> list[str]:
     """Operations of one transaction in a partition that has a lease of n1, and then another."""
     story = Story()
@@ -244,6 +256,12 @@ def test_a_transaction_uses_a_partition_under_one_lease() -> None:
     assert executed(10, 19, holder="n2") == []
 
 
+def test_a_primary_executes_nothing_once_its_lease_is_over() -> None:
+    assert executed(20) == ["executed-beyond-lease"]
+    assert executed(20, implicit=True) == ["executed-beyond-lease"]
+    assert executed(60) == ["executed-beyond-lease"]
+
+
 def test_machinery_assumes_nothing_about_clocks() -> None:
     """But for `ignite3`, whose stamps are in order only while elections take longer than skew."""
     claims = {
@@ -252,6 +270,7 @@ def test_machinery_assumes_nothing_about_clocks() -> None:
     }
     assert claims["iep"].assumes == ()
     stamped = {"stamps-unordered", "leases-overlap", "lease-shortened", "committed-beyond-lease"}
+    stamped |= {"executed-beyond-lease", "under-two-leases"}
     assert set(claims["ignite3"].concerning) == stamped
 
 
