@@ -128,18 +128,32 @@ def migrations(
 
 
 LATE: Final = "late"
+LATE_ZONE: Final = "late_zone"
+IN_A_ZONE: Final = 0.25
+"""The share of worlds with such a table in which it lies in a zone that changes."""
 
 
 def late_table(knobs: Knobs, nodes: tuple[str, ...], load_ms: int) -> list[Table]:
-    """In some scenarios, a planned statement that makes the table `LATE`, which faults may name."""
+    """In some scenarios, a planned statement that makes the table `LATE`, which faults may name.
+
+    In some of these it lies in a zone of its own, whose number of replicas changes then: the table
+    keeps those that it was created with.
+    """
     die = knobs.die("late table")
-    if not die.chance(0.25):
+    is_drawn = die.chance(0.25)
+    in_a_zone = knobs.on("late table in a zone", IN_A_ZONE, unless=not is_drawn)
+    if not is_drawn:
         knobs.tell("late table", OFF)
         return []
     at_ms = die.between(load_ms // 10, load_ms * 9 // 10)
     knobs.tell("late table", f"at {at_ms} ms")
-    sql = f"CREATE TABLE {LATE} (id INT PRIMARY KEY, v INT);\n"
-    return [{"at_ms": at_ms, "node": die.pick(nodes), "sql": sql}]
+    node, sql = die.pick(nodes), f"CREATE TABLE {LATE} (id INT PRIMARY KEY, v INT)"
+    if in_a_zone:
+        replicas = die.between(1, 3)
+        zone = f"CREATE ZONE {LATE_ZONE} WITH (PARTITIONS = 2, REPLICAS = {replicas})"
+        then = f"ALTER ZONE {LATE_ZONE} SET (REPLICAS = {replicas % 3 + 1})"
+        sql = f"{zone};\n{sql} ZONE {LATE_ZONE};\n{then}"
+    return [{"at_ms": at_ms, "node": node, "sql": f"{sql};\n"}]
 
 
 COMPATIBLE: Final = 0.3

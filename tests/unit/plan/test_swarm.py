@@ -217,6 +217,17 @@ def test_late_commands_meet_a_group_of_three_that_another_node_leads() -> None:
     assert len(late) / 4 < len(apart) < len(late) * 3 / 4
 
 
+def test_in_some_worlds_the_zone_of_a_table_changes() -> None:
+    """The table keeps the replicas that it was created with."""
+    changes = [one for one in MANY if drawn_of(one).knobs["late table in a zone"] == "on"]
+    assert len(MANY) / 40 < len(changes) < len(MANY) / 8
+    for seed in changes:
+        (sql,) = [one["sql"] for one in data(seed)["migration"] if "ZONE" in one["sql"]]
+        before, table, after = sql.rstrip().removesuffix(";").split(";\n")
+        assert table.endswith(f"ZONE {before.split()[2]}")
+        assert before.rpartition("REPLICAS = ")[2] != after.rpartition("REPLICAS = ")[2]
+
+
 def band_ms(world: dict[str, Any]) -> float:
     """How wide a band around true time all clocks stay in, to the end of the longest run.
 
