@@ -85,9 +85,12 @@ class Grounds:
                 self._refused[waited.tx].append((at, waited))
         self._moved: dict[str, dict[int, int]] = defaultdict(dict)  # by start: known since
         self._ends: dict[str, list[int]] = defaultdict(list)
+        self._first_ends: dict[str, list[int]] = defaultdict(list)  # of a place's first lease
         for _, lease in case.of(LeaseBegan):
             self._moved[lease.group].setdefault(lease.start_ts, lease.at_us)
             self._ends[lease.group].append(lease.expiration_ts)
+            if lease.start_ts == next(iter(self._moved[lease.group])):
+                self._first_ends[lease.group].append(lease.expiration_ts)
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -180,9 +183,8 @@ class Grounds:
     def outlasted(self, tx: Transaction, at_us: int) -> Timestamp | None:
         """The commit_ts of a transaction that every lease of its tables surely lasts beyond.
 
-        The coordinator judges leases at commit_ts, whatever the faults, once it has each
-        prolongation that can come: one is stamped before the lease's end. A one-phase write is
-        judged by the end that its primary knew.
+        Whatever the faults, the coordinator judges leases once it has each prolongation that can
+        come up to commit_ts. A one-phase write is judged by the end that its primary knew.
         """
         if tx.implicit or self.case.header.design.rules.get("before_commit_ts", WAITS) != WAITS:
             return None
@@ -191,8 +193,8 @@ class Grounds:
         groups = self.groups(tx)
         if commit_ts is None or not groups or any(self._has_moved(one, at_us) for one in groups):
             return None
-        last = min(max(self._ends[group]) for group in groups)
-        return Timestamp(commit_ts) if commit_ts < last else None
+        end_ts = min(max(self._first_ends[group]) for group in groups)
+        return Timestamp(commit_ts) if commit_ts < end_ts else None
 
     def _has_moved(self, group: str, at_us: int) -> bool:
         """Whether any node knew another lease of a place than its first by then."""

@@ -3,7 +3,8 @@
 From protocol.md, section 4:
 
 * The commit partition answers with the outcome that its replica has stored, the first that came, or
-  as a transaction has ended there without one; and it has ended there as it is answered.
+  as a transaction has ended there without one; and it has ended there as it is answered, later than
+  commit_ts by the clock: what then gets its locks is stamped behind it.
   Every participant is then sent it, until each has confirmed.
 * A clean-up is sent to those that have not confirmed, at the present primary, each time waited for
   twice as long. It is confirmed once every replica here has ended the transaction as it says, and
@@ -172,6 +173,9 @@ class ModelledParticipant(Participant):
             self._wrong(f"{tx.label} was answered with {value.commit_ts}, and {stored} is stored")
         if known is not None and stored is not known and stored != known:
             self._wrong(f"{tx.label} has another outcome than the first")
+        late = value.commit_ts is None or value.sent_ts > value.commit_ts
+        if not late and type(self.node.clock) is HybridClock:
+            self._wrong(f"{tx.label} committed at {value.commit_ts}, answered {value.sent_ts}")
 
     def _owe_outcome(self, tx: TxId, place: PartitionId) -> None:
         """What is stored is sent to every participant: elsewhere now, here by a command."""

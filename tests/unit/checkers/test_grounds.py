@@ -216,8 +216,13 @@ def test_a_lease_that_was_prolonged_beyond_commit_ts_is_not_over_there(
         prolonged(story, t)
         moves(story, t)
 
+    def moved_behind(story: Story, t: int) -> None:
+        prolonged(story, t)
+        story.add(7001, LeaseBegan, "n1", f"{t}/0", "n2", ts(end + 8), ts(9000))
+
     assert aborted("PRIMARY_EXPIRED", 7000, before=prolonged, staged=1) == found
     assert aborted("PRIMARY_EXPIRED", 7000, before=moved, staged=1) == []
+    assert aborted("PRIMARY_EXPIRED", 7000, before=moved_behind, staged=1) == found
 
 
 def test_a_script_may_have_had_any_lease_refused() -> None:

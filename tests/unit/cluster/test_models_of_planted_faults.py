@@ -194,9 +194,12 @@ def test_what_committed_in_one_phase_is_not_answered_as_aborted(
     seen: list[str] = []
     members = {place: SimpleNamespace(machine=machine)}
     part = cast("Any", SimpleNamespace(replicas=SimpleNamespace(members=members)))
-    part._wrong = seen.append
+    part._wrong, part.node = seen.append, SimpleNamespace(clock=HybridClock(lambda: 0))
     ModelledParticipant._compare_outcome(part, tx, place, Finished(now, commit_ts), None)
     assert bool(seen) == found
+    if commit_ts is not None:  # what then gets its locks would be stamped before it
+        ModelledParticipant._compare_outcome(part, tx, place, Finished(commit_ts, commit_ts), None)
+        assert seen == ["T committed at 20, answered 20"]
 
 
 @pytest.mark.parametrize(
