@@ -70,10 +70,14 @@ def test_without_read_conflicts_two_cutoffs_leave_entries_behind() -> None:
 
 
 def test_a_second_cutoff_too_early_leaves_entries_behind() -> None:
-    """C10-T1: in three states, for in four what crosses one switch is harmless."""
+    """C10-T1: in three states, for in four what crosses one switch is harmless.
+
+    In them a blind delete may still cross (seed 5), whatever the cutoffs.
+    """
     few = {"name": "c10_two_cutoffs", "plan": "three_states"}
-    assert "I7" in broken(5, **few, cutoff_percent=0)
-    assert "I7" not in broken(5, **few)
+    for seed in (18, 23):
+        assert "I7" in broken(seed, **few, cutoff_percent=0)
+        assert "I7" not in broken(seed, **few)
 
 
 def test_one_switch_alone_is_crossed() -> None:
