@@ -1,10 +1,12 @@
 """`python -m ddlsim.mutation`: what it prints, how it is interrupted, and how it goes on."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -20,16 +22,32 @@ from ddlsim.problems import BadInputError
 from tests.support.killing import heeds_signals
 from tests.support.trials import PROJECT
 
-COMMAND = (sys.executable, "-m", "ddlsim.mutation")
-LAST_ALONE = """\
-import sys
+SERVER = """\
+import json, os, sys
 from ddlsim.mutation import __main__ as command
+from ddlsim.mutation import campaign
 
+command.warm()
+command.mutants()
+campaign.used_rules()
 survey = command.survey
-command.survey = lambda seeds, *more: survey(seeds[-1:], *more)
-sys.exit(command.main(sys.argv[1:]))
+for line in sys.stdin:
+    words, last_alone, *files = json.loads(line)
+    child = os.fork()
+    if not child:
+        for number, file in enumerate(files, start=1):
+            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+        if last_alone:
+            command.survey = lambda seeds, *more: survey(seeds[-1:], *more)
+        sys.exit(command.main(words))
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""The command, whose survey begins with its last seed."""
+"""Forks a process for each command: what all of them read of the source is read once.
+
+A command, where its survey begins with its last seed, and the files of its stdout and stderr come
+in a line; its process's number and its code are answered in a line each.
+"""
 SMALL = 5
 """So many seeds end with one whose world is small."""
 
@@ -69,32 +87,77 @@ def test_options_without_sense_are_exit_2(words: tuple[str, ...]) -> None:
     assert ended.value.code == 2
 
 
+class Commands:
+    """Commands in processes that `SERVER` forks."""
+
+    def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
+        self._server, self._folder = server, folder
+
+    def interrupted(self, *words: str) -> tuple[int, str]:
+        """Interrupt a command, whose survey begins with its last seed, behind its first result.
+
+        Its code and that result's line.
+        """
+        errors = self._folder / "errors"
+        os.mkfifo(errors)
+        self._send(words, errors, last_alone=True)
+        with errors.open() as lines:
+            while (first := lines.readline()).startswith("surveyed"):
+                pass
+            os.kill(self._answer(), signal.SIGINT)
+            lines.read()
+        return self._answer(), first
+
+    def ended(self, *words: str) -> tuple[str, str]:
+        """What a command that ends well has written to stdout and to stderr."""
+        errors = self._folder / f"{len(list(self._folder.iterdir()))}.err"
+        self._send(words, errors, last_alone=False)
+        _, code = self._answer(), self._answer()
+        assert code == 0, errors.read_text("utf-8")
+        return errors.with_suffix(".out").read_text("utf-8"), errors.read_text("utf-8")
+
+    def _send(self, words: tuple[str, ...], errors: Path, *, last_alone: bool) -> None:
+        assert self._server.stdin is not None
+        request = (words, last_alone, str(errors.with_suffix(".out")), str(errors))
+        self._server.stdin.write(f"{json.dumps(request)}\n")
+        self._server.stdin.flush()
+
+    def _answer(self) -> int:
+        assert self._server.stdout is not None
+        return int(self._server.stdout.readline())
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Iterator[Commands]:
+    folder = tmp_path / "streams"
+    folder.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER],
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=heeds_signals,  # noqa: PLW1509 - no threads here
+    ) as server:
+        yield Commands(server, folder)
+
+
 def test_an_interrupted_campaign_goes_on_to_the_results_of_an_uninterrupted_one(
-    tmp_path: Path,
+    tmp_path: Path, commands: Commands
 ) -> None:
     """That one tries two mutants at once; its worlds of the survey came in another order."""
     out = tmp_path / "out"
     words = ["--area", "clocks", "--sample", "3", "--worlds", str(SMALL), "--seeds", "1"]
     alone = [*words, "--jobs", "1", "--out", str(out)]
-    with subprocess.Popen(
-        [sys.executable, "-c", LAST_ALONE, *alone],
-        cwd=PROJECT,
-        stderr=subprocess.PIPE,
-        preexec_fn=heeds_signals,  # noqa: PLW1509 - no threads here
-    ) as process:
-        assert process.stderr is not None
-        while (first := process.stderr.readline().decode()).startswith("surveyed"):
-            pass
-        process.send_signal(signal.SIGINT)
-        process.communicate()
+    code, first = commands.interrupted(*alone)
     assert first.startswith("[1/3] ")
-    assert process.returncode == 130
+    assert code == 130
     kept = Store(out).results()
     assert first.endswith(f"{kept[0].sentence}\n")
-    again = ended(*COMMAND, *alone)
-    lines = again.stderr.splitlines()
+    report, told = commands.ended(*alone)
+    lines = told.splitlines()
     assert [line[:6] for line in lines] == ["[1/3] ", "[2/3] ", "[3/3] "][len(kept) :]
-    assert (out / "report.txt").read_text("utf-8") == again.stdout
+    assert (out / "report.txt").read_text("utf-8") == report
     found = Store(out).results()
     assert {one.verdict for one in found} == {"killed", "survived"}
     other = tmp_path / "other"
@@ -102,15 +165,8 @@ def test_an_interrupted_campaign_goes_on_to_the_results_of_an_uninterrupted_one(
     shutil.copy(out / "campaign.json", other)
     header, *worlds = (out / "worlds.jsonl").read_text("utf-8").splitlines(keepends=True)
     (other / "worlds.jsonl").write_text("".join([header, *reversed(worlds)]), "utf-8")
-    at_once = ended(*COMMAND, *words, "--jobs", "2", "--out", str(other), "--json").stdout
+    at_once, _ = commands.ended(*words, "--jobs", "2", "--out", str(other), "--json")
     assert timeless(msgspec.json.decode(at_once, type=list[Result])) == timeless(found)
-
-
-def ended(*words: str) -> subprocess.CompletedProcess[str]:
-    """A process that has ended well."""
-    return subprocess.run(
-        words, cwd=PROJECT, env=os.environ, capture_output=True, text=True, check=True
-    )
 
 
 def timeless(results: list[Result]) -> list[Result]:
