@@ -31,7 +31,8 @@ from ddlsim.history.recording import (
 from ddlsim.record import kept
 from ddlsim.record.errors import LOST
 from tests.support import mariadb
-from tests.support.command import ROOT, ddlsim, process
+from tests.support.command import ROOT, ddlsim
+from tests.support.forked import forked
 from tests.support.json_schemas import wrong
 from tests.support.waiting import until
 
@@ -44,7 +45,7 @@ MANY = ("--transactions", "150", "--ddl-rate", "60", "--clients", "4")
 
 def recorded(url: str, out: Path, *words: str) -> Json:
     # DuckDB's library is kept out of this process: it complains at the end of one.
-    call = process if url.startswith("duckdb") else ddlsim
+    call = forked if url.startswith("duckdb") else ddlsim
     done = call("record", url, "--out", str(out), "--output", "json", *MANY, *words)
     assert done.code in (0, 1), done
     found: Json = json.loads(done.out)
@@ -69,6 +70,13 @@ def serializable(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Json]:
     """A recording at SERIALIZABLE while tables are written anew."""
     folder = tmp_path_factory.mktemp("postgresql")
     return showing("vanished-rows", folder, "--workload", "retype")
+
+
+@pytest.fixture(scope="module")
+def read_committed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Json]:
+    """A recording at READ COMMITTED; no statement is prepared."""
+    out = tmp_path_factory.mktemp("postgresql") / "out"
+    return out, recorded("postgresql:embedded", out, "--isolation", "read-committed")
 
 
 def test_postgresql_shows_empty_tables_at_serializable(serializable: tuple[Path, Json]) -> None:
@@ -101,8 +109,8 @@ def test_rows_that_are_called_gone_are_in_no_answer(serializable: tuple[Path, Js
     assert {readers[int(one["txns"][1][1:])] for one in gone} <= empty
 
 
-def test_read_committed_shows_what_it_may(tmp_path: Path) -> None:
-    found = recorded("postgresql:embedded", tmp_path / "out", "--isolation", "read-committed")
+def test_read_committed_shows_what_it_may(read_committed: tuple[Path, Json]) -> None:
+    _, found = read_committed
     assert (found["says"], found["check"]["outcome"]) == ("read committed", "ok")
 
 
@@ -112,16 +120,18 @@ def test_duckdb_keeps_snapshots_of_schema_and_rows(tmp_path: Path) -> None:
     assert found["changes"] > 0
 
 
-def test_plans_that_a_column_makes_unfit_are_a_class_of_failures(tmp_path: Path) -> None:
+def test_plans_that_a_column_makes_unfit_are_a_class_of_failures(
+    tmp_path: Path, read_committed: tuple[Path, Json]
+) -> None:
     """PostgreSQL plans a prepared SELECT for its columns: 0A000, cached plan must not change."""
-    for prepared in (("--prepared",), ()):
-        out = tmp_path / str(len(prepared))
-        found = recorded("postgresql:embedded", out, "--isolation", "read-committed", *prepared)
+    words = ("--isolation", "read-committed", "--prepared")
+    here = tmp_path / "out", recorded("postgresql:embedded", tmp_path / "out", *words)
+    for (out, found), prepared in ((here, True), (read_committed, False)):
         assert found["check"]["outcome"] == "ok"
-        assert (found["why"].get("cached-plan", 0) > 0) is bool(prepared)
+        assert (found["why"].get("cached-plan", 0) > 0) is prepared
         lines = [record_of(line) for line in (out / STATEMENTS).read_bytes().splitlines()]
         said = {one.problem[2] for one in lines if isinstance(one, Statement) and one.problem}
-        assert any("cached plan must not change" in text for text in said) is bool(prepared)
+        assert any("cached plan must not change" in text for text in said) is prepared
 
 
 def test_duckdb_plans_prepared_statements_anew(tmp_path: Path) -> None:
@@ -214,10 +224,10 @@ def test_a_password_is_in_no_file_and_on_no_screen(tmp_path: Path) -> None:
             for name in ("postgres", "none")
         ]
         words = ("--fault", "backend-terminated", *MANY)
-        done = [process("record", urls[0], "--out", f"{tmp_path}/recorded", *words)]
+        done = [forked("record", urls[0], "--out", f"{tmp_path}/recorded", *words)]
         for url, out in zip(urls, ("rehearsed", "refused"), strict=True):
             words = ("--out", f"{tmp_path}/{out}", *brief)
-            done.append(process("rehearse", url, str(migration), *words))
+            done.append(forked("rehearse", url, str(migration), *words))
     assert done[0].code in (0, 1), done
     assert [one.code for one in done[1:]] == [3, 2], done
     statements = json.loads((tmp_path / "rehearsed" / "rehearsal.json").read_text())["statements"]
@@ -236,10 +246,12 @@ def test_what_was_acknowledged_survives_every_fault(tmp_path: Path) -> None:
     assert any(isinstance(one, Disturbed) for one in lines)
 
 
-def test_a_commit_that_a_restart_has_lost_is_found(tmp_path: Path) -> None:
+def test_a_commit_that_a_restart_has_lost_is_found(
+    tmp_path: Path, read_committed: tuple[Path, Json]
+) -> None:
     """A planted fault: an append that was acknowledged and read is in no later read."""
     out = tmp_path / "out"
-    recorded("postgresql:embedded", out, "--isolation", "read-committed")
+    shutil.copytree(read_committed[0], out)
     lines = (out / HISTORY).read_text().splitlines()
     shown = [re.findall(r"\[:r (\d+) \[0,(\d+)", line) if ":ok" in line else [] for line in lines]
     keys = Counter(pair for pairs in shown for pair in pairs)
@@ -297,7 +309,7 @@ def keeps_what_it_acknowledged(url: str, out: Path) -> None:
 @pytest.mark.parametrize("parameter", ["nonsense=1", "connect_timeout=soon"])
 def test_a_parameter_that_the_driver_lacks_is_one_line(parameter: str, tmp_path: Path) -> None:
     url = f"mariadb+pymysql://me:s3cr%40t@host/?{parameter}"
-    done = process("record", url, "--out", str(tmp_path / "out"))
+    done = forked("record", url, "--out", str(tmp_path / "out"))
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
     assert "a parameter of the database's URL is wrong" in done.err
     assert "s3cr" not in done.err
