@@ -159,10 +159,20 @@ def test_a_job_is_enough_without_the_file(tmp_path: Path) -> None:
 # --- many seeds -----------------------------------------------------------------------------------
 
 
+BRIEF = {"workload[0].operations": 12}
+"""Set over a scenario, so that its runs take less time."""
+
+
+def brief() -> Job:
+    """A job whose runs have few transactions, each seed others."""
+    scenario = load("smoke", BRIEF)
+    return Job(scenario.name, scenario.text, scenario.overrides, models=False)
+
+
 @cache
 def alone() -> list[RunRow]:
     """The rows of seeds 0 to 8, run in this process."""
-    return run_seeds(job(), range(9), jobs=1)
+    return run_seeds(brief(), range(9), jobs=1)
 
 
 def test_processes_give_the_rows_of_one_process_in_order() -> None:
@@ -171,9 +181,10 @@ def test_processes_give_the_rows_of_one_process_in_order() -> None:
     def watch(row: RunRow) -> None:
         seen.append(row.seed)
 
-    there = run_seeds(job(), range(9), jobs=2, alone_s=0, watch=watch)
+    there = run_seeds(brief(), range(9), jobs=2, alone_s=0, watch=watch)
     assert [row.seed for row in there] == list(range(9))
     assert there == alone()
+    assert len({row.fingerprint for row in there}) == len(there)
     assert sorted(seen) == list(range(9))
 
 
@@ -181,7 +192,7 @@ def test_processes_give_the_rows_of_one_process_in_order() -> None:
 def test_until_ends_with_the_first_row_in_the_order_of_seeds(processes: int) -> None:
     seen: list[int] = []
     found = run_seeds(
-        job(), range(12), jobs=processes, alone_s=0, until=lambda row: row.seed in (5, 6, 9),
+        brief(), range(12), jobs=processes, alone_s=0, until=lambda row: row.seed in (5, 6, 9),
         watch=lambda row: seen.append(row.seed),
     )  # fmt: skip
     assert found == alone()[:6]
@@ -195,13 +206,13 @@ def test_violates_is_true_of_violated_stuck_and_crashed_runs(outcome: Outcome) -
 
 
 def test_until_that_is_never_true_runs_every_seed() -> None:
-    rows = run_seeds(job(), range(3), jobs=1, until=violates)
+    rows = run_seeds(brief(), range(3), jobs=1, until=violates)
     assert [row.seed for row in rows] == [0, 1, 2]
 
 
 def test_few_quick_seeds_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "process", None)
-    assert len(run_seeds(job(), range(3), jobs=2, alone_s=60)) == 3
+    assert len(run_seeds(brief(), range(3), jobs=2, alone_s=60)) == 3
 
 
 def test_plugins_are_loaded_in_every_process(
@@ -219,7 +230,7 @@ def test_plugins_are_loaded_in_every_process(
         'strategy(replace(IEP, header=DesignHeader("far_away", "", "", "ignite", ())))\n',
         "utf-8",
     )
-    scenario = load("smoke", {"strategy.name": "far_away"})
+    scenario = load("smoke", {"strategy.name": "far_away", **BRIEF})
     sent = Job(scenario.name, scenario.text, scenario.overrides, loads=(str(plugin),))
     rows = run_seeds(sent, range(3), jobs=2, alone_s=0)
     assert [(row.strategy, row.outcome) for row in rows] == [("far_away", Outcome.OK)] * 3
@@ -246,10 +257,10 @@ def deadly(job: Job) -> Callable[[Sequence[int]], list[RunRow]]:
 
 def test_a_seed_that_kills_its_process_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "_rows_of", deadly)
-    rows = run_seeds(job(), range(4), jobs=2, alone_s=0)
+    rows = run_seeds(brief(), range(4), jobs=2, alone_s=0)
     assert [row.outcome for row in rows] == [Outcome.OK, Outcome.CRASHED, Outcome.OK, Outcome.OK]
     assert rows[1].crash == "its process was killed by signal 9 (SIGKILL)"
-    assert rows[2] == Runner(job()).row(2)
+    assert rows[2] == Runner(brief()).row(2)
 
 
 def test_an_interrupt_leaves_no_process_behind() -> None:
@@ -259,5 +270,5 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
 
     before = set(multiprocessing.active_children())
     with pytest.raises(KeyboardInterrupt):
-        run_seeds(job(), range(40), jobs=2, alone_s=0, watch=watch)
+        run_seeds(brief(), range(40), jobs=2, alone_s=0, watch=watch)
     until(lambda: not set(multiprocessing.active_children()) - before, "processes to end")
