@@ -3,6 +3,7 @@
 import html
 import json
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from math import ceil, exp
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ddlsim.analysis.tune import cells
 from ddlsim.cli import arguments, main
 from ddlsim.cli.options import Options
 from ddlsim.cli.verb_tune import command_of, request_of
@@ -37,7 +39,16 @@ def small_offsets(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def few_writers() -> Iterator[None]:
+    """Cells have half as many writers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "WRITERS", cells.WRITERS // 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory, few_writers: None) -> dict[str, Any]:
+    del few_writers
     folder = tmp_path_factory.mktemp("tune")
     out = folder / "out"
     files = ["--delays", small_delays(folder), "--offsets", small_offsets(folder)]
@@ -140,15 +151,14 @@ def test_a_row_is_what_run_says_of_its_scenario(
     answered: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The cell of a row as a scenario for `ddlsim run`: its aborts, its DDL, its waits."""
-    from ddlsim.analysis.tune.cells import Cells, Setting
-
     folder = answered["out"].parent
     request = request_of(options_of(answered["words"]))
     request = replace(request, world=replace(request.world, leader=answered["asked"]["leader"]))
     for dd in (40, answered["recommended"]["dd_ms"]):
-        setting = Setting(dd, 50, 3)
+        setting = cells.Setting(dd, 50, 3)
         row = row_of(answered, dd_ms=dd, h_ms=50, cs_max_ms=3)
-        cell = Cells(request.world, request.texts, "iep", request.load, ()).statements(setting)
+        made = cells.Cells(request.world, request.texts, "iep", request.load, ())
+        cell = made.statements(setting)
         for ours, file in (("delays.csv", "d.csv"), ("offsets.csv", "o.csv")):
             (tmp_path / ours).write_text((folder / file).read_text("utf-8"), "utf-8")
         scenario = tmp_path / f"row-{dd}.toml"
