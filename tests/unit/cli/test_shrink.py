@@ -21,7 +21,8 @@ from ddlsim.shrink.data import Data
 from ddlsim.shrink.shrink import Budget, Shrinking
 from ddlsim.shrink.trial import Failure, Shown, Target
 from ddlsim.verify.row import RunRow
-from tests.support.command import Done, ddlsim, process
+from tests.support.command import Done, ddlsim
+from tests.support.forked import forked
 from tests.support.json_schemas import wrong
 from tests.support.shrinking import of_scenario
 
@@ -31,6 +32,12 @@ BROKEN_SWARM = (
 )
 """Small worlds of a broken design."""
 
+
+GENERATED = (
+    *("negative/no_completeness_wait", "--seed", "1"),
+    *("--set", "workload[0].operations=40"),
+)
+"""A run that fails, of whose steps none is scripted."""
 
 CRASHING = """
 from ddlsim.mutants.base import mutates
@@ -80,8 +87,7 @@ def test_a_scenario_and_its_seed_are_shrunk_onto_stdout() -> None:
 
 def test_the_file_of_out_is_repeated_by_the_command_that_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
-    words = ("negative/no_completeness_wait", "--seed", "1", "--runs", "40", "-o", str(file))
-    done = ddlsim("shrink", *words)
+    done = ddlsim("shrink", *GENERATED, "--runs", "40", "-o", str(file))
     assert done.code == 0
     assert done.out == f"ddlsim run {file} --expect\n"
     assert f"\n# Repeat it: {done.out}" in file.read_text("utf-8")
@@ -182,7 +188,7 @@ def test_an_interrupt_writes_the_best_so_far(
         return consider(self, data, **more)
 
     with patch.object(engine.Shrinking, "consider", interrupted):
-        done = ddlsim("shrink", "negative/no_completeness_wait", "--seed", "1", "-o", str(file))
+        done = ddlsim("shrink", *GENERATED, "-o", str(file))
     assert done.code == code
     assert "5 runs" in done.err
     assert "interrupted" in done.err
@@ -217,12 +223,12 @@ def test_run_shrinks_a_crash_into_out(tmp_path: Path) -> None:
     plugin, out = tmp_path / "crashes.py", tmp_path / "out"
     plugin.write_text(CRASHING, "utf-8")
     command = ("run", "smoke", "--seeds", "3..9", "--until-violation", "--out", str(out))
-    done = process(*command, "--load", str(plugin), "--mutant", "crashes_at_first_update")
+    done = forked(*command, "--load", str(plugin), "--mutant", "crashes_at_first_update")
     assert done.code == 4, done.err
     file = out / "seed-3.shrunk.toml"
     assert "crash: AssertionError in crashes.py crashes: " in done.err
     assert (out / "seed-3.shrunk.html").exists()
-    again = process("run", str(file), "--load", str(plugin))
+    again = forked("run", str(file), "--load", str(plugin))
     assert (again.code, "no such timestamp" in again.out) == (4, True)
 
 
@@ -276,7 +282,7 @@ def test_a_run_that_crashes_is_shrunk_to_one_that_crashes_there(tmp_path: Path) 
     plugin, file, page = (tmp_path / name for name in ("crashes.py", "small.toml", "page.html"))
     plugin.write_text(CRASHING, "utf-8")
     command = ("shrink", "smoke", "--load", str(plugin), "--mutant", "crashes_at_first_update")
-    done = process(*command, "-o", str(file), "--html", str(page))  # registered there alone
+    done = forked(*command, "-o", str(file), "--html", str(page))  # registered there alone
     assert done.code == 0, done.err
     assert done.out == f"ddlsim run {file} --load {plugin}\n"
     assert "crash: AssertionError in crashes.py crashes: " in done.err
@@ -284,6 +290,6 @@ def test_a_run_that_crashes_is_shrunk_to_one_that_crashes_there(tmp_path: Path) 
     data = tomllib.loads(file.read_text("utf-8"))
     assert (data["expect"], len(data["step"]), data["cluster"]["nodes"]) == ("ok", 1, 1)
     assert "ddl" in data["step"][0]
-    again = process(*done.out.split()[1:])
+    again = forked(*done.out.split()[1:])
     assert (again.code, "no such timestamp" in again.out) == (4, True)
     assert "<svg" in page.read_text("utf-8")

@@ -28,7 +28,7 @@ def repeated(command: str) -> Any:
     [
         ("--swarm", "--seed", "3"),
         ("smoke", "--swarm", "--seed", "3"),
-        ("--swarm", "--seed", "5", "--strategy", "iep_literal", "--set", "network.loss=0.02"),
+        ("--swarm", "--seed", "6", "--strategy", "iep_literal", "--set", "network.loss=0.02"),
     ],
 )
 def test_the_printed_command_repeats_the_run(words: tuple[str, ...]) -> None:
@@ -56,14 +56,15 @@ def test_what_is_drawn_is_told_to_people() -> None:
 
 def test_the_worlds_are_kept_and_run_as_ordinary_scenarios(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    own = ("--set", "protocol.delay_duration_ms=77")
+    small = ("workload[0].operations=6", "workload[0].clients=2")
+    own = [word for one in ("protocol.delay_duration_ms=77", *small) for word in ("--set", one)]
     many = document("--swarm", *own, "--seeds", "3..5", "--jobs", "1", "--out", str(out))
     assert {path.name for path in out.iterdir()} == {"seed-3.jsonl", "seed-3.toml", "summary.json"}
     stored = document(str(out / "seed-3.toml"))
     assert stored["runs"][0]["fingerprint"] == many["runs"][0]["fingerprint"]
     told = ddlsim("explain", str(out / "seed-3.jsonl")).out
-    assert f"ddlsim run --swarm --seed 3 {' '.join(own)}" in " ".join(told.split())
-    assert ddlsim("run", "--swarm", "--seeds", "4..5", "--out", str(out)).code == 0
+    assert f"ddlsim run --swarm --seed 3 {shlex.join(own)}" in " ".join(told.split())
+    assert ddlsim("run", "--swarm", *own, "--seeds", "4..5", "--out", str(out)).code == 0
     assert sorted(path.suffix for path in out.iterdir()) == [".json", ".jsonl", ".toml"]
 
 
