@@ -19,6 +19,8 @@ from ddlsim.mutation.trial import Budget
 
 PROJECT = Path(__file__).resolve().parents[2]
 SMALL: Final = 20
+BYTECODE: Final = "BYTECODE_OF_TRIALS"
+"""The variable with the folder where trials, but not what they share, read and write bytecode."""
 
 
 class Plant(Record, frozen=True):
@@ -116,6 +118,7 @@ def _in_order(plants: Sequence[Mutant], results: Sequence[Result]) -> list[Resul
 def _serve() -> None:
     requests = msgspec.json.decode(sys.stdin.buffer.read(), type=list[Request])
     warm()
+    sys.pycache_prefix = os.environ.get(BYTECODE, sys.pycache_prefix)
     sys.stdout.buffer.write(msgspec.json.encode([_answer(request) for request in requests]))
 
 
