@@ -142,10 +142,10 @@ def test_vacuous_is_5(tmp_path: Path) -> None:
 
 
 def test_the_worst_of_several_seeds_counts() -> None:
-    told = document("negative/no_commit_check", "--seeds", "0..4", "--jobs", "1")
+    told = document("negative/no_commit_check", "--seeds", "0..2", "--jobs", "1")
     outcomes = [row["outcome"] for row in told["runs"]]
     assert told["outcome"] == ("violated" if "violated" in outcomes else "ok")
-    assert [row["seed"] for row in told["runs"]] == [0, 1, 2, 3, 4]
+    assert [row["seed"] for row in told["runs"]] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -392,11 +392,12 @@ def test_the_command_really_repeats_the_run(scenario: str, flags: str) -> None:
 def test_a_migration_and_settings_with_spaces_are_repeated_too(tmp_path: Path) -> None:
     migration = tmp_path / "a migration.sql"
     migration.write_text("ALTER TABLE t ADD COLUMN more INT", "utf-8")
+    brief = ("--set", "workload[0].operations=12")
     flags = ("--migration", str(migration), "--set", 'title = "two words"')
-    told = document("smoke", *flags)
+    told = document("smoke", *flags, *brief)
     again = document(*shlex.split(told["command"])[2:])
     assert again["runs"] == told["runs"]
-    assert again["runs"][0]["fingerprint"] != document("smoke")["runs"][0]["fingerprint"]
+    assert again["runs"][0]["fingerprint"] != document("smoke", *brief)["runs"][0]["fingerprint"]
 
 
 def test_a_command_from_the_environment_is_spelled_out(tmp_path: Path) -> None:
@@ -426,19 +427,20 @@ def test_one_seed_leaves_its_history_and_a_summary(tmp_path: Path) -> None:
 
 def test_many_seeds_leave_the_first_and_those_that_failed(tmp_path: Path) -> None:
     told = document(
-        "negative/no_commit_check", "--seeds", "0..9", "--jobs", "1", "--out", str(tmp_path)
+        "negative/no_commit_check", "--seeds", "0..3", "--jobs", "1", "--out", str(tmp_path)
     )
     failed = {row["seed"] for row in told["runs"] if row["outcome"] == "violated"}
     kept = {path.name for path in tmp_path.iterdir()} - {"summary.json"}
     assert kept == {f"seed-{seed}.jsonl" for seed in failed | {0}}
-    assert 0 < len(kept) <= 10
+    assert 0 < len(failed) < 4
 
 
 def test_a_later_run_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None:
-    assert ddlsim("run", "smoke", "--seed", "3", "--out", str(tmp_path)).code == 0
-    (tmp_path / "notes").write_text("mine", "utf-8")
-    assert ddlsim("run", "smoke", "--seed", "4", "--out", str(tmp_path)).code == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"seed-4.jsonl", "summary.json", "notes"}
+    words, out = ("run", tiny(tmp_path)), tmp_path / "out"
+    assert ddlsim(*words, "--seed", "3", "--out", str(out)).code == 0
+    (out / "notes").write_text("mine", "utf-8")
+    assert ddlsim(*words, "--seed", "4", "--out", str(out)).code == 0
+    assert {path.name for path in out.iterdir()} == {"seed-4.jsonl", "summary.json", "notes"}
 
 
 def test_what_is_not_ours_is_not_touched(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ DOCUMENTS = {
         f"compat {REALISTIC}/schema.sql {REALISTIC}/orders.sql --ddl-rate 0.1 --tx-length 2",
     ),
     "compat refused": ("compat", "compat --from-scratch {}/refused.sql"),
-    "verify": ("verify", "verify {}/tiny.toml negative/no_commit_check --seeds 2"),
+    "verify": ("verify", "verify {}/tiny.toml negative/no_commit_check --seeds 2 --jobs 1"),
     **{f"list {what}": ("list", f"list {what}") for what in LISTS},
 }
 

@@ -1,7 +1,9 @@
 """`write_picture`: the page of a history, its sentences, and where its marks and words lie."""
 
 import re
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -26,6 +28,13 @@ SVG = "{http://www.w3.org/2000/svg}"
 def page_of(name: str, path: Path) -> str:
     picture.write_picture(history_of(name, trace=False), path)
     return path.read_text("utf-8")
+
+
+@cache
+def page(name: str) -> str:
+    """The page of a scenario, written once."""
+    with TemporaryDirectory() as folder:
+        return page_of(name, Path(folder, "page.html"))
 
 
 def test_write_picture_tells_a_violation_in_three_sentences(tmp_path: Path) -> None:
@@ -114,16 +123,16 @@ def test_write_picture_ends_with_the_command_that_it_is_given(tmp_path: Path) ->
     assert "<code>ddlsim run shrunk.toml --seed 0</code>" in (tmp_path / "page.html").read_text()
 
 
-def test_a_run_without_a_violation_is_drawn_too(tmp_path: Path) -> None:
-    text = page_of("smoke", tmp_path / "page.html")
+def test_a_run_without_a_violation_is_drawn_too() -> None:
+    text = page("smoke")
     assert "Nothing was found that any invariant forbids." in text
     assert 0 < text.count("<circle") <= picture_cut.MOST
     assert "more steps of the argument are left out" in text
 
 
 @pytest.mark.parametrize("name", [*STORIES, SKEWED])
-def test_every_mark_lies_on_its_picture(name: str, tmp_path: Path) -> None:
-    text = page_of(name, tmp_path / "page.html")
+def test_every_mark_lies_on_its_picture(name: str) -> None:
+    text = page(name)
     [svg] = re.findall(r'<svg[^>]* class="draw" viewBox[^>]*role="img".*?</svg>', text, re.DOTALL)
     root = ElementTree.fromstring(svg)
     width, height = (float(word) for word in root.get("viewBox", "").split()[2:])
@@ -165,8 +174,8 @@ def boxes_of(svg: str) -> list[Box]:
 
 
 @pytest.mark.parametrize("name", [*STORIES, SKEWED, "smoke", "faults/crash"])
-def test_no_words_of_a_picture_lie_on_others(name: str, tmp_path: Path) -> None:
-    text = page_of(name, tmp_path / "page.html")
+def test_no_words_of_a_picture_lie_on_others(name: str) -> None:
+    text = page(name)
     [svg] = re.findall(r'<svg[^>]* class="draw" viewBox[^>]*role="img".*?</svg>', text, re.DOTALL)
     boxes = boxes_of(svg)
     on_others = [

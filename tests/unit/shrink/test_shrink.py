@@ -42,9 +42,8 @@ def test_the_result_shows_the_same_signature_under_the_same_status(name: str, se
 
 
 def test_what_a_scenario_expects_is_what_it_is_shrunk_for() -> None:
-    state = of_scenario("negative/no_completeness_wait", 1)
-    assert state.target.signature.checker == "atomicity"
-    assert of_scenario("findings/F-1", 0).target.status == "finding:F-1"
+    assert shrunk("negative/no_completeness_wait", 1).target.signature.checker == "atomicity"
+    assert shrunk("findings/F-1", 0).target.status == "finding:F-1"
 
 
 def test_what_the_design_violates_too_is_no_violation_of_its_mutant() -> None:
