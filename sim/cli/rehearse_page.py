@@ -54,6 +54,8 @@ def html(found: Rehearse, answers: Sequence[tuple[float, float]]) -> str:
             bars=_bars(answers, whole, most),
             scale=[Line(_y(ms, most), f"{ms:g} ms") for ms in _decades(most)],
             windows=_windows(found, whole),
+            slice_ms=whole / BUCKETS,
+            whole_ms=whole,
             width=WIDTH,
             height=HEIGHT,
             view=view_rehearse,

@@ -345,6 +345,7 @@ def test_out_has_the_recording_the_document_and_a_page(tmp_path: Path) -> None:
     assert json.loads((out / "rehearsal.json").read_text()) == found
     page = (out / "rehearsal.html").read_text()
     assert "<svg" in page
+    assert "A bar is the longest latency of the statements" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     done = ddlsim("check", str(out), "--output", "json")
