@@ -45,6 +45,21 @@ ddl = "ALTER TABLE t ADD COLUMN w INT"
 """
 """A scripted scenario that takes a few milliseconds."""
 
+AT_ONCE = (
+    "-c",
+    """\
+import sys
+from ddlsim.execute import parallel
+
+parallel.ALONE_S = 0.0  # for those that import it from there, below
+parallel.Executor.__init__.__kwdefaults__["alone_s"] = 0.0
+from ddlsim.cli import main
+
+sys.exit(main())
+""",
+)
+"""Python's words for the program, which with --jobs runs nothing itself before it begins workers."""
+
 
 class Done(NamedTuple):
     """How a command ended, and what it said."""
@@ -74,11 +89,16 @@ def ddlsim(*words: str, **variables: str) -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
-def process(*words: str, python: tuple[str, ...] = (), **variables: str) -> Done:
+def process(
+    *words: str,
+    python: tuple[str, ...] = (),
+    program: tuple[str, ...] = ("-m", "ddlsim"),
+    **variables: str,
+) -> Done:
     """Run a command as a process of its own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DDLSIM_")}
     done = subprocess.run(
-        [sys.executable, *python, "-m", "ddlsim", *words],
+        [sys.executable, *python, *program, *words],
         cwd=ROOT,
         env={**kept, **variables},
         capture_output=True,

@@ -14,7 +14,7 @@ import pytest
 
 from ddlsim.execute import workers
 from tests.support.command import ROOT
-from tests.support.sweeps import command_of, kill
+from tests.support.sweeps import children, command_of, kill
 from tests.support.waiting import PATIENCE_S, until
 
 WORKER = "spawn_main"
@@ -73,13 +73,17 @@ class Struck:
 
     def begun(self, count: int) -> None:
         """Wait until so many workers are there, just begun."""
-        until(lambda: len(self.others(WORKER)) >= count, f"{count} workers", self.alive)
+        until(lambda: len(self._workers()) >= count, f"{count} workers", self.alive)
+
+    def _workers(self) -> list[int]:
+        """Those that the command has begun: to look at all processes takes longer."""
+        return [pid for pid in children(self.process.pid) if WORKER in command_of(pid)]
 
     def at_work(self, count: int) -> None:
         """Wait until so many workers are set up: they have let go of the caller's stdout."""
 
         def there() -> bool:
-            return sum(writes_nowhere(pid) for pid in self.others(WORKER)) >= count
+            return sum(writes_nowhere(pid) for pid in self._workers()) >= count
 
         until(there, f"{count} workers at work", self.alive)
 

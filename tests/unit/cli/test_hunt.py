@@ -19,7 +19,7 @@ from ddlsim.search.corpus import Found, State, load
 from ddlsim.search.explore import Explored, Explorer, Job, Seen, Stored, Target
 from ddlsim.search.hunt import Hunt, until_violation
 from ddlsim.search.vary import PARTS
-from tests.support.command import ROOT, Done, ddlsim, process
+from tests.support.command import AT_ONCE, ROOT, Done, ddlsim, process
 from tests.support.json_schemas import wrong
 from tests.support.killing import heeds_signals
 from tests.support.waiting import until
@@ -157,7 +157,7 @@ def test_a_hunt_is_the_same_in_other_processes(tmp_path: Path) -> None:
     out = ("--out", str(tmp_path))
     here = ddlsim(*words, *out, "--jobs", "1").out
     for jobs, hash_seed in (("2", "0"), ("1", "4711")):
-        there = process(*words, *out, "--jobs", jobs, PYTHONHASHSEED=hash_seed)
+        there = process(*words, *out, "--jobs", jobs, program=AT_ONCE, PYTHONHASHSEED=hash_seed)
         assert there.code == 1
         assert timeless(there.out) == timeless(here)
 

@@ -5,7 +5,7 @@ from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM
 
 import pytest
 
-from tests.support.command import tiny
+from tests.support.command import AT_ONCE, tiny
 from tests.support.killing import LINUX, Struck, struck
 from tests.support.sweeps import sweep_file
 from tests.support.waiting import until
@@ -43,21 +43,21 @@ def check(command: Struck, number: int) -> None:
 @pytest.mark.parametrize("number", [SIGKILL, SIGTERM])
 @pytest.mark.parametrize("verb", ["run", "verify", "sweep", "tune"])
 def test_workers_end_with_their_parent(verb: str, number: int, tmp_path: Path) -> None:
-    with struck(*words_of(verb, tmp_path)) as command:
+    with struck(*words_of(verb, tmp_path), program=AT_ONCE) as command:
         command.at_work(2)
         check(command, number)
 
 
 @pytest.mark.parametrize("number", [SIGINT, SIGHUP])
 def test_other_signals_do_the_same(number: int, tmp_path: Path) -> None:
-    with struck(*words_of("run", tmp_path)) as command:
+    with struck(*words_of("run", tmp_path), program=AT_ONCE) as command:
         command.at_work(2)
         check(command, number)
 
 
 @pytest.mark.parametrize("number", [SIGKILL, SIGTERM])
 def test_workers_that_have_just_begun_end_too(number: int, tmp_path: Path) -> None:
-    with struck(*words_of("run", tmp_path)) as command:
+    with struck(*words_of("run", tmp_path), program=AT_ONCE) as command:
         command.begun(1)
         ended = command.end(number)
     assert ended.out == ""
