@@ -58,7 +58,7 @@ from ddlsim.cli import main
 sys.exit(main())
 """,
 )
-"""Python's words for the program, which with --jobs runs nothing itself before it begins workers."""
+"""Python's words for the program, which with --jobs runs nothing itself before workers begin."""
 
 
 class Done(NamedTuple):
