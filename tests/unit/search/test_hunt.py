@@ -37,9 +37,9 @@ SMALL = {"workload[0].operations": 6, "workload[0].clients": 2}
 """Set over every world, so that it takes less time."""
 TARGET = Target({"strategy.name": "iep_closed", **SMALL})
 SEED = 13
-BATCH = 4
-WORLDS = 10
-"""Two batches, and half of a third one."""
+BATCH = 5
+WORLDS = 13
+"""Two batches, and the greater part of a third one."""
 
 
 def state(*, guided: bool = True, target: Target = TARGET, seed: int = SEED) -> State:
@@ -122,7 +122,7 @@ def test_results_in_the_order_of_arrival_would_change_it() -> None:
 def test_a_hunt_that_was_cut_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
     """Cut within its first batch, behind it, and within the second one."""
     at, saved = state(), 0
-    for cut in (2, 4, 7):
+    for cut in (3, 5, 8):
         saved = corpus.save(str(tmp_path), hunted(at, cut).state, saved)
         kept = corpus.load(str(tmp_path))
         assert kept is not None
