@@ -159,7 +159,7 @@ def test_a_long_range_costs_what_is_run_of_it() -> None:
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_run_that_takes_too_long_is_unknown(jobs: str, tmp_path: Path) -> None:
-    given = ("workload[0].operations=30000", "run.load_ms=300000")
+    given = ("workload[0].operations=8000", "run.load_ms=300000")
     words = ("run", SCENARIO, "--set", given[0], "--set", given[1], "--jobs", jobs)
     done = ddlsim(*words, "--seeds", "0..1", "--time", "0.4s", "--output", "json")
     assert done.code == 6, done.err
