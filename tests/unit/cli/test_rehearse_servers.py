@@ -30,6 +30,7 @@ CREATE TABLE accounts (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 CREATE TABLE notes (id integer PRIMARY KEY, account bigint NOT NULL REFERENCES accounts, text text);
 """
 SHORT = ("--before", "0.3s", "--pause", "0.1s", "--after", "0.3s", "--rows", "30")
+FEW = ("--clients", "2")
 
 
 def rehearsed(folder: Path, url: str, migration: str, *words: str, code: int = 0) -> Json:
@@ -135,7 +136,7 @@ def test_the_structure_of_a_server_is_copied_and_its_own_database_left_alone(
         asked("INSERT INTO accounts (owner, balance) VALUES ('me', 10)")
         added, dropped = "accounts ADD COLUMN w integer", "notes DROP COLUMN text"
         sql = f"ALTER TABLE public.{added}; ALTER TABLE public.{dropped}"
-        found = rehearsed(tmp_path, url, sql)
+        found = rehearsed(tmp_path, url, sql, *FEW)
         assert (found["committed"] > 0, found["tables"]) == (True, ["accounts", "notes"])
         assert asked("SELECT * FROM accounts") == [(1, "me", 10, 20)]
         assert asked("SELECT id, account, text FROM notes") == []
@@ -146,7 +147,7 @@ def test_the_structure_of_a_server_is_copied_and_its_own_database_left_alone(
             assert (done.code, done.err.count("\n")) == (2, 1)
             assert "reaches beyond the copy" in done.err
         is_dropped_where_it_is_killed(url, tmp_path, copies)
-        rehearsed(tmp_path, url, "ALTER TABLE accounts ADD COLUMN w integer", "--in-place")
+        rehearsed(tmp_path, url, f"ALTER TABLE {added}", "--in-place", *FEW)
         assert len(asked("SELECT * FROM accounts")[0]) == 5
 
 
@@ -193,7 +194,7 @@ def test_mariadb_copies_tables_and_drops_the_copy(tmp_path: Path) -> None:
                            "FOREIGN KEY (a) REFERENCES a (id))")  # fmt: skip
             of_shop = url.replace("localhost/", "localhost/shop")
             sql = "ALTER TABLE a MODIFY v VARCHAR(90); ALTER TABLE b ADD COLUMN w INT"
-            found = rehearsed(tmp_path, of_shop, sql)
+            found = rehearsed(tmp_path, of_shop, sql, *FEW)
             assert [one["ran"] for one in found["statements"]] == [True, True]
             assert found["committed"] > 0
             only_read = "b: its rows are read, not written: no column takes the load's values"
