@@ -135,8 +135,8 @@ class Stored:
         newest = self.schema.number
         if rules & {"lease_the_newest", "lease_all_in_use"}:
             ends = process.part.leases.get(newest, 0)
-            span = self._design.lease_ms * self._design.renew_percent // 100
-            if not shelf.version + span - 3 <= ends + self._design.poll_ms:
+            left = self._design.lease_ms * (100 - self._design.renew_percent) // 100
+            if not shelf.version + left - 3 <= ends + self._design.poll_ms:
                 self._divergence.found(f"the lease of {name} ends at {ends} of {shelf.version}")
             same(f"the lease of {name}", shelf.now(lease_key(name, newest)), ends)
             same(f"the leases of {name}", list(process.part.leases), [newest])

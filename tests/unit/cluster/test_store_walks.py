@@ -45,16 +45,22 @@ from tests.support.protocol import settings
 SEEDS = 4
 
 
-def differences(name: str, seeds: Iterable[int]) -> list[PartDiverged]:
-    """What differs beside some runs of a design; a walk that crashes ends there."""
+def differences(name: str, seeds: Iterable[int], **numbers: int) -> list[PartDiverged]:
+    """What differs beside some runs of a design, with other numbers; a walk that crashes ends."""
     found: list[PartDiverged] = []
+    design = LAYER_DESIGNS.get(name).with_rules(numbers)
     for seed in seeds:
         models = Models(found.append, Loop())
         try:
-            walk_beside(models, LAYER_DESIGNS.get(name), settings(), seed)
+            walk_beside(models, design, settings(), seed)
         except (SimulationCrashed, AssertionError, KeyError, ValueError):
             found.append(PartDiverged(0, "", "crash", ""))
     return found
+
+
+def test_other_margins_of_leases_are_no_difference() -> None:
+    assert differences("crdb", [31_022], renew_percent=90) == []
+    assert differences("c6_f1", [31_013], drift_percent=40) == []
 
 
 @pytest.mark.parametrize("name", list(LAYER_DESIGNS))
