@@ -231,10 +231,15 @@ class Executor:
     ) -> Operated | None:
         """The answer to a copy of a write's message: the first answer may have been lost.
 
-        None while a one-phase write is on its way: then the first message will be answered.
+        None while a one-phase write is on its way: then the first message will be answered. An
+        intent that it has left under an earlier lease does not count: it may commit in one phase
+        yet, with an earlier commit_ts than a coordinator would take that was given the intent.
         """
         tx, op = request.tx, request.op
         stored = op in local.machine.ops_of(tx)
+        at_once = local.at_once.get(request.key) if request.one_phase else None
+        if at_once is not None and at_once.tx == tx:
+            return None
         if request.one_phase and not stored:
             pending = local.pending.get(request.key)
             if pending is None or pending.tx != tx:

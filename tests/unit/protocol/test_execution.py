@@ -358,6 +358,28 @@ def test_copy_of_one_phase_write_that_became_an_intent_is_unreplicated() -> None
         assert (told.reason, told.commit_ts, told.replicated) == (None, None, replicated)
 
 
+def test_an_intent_of_an_earlier_lease_is_no_answer_while_the_write_goes_in_one_phase() -> None:
+    """Its coordinator would commit in two phases, later than the write that is on its way."""
+    known = {"busy": True}
+    rule = IEP.validate_one_phase
+    trio = Trio(
+        strategy=replace(
+            IEP, validate_one_phase=lambda *asked: None if known["busy"] else rule(*asked)
+        )
+    )
+    trio.send(OLD, "put", 1, (1, 5), one_phase=True, op="w")
+    trio.later(10)
+    assert trio.local("n1").machine.intents[1].tx == OLD
+    token, known["busy"], trio.raft_stops = trio.next_lease("n1"), False, True
+    words: dict[str, Any] = {"one_phase": True, "op": "w", "lease_start": token}
+    first, copy = (trio.send(OLD, "put", 1, (1, 5), **words) for _ in range(2))
+    trio.later(5)
+    assert (first.done, copy.done) == (False, False)
+    trio.raft_stops = False
+    trio.later(50)
+    assert first.value.commit_ts == trio.local("n1").machine.ended[OLD]
+
+
 def test_replication_is_by_the_partitions_own_group() -> None:
     """Its messages say which."""
     trio = Trio()
