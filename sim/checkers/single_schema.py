@@ -63,10 +63,10 @@ def _two_tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     """Names as the client gave them: they stand in the resolutions made to enlist."""
     used = {object_id: event for object_id, _, _, event in reversed(tx.uses())}
     meant: dict[str, int] = {}
-    for _, resolved in tx.resolved:
+    for place, resolved in tx.resolved:
         object_id, name = resolved.object_id, resolved.name
         is_way = case.schemas.is_way(object_id) and object_id not in tx.forgotten
-        if name is None or not (object_id in used or is_way):
+        if name is None or place in tx.given_up or not (object_id in used or is_way):
             continue
         before = meant.setdefault(name, object_id)
         if before == object_id:

@@ -50,7 +50,8 @@ def judged_reads(case: Case, tx: Transaction) -> Iterator[View]:
     view.reads = [placed for placed in tx.reads if placed[0] < until]
     view.writes = [placed for placed in tx.writes if placed[0] < until]
     view.metadata = [placed for placed in tx.metadata if placed[0] < until]
-    view.enlisted, view.resolved, view.forgotten = tx.enlisted, tx.resolved, tx.forgotten
+    view.enlisted, view.resolved = tx.enlisted, tx.resolved
+    view.forgotten, view.given_up = tx.forgotten, tx.given_up
     if view.reads:
         yield View(view)
 

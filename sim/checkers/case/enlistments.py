@@ -24,6 +24,9 @@ def leave_out_unused(schemas: SchemaLog, tx: Transaction) -> None:
     out = dict(_replaced(schemas, tx))
     if not out:
         return
+    kept = [_looked_up(tx, at)[0] for at, _ in tx.enlisted if at not in out]
+    looked_up = dict.fromkeys(_looked_up(tx, at)[0] for at in out)
+    tx.given_up = {place: None for place in looked_up if place not in kept}
     tx.enlisted = [placed for placed in tx.enlisted if placed[0] not in out]
     left = {event.object_id for _, event in tx.enlisted}
     tx.forgotten = {object_id: None for object_id in out.values() if object_id not in left}

@@ -74,6 +74,7 @@ class Transaction:
         "ends_at",
         "enlisted",
         "forgotten",
+        "given_up",
         "implicit",
         "metadata",
         "name",
@@ -102,6 +103,9 @@ class Transaction:
         self.enlisted: list[Placed[Enlisted]] = []
         self.forgotten: dict[int, None] = {}
         """Objects that it enlisted, and then another in their place, before anything had run."""
+        self.given_up: dict[int, None] = {}
+        """Where it looked up what it enlisted so; it may enlist the same object later, as another
+        name's."""
         self.resolved: list[Placed[SchemaResolved]] = []
         self.committed: TxCommitted | None = None
         self.committed_at = -1

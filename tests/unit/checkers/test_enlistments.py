@@ -159,6 +159,25 @@ def test_a_name_that_means_another_table_later_was_not_used_before() -> None:
     assert [one.kind for one in anomalies("single_schema", story)] == []
 
 
+@pytest.mark.parametrize("runs_before", [False, True])
+def test_what_a_name_meant_before_it_was_given_up_may_be_used_by_another_name(
+    *, runs_before: bool
+) -> None:
+    """Two tables swap their names between the enlistment of one and that of the other."""
+    story = Story()
+    t, u = story.table("t"), story.table("u")
+    story._enlisted["T"] = {t: 1, u: 1}
+    for at, table, name in ((10, t, "t"), (30, u, "t"), (40, t, "u")):
+        look_up(story, at, table, 1, name)
+        enlist(story, at, table, 1, name)
+        if runs_before and at == 10:
+            story.read("T", t, "x", 11, None)
+    for at, table in ((41, u), (42, t)):
+        story.read("T", table, "x", at, None)
+    found = [one.kind for one in anomalies("single_schema", story)]
+    assert found == (["two-tables"] if runs_before else [])
+
+
 def test_what_runs_later_by_a_name_that_means_another_table_now_was_used() -> None:
     """The table itself was not enlisted again, so what ran was of the first meaning: I5."""
     story = Story()
