@@ -258,7 +258,8 @@ def _conflicts(
 
     Least: of those that committed, which are the shorter ones; most: of all attempts, whatever
     became of them, since 1 - E[e^(-lambda L)] is 1 - e^(-lambda E[L]) at most. Both with those that
-    met a newer row, or asked for what was not there, which the form leaves out.
+    met a newer row, or asked for what was not there, which the form leaves out: all spans are those
+    of the others at most.
 
     C13's is lambda (cv - v0). v0 lies before a change until the process has read the schema again,
     which takes `again_ms`: behind a poll, or behind the first of its transactions that fails by the
@@ -276,6 +277,7 @@ def _conflicts(
     if kind == "tables":
         least, most = _of_tables(took)
         rate = max((lam for lam, _, _ in took.exponents.values()), default=0.0)
+    most /= max(1 - missed, 1 / max(took.attempts, 1))
     older = 0.0
     if kind == "since_read":
         apart_ms = processes * took.load_ms / max(took.attempts, 1)

@@ -122,8 +122,19 @@ def test_longer_transactions_conflict_more_often_than_those_that_commit(design: 
     least, most = 1 - exp(-0.8), 1 - exp(-2.4)
     assert _conflicts(rules, took(), 0.0, 0.0, 4) == pytest.approx((least, most))
     newer = took()._replace(newer=10)
-    ends = (0.1 + 0.9 * least, 0.1 + 0.9 * most)
+    ends = (0.1 + 0.9 * least, 1 - 0.9 * exp(-2.4 / 0.9))
     assert _conflicts(rules, newer, 0.0, 0.0, 4) == pytest.approx(ends), "whatever the changes"
+
+
+@pytest.mark.parametrize("missed", [0, 50, 100])
+def test_the_spans_of_all_may_be_those_of_the_attempts_that_missed_nothing(missed: int) -> None:
+    """Each of the others lasts as long as the rest; those that found no table used none."""
+    rules = Forms(worlds(["c12_grv"], None, {})[0][0].scenario).design.rules
+    share = (missed + (100 - missed) * (1 - exp(-0.08 * 30))) / 100
+    spans = took()._replace(missed=missed, whole_ms=30.0 * (100 - missed) / 100)
+    found = _conflicts(rules, spans, 0.0, 0.0, 4)
+    assert found is not None
+    assert found[1] == pytest.approx(share), "the ends include what such attempts do"
 
 
 def test_the_longest_use_of_an_aborted_transaction_is_told() -> None:
