@@ -42,6 +42,22 @@ def test_a_table_that_no_statement_of_the_schema_makes_is_missing() -> None:
         lint(SCHEMA.replace(LATER, "CREATE TABLE c (id INT PRIMARY KEY)"), "")
 
 
+@pytest.mark.parametrize("gone", ["DROP TABLE b", "ALTER TABLE b RENAME TO c"])
+def test_a_table_that_an_earlier_statement_has_made_and_that_is_gone_is_missing(gone: str) -> None:
+    first, _ = SCHEMA.split("; ")
+    with pytest.raises(RefusedSchemaError, match="there is no table 'b'"):
+        lint(f"{LATER}; {gone}; {first}", "")
+    lint(f"{LATER}; {gone}; {first}; {LATER}", "")
+
+
+def test_a_table_that_is_gone_by_then_refers_to_nothing() -> None:
+    """The one that a renamed table refers to is looked at, under its name by then."""
+    first, second = WRONG.split("; ")
+    lint(f"{first}; DROP TABLE a; {second}", "")
+    with pytest.raises(RefusedSchemaError, match="in a foreign key of table 'd'"):
+        lint(f"{first}; ALTER TABLE a RENAME TO d; {second}", "")
+
+
 def test_a_migration_refers_to_what_there_is() -> None:
     [first, _] = lint("", SCHEMA)["statements"]
     assert first["error"]["message"] == "there is no table 'b'"
