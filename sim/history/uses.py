@@ -40,7 +40,7 @@ class Lost(NamedTuple):
     What aborted it is the last look-up, if that was behind all operations; else something from
     outside, such as a mark, at the moment of the abort (up to a skew too early or too late). On
     plane `fdb` the abort is the answer to a commit, which comes as long after the commit version as
-    those of committed transactions in the mean."""
+    those of committed transactions that wrote, in the mean."""
 
     tx: str
     object_id: int
@@ -124,13 +124,17 @@ def lost_uses(history: History, until_ms: float = inf) -> Iterator[Lost]:
 
 
 def _answer_us(history: History, clients: Container[str]) -> int:
-    """How long the answer to a commit comes after its version, in the mean; 0 on other planes."""
+    """How long the answer to a commit comes after its version, in the mean; 0 on other planes.
+
+    Of those that wrote, whose tables are looked up at that version; others have their read version.
+    """
     if history.header.design.plane != "fdb":
         return 0
+    wrote = {one.tx for one in history.of(SchemaResolved) if one.purpose == "commit"}
     ways = [
         one.at_us - physical_ms(Timestamp(one.commit_ts)) * US_PER_MS
         for one in history.of(TxCommitted)
-        if one.tx in clients
+        if one.tx in clients and one.tx in wrote
     ]
     return max(sum(ways) // len(ways), 0) if ways else 0
 

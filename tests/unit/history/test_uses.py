@@ -112,8 +112,11 @@ def test_on_a_store_a_transaction_ended_before_the_answer_to_its_commit() -> Non
     events: tuple[AnyEvent, ...] = (
         TxBegan(0, "T", "b", 0, implicit=False),
         TxBegan(0, "U", "b", 0, implicit=False),
+        TxBegan(0, "only reads", "b", 0, implicit=False),
         Enlisted(0, "T", "b", 1, "t", begin, 1),
         TxCommitted(50_000, "b", "of a statement", timestamp(10), ()),
+        TxCommitted(70_000, "b", "only reads", timestamp(10), ((1, 1, 1),)),
+        SchemaResolved(96_000, "b", "U", None, "commit", None, 1, commit, 1, 0),
         TxCommitted(96_000, "b", "U", commit, ()),
         TxAborted(120_000, "b", "T", "SCHEMA_CONFLICT"),
     )
