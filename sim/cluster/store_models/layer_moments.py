@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.store_models.layer_walk import (
     PATIENCE_MS,
+    REST_MS,
     learns_nothing,
     statement,
 )
@@ -308,6 +309,9 @@ class Moments(TransactionMoments):
             self.processes = [process]
             for _ in range(4):
                 self._rest()
+            for _ in range(PATIENCE_MS // REST_MS):  # writes may end many windows behind a switch
+                if self.shelf.under(JOBS):
+                    self._rest()
             self._compare_store()
             if left is not None:
                 self._compare_chunks(process, *left)

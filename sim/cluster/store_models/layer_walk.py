@@ -46,9 +46,9 @@ from ddlsim.units import US_PER_MS, Timestamp
 
 NUMBERS: Final = {
     "lease_ms": 40, "poll_ms": 10, "lock_timeout_ms": 60, "push_ms": 20, "distance_ms": 30,
-    "copies": 3, "chunk_rows": 2, "drift_percent": 10, "cutoff_percent": 100,
+    "copies": 3, "chunk_rows": 2, "renew_percent": 50, "drift_percent": 10,
 }  # fmt: skip
-"""Short durations of a design, with small margins, and few copies."""
+"""Short durations of a design, and few copies: whatever a run has, since rests are as short."""
 SETTINGS: Final = FdbSettings(versions_per_second=1000, window_ms=20, retry_ms=2)
 LIMITS: Final[dict[str, Any]] = {
     "tx_timeout_ms": 150, "operation_timeout_ms": 100, "ddl_attempts": 10,

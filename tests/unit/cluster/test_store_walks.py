@@ -14,7 +14,7 @@ from ddlsim.cluster.store_models import beside_runs
 from ddlsim.cluster.store_models.beside_runs import walk_beside
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_moments import Moments
-from ddlsim.cluster.store_models.layer_walk import LayerWalk
+from ddlsim.cluster.store_models.layer_walk import NUMBERS, LayerWalk
 from ddlsim.cluster.store_models.shelf import ShelfTransaction
 from ddlsim.cluster.store_models.task_forms import compare_tasks
 from ddlsim.fdb import config, keys, watches
@@ -45,22 +45,16 @@ from tests.support.protocol import settings
 SEEDS = 4
 
 
-def differences(name: str, seeds: Iterable[int], **numbers: int) -> list[PartDiverged]:
-    """What differs beside some runs of a design, with other numbers; a walk that crashes ends."""
+def differences(name: str, seeds: Iterable[int]) -> list[PartDiverged]:
+    """What differs beside some runs of a design; a walk that crashes ends there."""
     found: list[PartDiverged] = []
-    design = LAYER_DESIGNS.get(name).with_rules(numbers)
     for seed in seeds:
         models = Models(found.append, Loop())
         try:
-            walk_beside(models, design, settings(), seed)
+            walk_beside(models, LAYER_DESIGNS.get(name), settings(), seed)
         except (SimulationCrashed, AssertionError, KeyError, ValueError):
             found.append(PartDiverged(0, "", "crash", ""))
     return found
-
-
-def test_other_margins_of_leases_are_no_difference() -> None:
-    assert differences("crdb", [31_022], renew_percent=90) == []
-    assert differences("c6_f1", [31_013], drift_percent=40) == []
 
 
 @pytest.mark.parametrize("name", list(LAYER_DESIGNS))
@@ -438,6 +432,23 @@ PLANTS: dict[str, tuple[Any, str, Any, str]] = {
     "a CHECK is added at once": (plans, "_adds_check", lambda _: lambda _: False, "c6_f1"),
     "an index is public at once": (plans, "_states", wraps(has_no_states), "c6_f1"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "value"),
+    [("c6_f1", "drift_percent", 40), ("c10_two_cutoffs", "cutoff_percent", 1_000)],
+)
+def test_a_walk_waits_as_long_as_steps_take(name: str, number: str, value: int) -> None:
+    """Leases that allow for much drift, or late ends of writes, make a statement last longer."""
+    models = Models((found := list[PartDiverged]()).append, Loop())
+    drawn = LAYER_DESIGNS.get(name).with_rules({number: value})
+    walk_beside(models, drawn, settings(), 0)
+    assert found == []
+
+
+def test_a_lease_has_the_time_left_that_its_renewal_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(NUMBERS, "renew_percent", 90)
+    assert differences("crdb", [0]) == []
 
 
 @pytest.mark.parametrize("name", PLANTS)
