@@ -4,6 +4,9 @@ A *statement* is what the SQL front end reads. The catalog makes one *object cha
 top-level object: its next version, and in order the *simple changes* that compatibility goes by.
 """
 
+from collections.abc import Container
+from typing import Final
+
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.pending import PendingChange
 from ddlsim.model.records import Record, Tagged
@@ -39,6 +42,17 @@ class Reference(Record, frozen=True):
 
     table: str
     columns: tuple[str, ...] = ()
+
+
+class _AnyTable:
+    """The names of all tables that there could be."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+ANY_TABLE: Final[Container[str]] = _AnyTable()
+"""For what a foreign key may refer to."""
 
 
 class ConstraintSpec(Record, frozen=True):

@@ -206,7 +206,7 @@ def test_what_cannot_be_judged_is_a_value_error() -> None:
 
 
 def test_settings_are_any_values_of_a_scenario() -> None:
-    tables = "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(20))"
+    tables = "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20))"
     workload = [{"name": "mixed", "clients": 1, "operations": 3}]
     settings = {"schema.sql": tables, "workload": workload, "title": '123 "x"'}
     runs = api.run("smoke", settings=settings)

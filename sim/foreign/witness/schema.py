@@ -12,10 +12,9 @@ from msgspec import structs
 from ddlsim import sql
 from ddlsim.foreign.witness.records import Log, SchemaActivated, hlc
 from ddlsim.history.events import UpdateLogged
-from ddlsim.model.ddl import ObjectChange, Statement
+from ddlsim.model.ddl import ANY_TABLE, ObjectChange, Statement
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, build
-from ddlsim.protocol.schema.references import ANY_TABLE
 from ddlsim.units import Timestamp
 
 PARTS_FROM = 1 << 40

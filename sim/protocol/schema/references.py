@@ -5,7 +5,6 @@ refuses it. Whether the columns are unique, and of which types they are, is not 
 """
 
 from collections.abc import Container, Iterator
-from typing import Final
 
 from ddlsim.model.ddl import AddConstraint, AlterTable, ConstraintSpec, CreateTable
 from ddlsim.model.schema import SchemaObject, Table
@@ -18,16 +17,6 @@ from ddlsim.protocol.schema.ddl_answers import (
     repeated,
     the_table,
 )
-
-
-class _AnyTable:
-    """The names of all tables that there could be."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-ANY_TABLE: Final[Container[str]] = _AnyTable()
 
 
 def unknown_reference(

@@ -99,6 +99,7 @@ client = "c"
 tx = "T"
 at_ms = 200
 do = "SELECT id, none FROM u WHERE id = 1"
+misfit = true
 """
 """The column is not there: the coordinator refuses the operation, and has sent it to no primary."""
 

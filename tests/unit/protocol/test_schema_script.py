@@ -4,10 +4,9 @@ import pytest
 
 from ddlsim.cluster.cluster import initial_schema
 from ddlsim.lint.compat import RefusedSchemaError, lint
-from ddlsim.model.ddl import CreateTable
+from ddlsim.model.ddl import ANY_TABLE, CreateTable
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, Refused, build
-from ddlsim.protocol.schema.references import ANY_TABLE
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.sql import parse
