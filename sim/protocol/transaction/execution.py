@@ -41,6 +41,8 @@ class Executor:
         self.sync = sync
         self.replicas = replicas
         self.entries = EntryWriter(node, strategy, sync.catalog)
+        self._under_way: dict[tuple[TxId, str, Timestamp], None] = {}
+        """Writes in one phase, each with the start of its lease, which may be over by now."""
         node.on(AreReplicated, self._report_again)
 
     # --- reading ----------------------------------------------------------------------------------
@@ -237,8 +239,7 @@ class Executor:
         """
         tx, op = request.tx, request.op
         stored = op in local.machine.ops_of(tx)
-        at_once = local.at_once.get(request.key) if request.one_phase else None
-        if at_once is not None and at_once.tx == tx:
+        if request.one_phase and (tx, op, request.lease_start) in self._under_way:
             return None
         if request.one_phase and not stored:
             pending = local.pending.get(request.key)
@@ -297,7 +298,9 @@ class Executor:
         key, tx = request.key, request.tx
         mine = Intent(tx, request.op, op_ts, table.version, request.row, local.place)
         local.at_once[key] = mine
+        self._under_way[tx, request.op, request.lease_start] = None
         answered = await write.commit() or await self.strategy.leader_is_late(write)
+        self._under_way.pop((tx, request.op, request.lease_start), None)
         if local.at_once.get(key) is mine:
             del local.at_once[key]
         return answered

@@ -17,7 +17,7 @@ from ddlsim.protocol.replica_messages import (
 )
 from ddlsim.protocol.strategy import OnePhasePart
 from ddlsim.strategies.iep import IEP
-from ddlsim.units import Micros, Timestamp
+from ddlsim.units import Micros, Timestamp, timestamp
 from tests.support.primary import OLD, PLACE, YOUNG
 from tests.support.protocol import FIRST_LEASE
 from tests.support.trio import Trio
@@ -358,8 +358,14 @@ def test_copy_of_one_phase_write_that_became_an_intent_is_unreplicated() -> None
         assert (told.reason, told.commit_ts, told.replicated) == (None, None, replicated)
 
 
-def test_an_intent_of_an_earlier_lease_is_no_answer_while_the_write_goes_in_one_phase() -> None:
-    """Its coordinator would commit in two phases, later than the write that is on its way."""
+@pytest.mark.parametrize("is_over", [False, True])
+def test_an_intent_of_an_earlier_lease_is_no_answer_while_the_write_goes_in_one_phase(
+    *, is_over: bool
+) -> None:
+    """Its coordinator would judge a later commit_ts than that of the write that is on its way.
+
+    That may commit also where its lease is over by now, and its primary has not heard of it.
+    """
     known = {"busy": True}
     rule = IEP.validate_one_phase
     trio = Trio(
@@ -372,7 +378,11 @@ def test_an_intent_of_an_earlier_lease_is_no_answer_while_the_write_goes_in_one_
     assert trio.local("n1").machine.intents[1].tx == OLD
     token, known["busy"], trio.raft_stops = trio.next_lease("n1"), False, True
     words: dict[str, Any] = {"one_phase": True, "op": "w", "lease_start": token}
-    first, copy = (trio.send(OLD, "put", 1, (1, 5), **words) for _ in range(2))
+    first = trio.send(OLD, "put", 1, (1, 5), **words)
+    trio.later(1)
+    if is_over:
+        trio.lease("n2", timestamp(9_000))
+    copy = trio.send(OLD, "put", 1, (1, 5), **words)
     trio.later(5)
     assert (first.done, copy.done) == (False, False)
     trio.raft_stops = False
