@@ -292,9 +292,12 @@ def first_access(bench: Bench) -> None:
 def under_a_lease(bench: Bench) -> None:
     """It commits on the newest lease of a schema in which its tables are as it uses them.
 
-    Its read version lies before the end of that lease, and what takes it away conflicts.
+    Its read version lies before the end of that lease, and what takes it away conflicts. Where none
+    is left to commit on, the process asks for one: a recovery of the store may have ended all.
     """
     part, newest, node = bench.part, bench.number, bench.node.name
+    asked: list[int] = []
+    part.lease_again = lambda: asked.append(1)
     for left, name, leases, fixed in product(
         (0, 1), ("t", "u"), ((newest - 1,), (newest,), (newest - 1, newest), ()), (False, True)
     ):
@@ -313,6 +316,8 @@ def under_a_lease(bench: Bench) -> None:
         due = None if usable and left else LATE
         what = f"a commit on {leases}, of {name}, {left} before their end"
         bench.same(what, got, due)
+        bench.same(f"whether {what} asks for a lease", len(asked), int(due is LATE))
+        asked.clear()
         if due is None:
             bench.same(
                 f"the conflicts of {what}", conflicts(store), on(taken_key(node, usable[-1]))

@@ -15,6 +15,7 @@ from ddlsim.cluster.store_models.beside_runs import walk_beside
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_moments import Moments
 from ddlsim.cluster.store_models.layer_walk import NUMBERS, LayerWalk
+from ddlsim.cluster.store_models.lock_forms import compare_rules
 from ddlsim.cluster.store_models.shelf import ShelfTransaction
 from ddlsim.cluster.store_models.task_forms import compare_tasks
 from ddlsim.fdb import config, keys, watches
@@ -474,3 +475,16 @@ def test_a_task_that_does_not_rest_behind_errors_is_a_difference() -> None:
     assert [one.what for one in found] == [
         "how often follow_the_mode rests behind 3 errors is 0 and should be 3"
     ]
+
+
+def test_a_refusal_behind_the_end_of_a_lease_that_asks_for_none_is_a_difference() -> None:
+    async def asks_for_none(layer: Any, tx: Any) -> Any:
+        layer.lease_again = lambda: None
+        return await leases.under_a_lease(layer, tx)
+
+    asks_for_none.__name__ = "under_a_lease"
+    planted = dataclasses.replace(LAYER_DESIGNS.get("crdb"), fence=asks_for_none)
+    rules = Models((found := list[PartDiverged]()).append, Loop()).divergence("rules", "")
+    compare_rules(rules, planted, settings())
+    assert found
+    assert all(one.what.endswith("asks for a lease is 0 and should be 1") for one in found)
