@@ -1,9 +1,13 @@
 """Keys that stand twice in a JSON object: of two values, none is sure."""
 
 import json
-from typing import Any
+import re
+from typing import Any, Final
 
 import msgspec
+
+_KEY: Final = re.compile(rb'"[ \t\r\n]*+:')
+"""The end of a key; in a text, which has no bare quotes, it stands behind a backslash only."""
 
 
 class Repeated(dict[str, Any]):
@@ -24,8 +28,11 @@ def fields_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def may_repeat(text: bytes, keys: int) -> bool:
-    """Whether an object with so many keys may have one twice: each stands before a colon."""
-    return text.count(b":") > keys
+    """Whether an object with so many keys may have one twice: each stands before a colon.
+
+    Most lines have no other colons; of those with times or SQL quotes before colons are counted.
+    """
+    return text.count(b":") > keys and len(_KEY.findall(text)) > keys
 
 
 def repeated(line: bytes) -> str | None:

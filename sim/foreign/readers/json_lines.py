@@ -61,20 +61,23 @@ def _read_lines(entries: Entries, lines: list[tuple[int, bytes]]) -> None:
 def _loaded(line: bytes) -> tuple[Any, str]:
     try:
         found = _parsed(line)
+        if isinstance(found, dict) and may_repeat(line, len(found)):
+            found = _by_json(line, object_pairs_hook=fields_of)
     except json.JSONDecodeError as error:
         return None, f"unreadable entry ({error})"
-    if isinstance(found, dict) and may_repeat(line, len(found)):
-        found = json.loads(line, object_pairs_hook=fields_of)
     return found, ""
 
 
 def _parsed(text: bytes) -> Any:
     """What a text holds; json keeps the large numbers that orjson would round."""
     found = orjson.loads(text)
-    if not _HUGE.search(text):
-        return found
+    return _by_json(text) if _HUGE.search(text) else found
+
+
+def _by_json(text: bytes, **hooks: Any) -> Any:
+    """The same by json, which can be nested less deeply."""
     try:
-        return json.loads(text)
+        return json.loads(text, **hooks)
     except RecursionError:
         raise json.JSONDecodeError(TOO_DEEP, "", 0) from None
 
@@ -94,6 +97,8 @@ def _read_list(data: bytes) -> Entries:
     entries = Entries(keywords=False)
     try:
         found = _parsed(data)
+        if may_repeat(data, sum(len(one) for one in found if isinstance(one, dict))):
+            found = _by_json(data, object_pairs_hook=fields_of)
     except json.JSONDecodeError as error:
         lines = data.split(b"\n")
         entries.troubles.append(Trouble(error.lineno, f"the list cannot be read ({error.msg})"))
@@ -105,8 +110,6 @@ def _read_list(data: bytes) -> Entries:
                     _add(entries, fields, "", number)
                     break
         return entries
-    if may_repeat(data, sum(len(one) for one in found if isinstance(one, dict))):
-        found = json.loads(data, object_pairs_hook=fields_of)
     lines_of = _lines(data, len(found))
     for at, fields in enumerate(found):
         _add(entries, fields, "", lines_of[at])

@@ -206,13 +206,12 @@ def parse(texts: Iterable[bytes], file: str) -> Log:
 def _decoded(number: int, text: bytes, file: str) -> Cluster | AnyEntry | Problem:
     try:
         entry: Cluster | AnyEntry = _decoder.decode(text)
+        key = repeated(text)
     except msgspec.ValidationError as error:
         return Problem(file, number, *_said(str(error)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Problem(file, number, "", f"is not JSON ({error}); it may have been cut off")
-    if (key := repeated(text)) is not None:
-        return Problem(file, number, key, "stands there twice")
-    return entry
+    return entry if key is None else Problem(file, number, key, "stands there twice")
 
 
 def _said(message: str) -> tuple[str, str]:
