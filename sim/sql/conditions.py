@@ -26,9 +26,11 @@ _MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": 
 _WORDS: Final = {
     *("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH"),
     *("QUARTER", "YEAR", "USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_ROLE", "CURRENT_SCHEMA"),
-    *("CURRENT_CATALOG", "SYSDATE", "UNKNOWN"),
+    *("CURRENT_CATALOG", "CURRENT_PATH", "SYSDATE", "UNKNOWN"),
 }
 """Words that sqlglot takes for columns where they stand without quotes."""
+_OF_A_UNIT: Final = {"TIMESTAMPADD", "DATEADD", "DATE_ADD", "DATEDIFF", "DATE_DIFF"}
+"""Functions that sqlglot knows by name alone and whose first argument may be a unit of time."""
 _JUNCTIONS: Final[dict[type[exp.Expr], str]] = {exp.And: "and", exp.Or: "or"}
 
 
@@ -60,10 +62,20 @@ def _named(expression: exp.Expr) -> Iterator[str]:
     Not those of a query within it, nor words that sqlglot takes for columns: units and functions.
     """
     for column in expression.find_all(exp.Column):
-        words, identifier = [column.args.get("table"), column.this], column.this
-        is_word = not identifier.args.get("quoted") and column.name.upper() in _WORDS
+        words = [word for word in (column.args.get("table"), column.this) if word is not None]
+        bare = len(words) == 1 and not column.this.args.get("quoted")
+        is_word = bare and (column.name.upper() in _WORDS or _is_unit(column))
         if column.find_ancestor(exp.Query) is None and not is_word:
-            yield ".".join(_name(word) for word in words if word is not None)
+            yield ".".join(map(_name, words))
+
+
+def _is_unit(column: exp.Column) -> bool:
+    """Whether it is the first of three arguments of a function that counts in units of time."""
+    call = column.parent
+    if isinstance(call, exp.TimestampDiff | exp.DateDiff):
+        return call.this is column and call.args.get("unit") is not None
+    called = isinstance(call, exp.Anonymous) and call.name.upper() in _OF_A_UNIT
+    return called and len(call.expressions) > 2 and call.expressions[0] is column
 
 
 def _condition(expression: exp.Expr, columns: dict[str, int]) -> Condition:

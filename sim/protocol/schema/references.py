@@ -1,7 +1,8 @@
 """What a foreign key refers to: a table that exists, and columns of it, as many as it has itself.
 
-A foreign key is not enforced on rows (`constraints.py`), but a slip in it is one: every database
-refuses it. Whether the columns are unique, and of which types they are, is not asked.
+A foreign key is not enforced on rows (`constraints.py`), but a slip in it is one: databases refuse
+it, SQLite with the first row. Whether the columns are unique, and of which types they are, is not
+asked.
 """
 
 from collections.abc import Container, Iterator

@@ -6,23 +6,29 @@ to a table of a later statement. Its columns are looked at once that table is ma
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from ddlsim.model.ddl import AlterTable, ConstraintSpec, CreateTable, Statement
+from ddlsim.model.ddl import AlterTable, ConstraintSpec, CreateTable, RenameTable, Statement
 from ddlsim.model.schema import Table
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused, build
 from ddlsim.protocol.schema.references import foreign_keys, unlike
 
 
-class SchemaScript:
-    """Builds the statements of a schema one after the other; they are given whole before.
+class _Open(NamedTuple):
+    """A foreign key to a table that is not there yet, with the id of its own table."""
 
-    What an earlier statement has made, and another one dropped or renamed, comes no more.
-    """
+    owner: int
+    table: str
+    spec: ConstraintSpec
+
+
+class SchemaScript:
+    """Builds the statements of a schema one after the other; they are given whole before."""
 
     def __init__(self, statements: Iterable[object]) -> None:
-        self._later = Counter(one.name for one in statements if isinstance(one, CreateTable))
-        self._open: list[tuple[int, ConstraintSpec]] = []  # by the table that it belongs to
+        self._later = Counter(name for one in statements for name in _made(one))
+        self._open: list[_Open] = []
 
     def build(
         self,
@@ -33,21 +39,19 @@ class SchemaScript:
         mandatory: bool = False,
     ) -> Built | NoOp | Refused:
         """As `ddl.build`, but for foreign keys to tables that come later."""
-        if isinstance(statement, CreateTable):
-            self._later -= Counter((statement.name,))  # names without any left are out
+        self._later -= Counter(_made(statement))
         built = build(
             statement, snapshot, next_object_id, mandatory=mandatory, unchecked=self._later
         )
         if not isinstance(built, Built):
             return built
-        self._open = [one for one in self._open if snapshot.by_id(one[0]) is not None]
         for change in built.objects:
-            table = change.definition
-            if isinstance(table, Table) and (wrong := self._wrong(table, snapshot)):
+            made = change.definition
+            if isinstance(made, Table) and (wrong := self._wrong(made, snapshot)):
                 return wrong
         if isinstance(statement, (CreateTable, AlterTable)):
             self._open += [
-                (built.objects[0].object_id, spec)
+                _Open(built.objects[0].object_id, statement.name, spec)
                 for spec in foreign_keys(statement)
                 if spec.references is not None
                 and spec.references.table != statement.name
@@ -56,15 +60,28 @@ class SchemaScript:
         return built
 
     def _wrong(self, made: Table, snapshot: Snapshot) -> Refused | None:
-        """What a table lacks that an earlier foreign key refers to."""
+        """What a table lacks that an earlier foreign key refers to, if that is still there."""
         for place in reversed(range(len(self._open))):
-            owner, spec = self._open[place]
+            owner, table, spec = self._open[place]
             if spec.references is not None and spec.references.table == made.name:
-                refused = unlike(spec, made)
-                if refused is not None:
-                    of = snapshot.by_id(owner)
-                    assert of is not None, f"{owner} is gone"
-                    what = f"{refused.message}, in a foreign key of table {of.name!r}"
-                    return refused._replace(message=what)
                 del self._open[place]
+                refused = unlike(spec, made) if _has(owner, spec, snapshot) else None
+                if refused is not None:
+                    what = f"{refused.message}, in a foreign key of table {table!r}"
+                    return refused._replace(message=what)
         return None
+
+
+def _made(statement: object) -> tuple[str, ...]:
+    """The name of the table that a statement makes, or calls so."""
+    match statement:
+        case CreateTable(name=name) | RenameTable(new_name=name):
+            return (name,)
+        case _:
+            return ()
+
+
+def _has(owner: int, spec: ConstraintSpec, snapshot: Snapshot) -> bool:
+    """Whether a table is still there and has a foreign key."""
+    table = snapshot.by_id(owner)
+    return isinstance(table, Table) and any(one.text == spec.text for one in table.constraints)

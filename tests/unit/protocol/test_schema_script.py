@@ -67,3 +67,29 @@ def test_a_log_of_some_tables_may_refer_to_others() -> None:
     assert isinstance(statement, CreateTable)
     assert isinstance(build(statement, Snapshot(), 9), Refused)
     assert isinstance(build(statement, Snapshot(), 9, unchecked=ANY_TABLE), Built)
+
+
+@pytest.mark.parametrize(
+    ("schema", "missing"),
+    [
+        (SCHEMA.replace("TABLE b", "TABLE c") + "; ALTER TABLE c RENAME TO b", None),
+        (WRONG.replace("; ", "; DROP TABLE a; "), None),
+        (f"{LATER}; DROP TABLE b; {SCHEMA.partition(';')[0]}", "there is no table 'b'"),
+    ],
+    ids=["renamed to it", "gone by then", "only before"],
+)
+def test_a_later_table_is_one_that_is_made_later(schema: str, missing: str | None) -> None:
+    if missing is None:
+        assert lint(schema, "")["statements"] == []
+        return
+    with pytest.raises(RefusedSchemaError, match=missing):
+        lint(schema, "")
+
+
+def test_units_of_time_are_no_columns() -> None:
+    table = "CREATE TABLE a (id INT PRIMARY KEY, t TIMESTAMP, CHECK (%s))"
+    units = "TIMESTAMPDIFF(SQL_TSI_DAY, t, t) > 0 OR DATEADD(hh, id, t) > t"
+    assert lint(table % units, "")["statements"] == []
+    for slip in ("TIMESTAMPDIFF(SQL_TSI_DAY, no, t) > 0", "DATEADD(hh, no, t) > t", "ABS(no) > 0"):
+        with pytest.raises(RefusedSchemaError, match="has no column 'no'"):
+            lint(table % slip, "")
