@@ -21,6 +21,11 @@ class ClockDrift(Fault):
     node: str
     ppm: int
 
+    @property
+    def told(self) -> str:
+        pace = "faster" if self.ppm > 0 else "slower"
+        return f"{self.node}'s clock runs {pace} by {abs(self.ppm)} ppm"
+
     def verify(self) -> None:
         check(-MILLION < self.ppm <= MILLION, "ppm", "must lie between -999999 and 1000000")
         check(self.ppm != 0, "ppm", "must not be 0")

@@ -26,6 +26,11 @@ class ClockSkewBeyond(Fault):
     beyond_ms: float
     behind: bool = False
 
+    @property
+    def told(self) -> str:
+        where = "behind" if self.behind else "ahead of"
+        return f"{self.node}'s clock is CSmax + {self.beyond_ms:g} ms {where} true time"
+
     def verify(self) -> None:
         check(self.beyond_ms > 0, "beyond_ms", "must be more than 0")
 

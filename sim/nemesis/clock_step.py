@@ -21,6 +21,12 @@ class ClockStep(Fault):
     by_ms: float
     stays: bool = False
 
+    @property
+    def told(self) -> str:
+        where = "forwards" if self.by_ms > 0 else "back"
+        stays = ", for good" if self.stays else ""
+        return f"{self.node}'s clock jumps {where} by {abs(self.by_ms):g} ms{stays}"
+
     def verify(self) -> None:
         check(self.by_ms != 0, "by_ms", "must not be 0")
 

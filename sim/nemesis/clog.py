@@ -27,6 +27,13 @@ class Clog(Fault):
     both_ways: bool = False
     kind: str | None = None
 
+    @property
+    def told(self) -> str:
+        what = f"{self.kind} messages" if self.kind else "messages"
+        to, link = self.to or "every other node", f"from {self.node} to"
+        link = f"between {self.node} and" if self.both_ways else link
+        return f"{what} {link} {to} take {self.delay_ms:g} ms longer"
+
     def verify(self) -> None:
         check(self.delay_ms > 0, "delay_ms", "must be more than 0")
         check(self.to is None or self.to != self.node, "to", f"is {self.node} itself")

@@ -23,6 +23,12 @@ class LearnerLag(Fault):
     node: str
     delay_ms: float | None = None
 
+    @property
+    def told(self) -> str:
+        if self.delay_ms is None:
+            return f"the meta storage log does not reach {self.node}"
+        return f"the meta storage log reaches {self.node} {self.delay_ms:g} ms late"
+
     def verify(self) -> None:
         check(self.delay_ms is None or self.delay_ms > 0, "delay_ms", "must be more than 0")
 

@@ -22,6 +22,14 @@ class MessageFault(Fault):
     node: str | None = None
     kind: str | None = None
 
+    @property
+    def told(self) -> str:
+        of_kind = f"{self.kind} messages" if self.kind else "messages"
+        where = f"between {self.node} and other nodes" if self.node else "between nodes"
+        what = self.summary.replace("messages", of_kind).replace("between nodes", where)
+        share = f", each with probability {self.probability:g}" if self.probability < 1 else ""
+        return what + share
+
     def verify(self) -> None:
         check(0 < self.probability <= 1, "probability", "must be more than 0 and at most 1")
 

@@ -18,6 +18,10 @@ class Pause(Fault):
 
     node: str
 
+    @property
+    def told(self) -> str:
+        return f"{self.node} stands still"
+
     def claims(self) -> tuple[Claim, ...]:
         return (Claim(RUNNING, self.node, alone=False),)
 

@@ -20,6 +20,10 @@ class SettingChange(Fault):
     key: Literal["delay_duration_ms", "safe_time_interval_ms"]
     to: int
 
+    @property
+    def told(self) -> str:
+        return f"{self.key} of {self.node} is {self.to} ms"
+
     def verify(self) -> None:
         least = 1 if self.key == "safe_time_interval_ms" else 0
         check(self.to >= least, "to", f"must be at least {least}")
