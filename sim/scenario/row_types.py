@@ -122,10 +122,9 @@ class RowTypes:
                 | RenameView(name=name, new_name=new_name)
                 | CreateView(name=new_name, tables=(name,))
             ):
-                for column, types in self._columns.get(name, {}).items():
-                    into = self._columns.setdefault(new_name, {}).setdefault(column, {})
-                    into.update(types)
-                self._keys.setdefault(new_name, {}).update(self._keys.get(name, {}))
+                self._share(name, new_name)
+                if not isinstance(statement, CreateView):
+                    self._share(new_name, name)  # the old name may be an alias [110.later.3]
             case AlterTable(name=name, actions=actions):
                 known = self._columns.get(name, {})
                 for action in actions:
@@ -136,6 +135,12 @@ class RowTypes:
                         known[action.name][action.type] = None
             case _:
                 pass
+
+    def _share(self, name: str, other: str) -> None:
+        """Declare for another name what is declared for a name."""
+        for column, types in self._columns.get(name, {}).items():
+            self._columns.setdefault(other, {}).setdefault(column, {}).update(types)
+        self._keys.setdefault(other, {}).update(self._keys.get(name, {}))
 
     def _rename_in_keys(self, table: str, action: RenameColumn) -> None:
         keys = self._keys.get(table, {})
