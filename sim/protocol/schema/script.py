@@ -19,7 +19,6 @@ class _Open(NamedTuple):
     """A foreign key to a table that is not there yet, with the id of its own table."""
 
     owner: int
-    table: str
     spec: ConstraintSpec
 
 
@@ -51,7 +50,7 @@ class SchemaScript:
                 return wrong
         if isinstance(statement, (CreateTable, AlterTable)):
             self._open += [
-                _Open(built.objects[0].object_id, statement.name, spec)
+                _Open(built.objects[0].object_id, spec)
                 for spec in foreign_keys(statement)
                 if spec.references is not None
                 and spec.references.table != statement.name
@@ -62,12 +61,12 @@ class SchemaScript:
     def _wrong(self, made: Table, snapshot: Snapshot) -> Refused | None:
         """What a table lacks that an earlier foreign key refers to, if that is still there."""
         for place in reversed(range(len(self._open))):
-            owner, table, spec = self._open[place]
+            owner, spec = snapshot.by_id(self._open[place].owner), self._open[place].spec
             if spec.references is not None and spec.references.table == made.name:
                 del self._open[place]
-                refused = unlike(spec, made) if _has(owner, spec, snapshot) else None
-                if refused is not None:
-                    what = f"{refused.message}, in a foreign key of table {table!r}"
+                refused = unlike(spec, made)
+                if refused is not None and isinstance(owner, Table) and _has(owner, spec):
+                    what = f"{refused.message}, in a foreign key of table {owner.name!r}"
                     return refused._replace(message=what)
         return None
 
@@ -81,7 +80,6 @@ def _made(statement: object) -> tuple[str, ...]:
             return ()
 
 
-def _has(owner: int, spec: ConstraintSpec, snapshot: Snapshot) -> bool:
-    """Whether a table is still there and has a foreign key."""
-    table = snapshot.by_id(owner)
-    return isinstance(table, Table) and any(one.text == spec.text for one in table.constraints)
+def _has(table: Table, spec: ConstraintSpec) -> bool:
+    """Whether a table still has a foreign key."""
+    return any(one.text == spec.text for one in table.constraints)
