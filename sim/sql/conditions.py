@@ -74,8 +74,9 @@ def _is_unit(column: exp.Column) -> bool:
     call = column.parent
     if isinstance(call, exp.TimestampDiff | exp.DateDiff):
         return call.this is column and call.args.get("unit") is not None
-    called = isinstance(call, exp.Anonymous) and call.name.upper() in _OF_A_UNIT
-    return called and len(call.expressions) > 2 and call.expressions[0] is column
+    if not isinstance(call, exp.Anonymous) or call.name.upper() not in _OF_A_UNIT:
+        return False
+    return len(call.expressions) > 2 and call.expressions[0] is column
 
 
 def _condition(expression: exp.Expr, columns: dict[str, int]) -> Condition:
