@@ -8,7 +8,7 @@ end with that lease. What goes on under a later one can be caught by no other ju
 come to harm: its commit is refused, and an aborted reader is not judged beyond the loss of a lock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -120,12 +120,8 @@ def _committed_within(
         used = list(
             {(type(one), one.op, one.object_id, one.partition): one for one in used}.values()
         )
-    for event in used:
-        group = f"{event.object_id}/{event.partition}"
-        lease = _in_force(known.get(group, []), event)
-        if lease is None or group in reported:
-            continue
-        if tx.committed.commit_ts >= lease.end_ts:
+    for event, group, lease in _leased(used, known):
+        if group not in reported and tx.committed.commit_ts >= lease.end_ts:
             reported[group] = None
             yield Anomaly(
                 "committed-beyond-lease",
@@ -145,9 +141,8 @@ def _executed_within(
     case: Case, tx: Transaction, known: dict[str, list[Lease]]
 ) -> Iterator[Anomaly]:
     """A primary executes nothing once its lease is over: others may hold the locks by then."""
-    for event in tx.accesses:
-        lease = _in_force(known.get(f"{event.object_id}/{event.partition}", []), event)
-        if lease is not None and event.op_ts >= lease.end_ts:
+    for event, _, lease in _leased(tx.accesses, known):
+        if event.op_ts >= lease.end_ts:
             yield Anomaly(
                 "executed-beyond-lease",
                 f"{tx.name} executed an operation on node {event.node} at {show(event.op_ts)}, and "
@@ -166,14 +161,9 @@ def _under_one_lease(
     """
     first: dict[str, tuple[Lease, ReadExecuted | WriteExecuted]] = {}
     reported: dict[str, None] = {}
-    for event in tx.accesses:
-        group = f"{event.object_id}/{event.partition}"
-        following = known.get(group, [])
-        lease = _in_force(following, event) if len(following) > 1 else None
-        if lease is None or group in reported:
-            continue
+    for event, group, lease in _leased(tx.accesses, known):
         used, before = first.setdefault(group, (lease, event))
-        if used is not lease:
+        if used is not lease and group not in reported:
             reported[group] = None
             yield Anomaly(
                 "under-two-leases",
@@ -182,6 +172,17 @@ def _under_one_lease(
                 f"{show(event.op_ts)}, where {_described(case, lease.longest)}",
                 (used.longest, before, lease.began, event),
             )
+
+
+def _leased(
+    events: Iterable[ReadExecuted | WriteExecuted], known: dict[str, list[Lease]]
+) -> Iterator[tuple[ReadExecuted | WriteExecuted, str, Lease]]:
+    """The operations under a known lease, each with its group and that lease."""
+    for event in events:
+        group = f"{event.object_id}/{event.partition}"
+        lease = _in_force(known.get(group, []), event)
+        if lease is not None:
+            yield event, group, lease
 
 
 def _in_force(following: list[Lease], event: ReadExecuted | WriteExecuted) -> Lease | None:
