@@ -1,6 +1,7 @@
 """Tables that are used up: new ones take their place, and each is judged as lists of its own."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,14 +27,27 @@ from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
 from tests.unit.record.test_journal import HEAD
 
 CLIENTS = 2
+LONGEST_S = 30.0
+"""How long a client waits for new tables."""
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables that are soon used up."""
+    """Tables that are soon used up; clients wait for the new ones, so that a busy machine, on
+    which these take long to make, has as many of them.
+    """
     monkeypatch.setattr(shape, "TURN", 5)
     monkeypatch.setattr(shape, "MOST_WINDOWS", 2)
     monkeypatch.setattr(schema_append, "MOST_COLUMNS", 2)
+    turn = InUse.turn
+
+    def waiting(in_use: InUse) -> tuple[int, int, int]:
+        until = time.monotonic() + LONGEST_S
+        while in_use.used_up.is_set() and time.monotonic() < until:
+            time.sleep(0.001)
+        return turn(in_use)
+
+    monkeypatch.setattr(InUse, "turn", waiting)
 
 
 def opened(folder: Path) -> Sqlite:
