@@ -1,5 +1,6 @@
 """Parts of a graph: some of its nodes, renumbered, with their edges, times and places."""
 
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,21 @@ class Component(NamedTuple):
         return only_of(
             [edges], [np.flatnonzero(self.place[edges.source] > self.place[edges.target])]
         )
+
+    def unwound(self) -> "Component":
+        """The same with other places, where then the edge that goes back farthest is the only one.
+
+        So where without that edge there is no cycle: nodes stand in a topological order of the
+        other edges, as near to their own places as these allow. Else it is returned as it is.
+        """
+        edges, place = self.edges, self.place
+        stretch = place[edges.source].astype(np.int64) - place[edges.target]
+        if self.span is not None or np.count_nonzero(stretch > 0) < 2:
+            return self
+        others = np.delete(np.arange(len(edges)), int(np.argmax(stretch)))
+        source, target = edges.source[others], edges.target[others]
+        found = topological(source.tolist(), target.tolist(), place.tolist())
+        return self if found is None else self._replace(place=np.asarray(found))
 
     def within(self, chosen: Array) -> "Component":
         """Some of its nodes, and the edges between them."""
@@ -89,6 +105,29 @@ def by_part(n: int, blocks: list[Edges], parts: list[Array]) -> list[Edges]:
         Edges(source[one], target[one], kept.kind[one], kept.why[one])
         for one in map(slice, [0, *cuts], [*cuts, len(part)])
     ]
+
+
+def topological(source: list[int], target: list[int], place: list[int]) -> list[int] | None:
+    """Of each node its place in an order in which all edges go forward; None if they have a cycle.
+
+    Of the nodes that may come next that of the least `place` does (Kahn 1962).
+    """
+    open_, onward = [0] * len(place), [list[int]() for _ in place]
+    for one, other in zip(source, target, strict=True):
+        onward[one].append(other)
+        open_[other] += 1
+    ready = [(place[node], node) for node, count in enumerate(open_) if not count]
+    heapify(ready)
+    found, count = [0] * len(place), 0
+    while ready:
+        _, node = heappop(ready)
+        found[node] = count
+        count += 1
+        for other in onward[node]:
+            open_[other] -= 1
+            if not open_[other]:
+                heappush(ready, (place[other], other))
+    return found if count == len(place) else None
 
 
 def only_of(blocks: list[Edges], chosen: list[Array]) -> Link | None:

@@ -385,7 +385,10 @@ def _lightest(part: Component, model: Model, budget: int) -> Found:
     time_back = part.span is not None and not in_real_time(Order(part.place), *part.span)
     best: dict[str, tuple[int, Cycle]] = {}
     left = spent = kinds = 0
-    only = None if not budget or (part.edges.kind & DDL).any() else part.only_back()
+    only = None
+    if budget and not (part.edges.kind & DDL).any():
+        part = part.unwound()
+        only = part.only_back()
     back = part.place[part.edges.source] > part.place[part.edges.target]
     for through in _through(model):
         kinds |= through

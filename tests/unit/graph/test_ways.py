@@ -11,9 +11,11 @@ import pytest
 
 from ddlsim.graph import cycles, nearby, reach
 from ddlsim.graph.certificate import Order
-from ddlsim.graph.component import Component, by_part
+from ddlsim.graph.chains import weight_of
+from ddlsim.graph.component import Component, by_part, topological
 from ddlsim.graph.cycles import find_cycles
 from ddlsim.graph.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW, Edges, Link, edges
+from ddlsim.graph.history import Array
 from ddlsim.graph.models import MODELS
 from ddlsim.graph.nearby import Surroundings
 from ddlsim.graph.reach import on_ways_back
@@ -160,3 +162,49 @@ def test_weights_leave_out_no_edge_whose_cycle_is_reported(
         assert replace(found, components=()) == replace(due, components=()), (seed, model)
         types |= {cycle.type for cycle in found.cycles}
     assert {"G0", "G1c", "G-single", "G-nonadjacent", "G2-item", "G2-predicate"} <= types
+
+
+def test_a_topological_order_is_found_unless_edges_close_a_cycle() -> None:
+    for seed in range(GRAPHS):
+        nodes, block = forward(seed, back=seed % 3)
+        whole = nx.DiGraph([*zip(block.source.tolist(), block.target.tolist(), strict=True)])
+        columns = block.source.tolist(), block.target.tolist()
+        place = topological(*columns, np.random.default_rng(seed).permutation(nodes).tolist())
+        assert (place is not None) is nx.is_directed_acyclic_graph(whole), seed
+        if place is not None:
+            assert sorted(place) == list(range(nodes))
+            assert all(place[one] < place[other] for one, other in zip(*columns, strict=True))
+    assert topological([2, 1], [0, 0], [5, 6, 4]) == [2, 1, 0]
+    assert topological([], [], [5, 6, 4]) == [1, 2, 0]
+
+
+@pytest.mark.parametrize("back", [1, 2])
+def test_other_places_change_no_weight_of_a_cycle(
+    back: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An order in which many edges go back, as clients' do under skewed clocks."""
+    unwound, alone = Component.unwound, list[bool]()
+
+    def noted(part: Component) -> Component:
+        found = unwound(part)
+        alone.append(found is not part and found.only_back() is not None)
+        return found
+
+    monkeypatch.setattr(Component, "unwound", noted)
+    for seed in range(GRAPHS):
+        nodes, block = forward(seed, back)
+        rank = np.arange(nodes) + np.random.default_rng(seed).normal(0, 3, nodes)
+        found = [weights(nodes, block, rank, model) for model in ONE_OF_EACH]
+        with monkeypatch.context() as other:
+            other.setattr(Component, "unwound", lambda part: part)
+            assert found == [weights(nodes, block, rank, model) for model in ONE_OF_EACH], seed
+    assert sum(alone) > GRAPHS // 4
+
+
+ONE_OF_EACH = ("strong-session-serializable", "serializable", "snapshot-isolation")
+
+
+def weights(nodes: int, block: Edges, rank: Array, model: str) -> dict[str, int]:
+    """What the reported cycle of each type weighs."""
+    found = find_cycles(nodes, block, rank=rank, model=model)
+    return {one.type: sum(weight_of(link.kind) for link in one.links) for one in found.cycles}
