@@ -1,7 +1,6 @@
 """Tables that are used up: new ones take their place, and each is judged as lists of its own."""
 
 import json
-import time
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,11 +23,10 @@ from ddlsim.record.shape import TABLES, InUse, shape_of
 from ddlsim.record.url import url_of
 from ddlsim.record.workloads import schema_append
 from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
+from tests.support.waiting import until
 from tests.unit.record.test_journal import HEAD
 
 CLIENTS = 2
-LONGEST_S = 30.0
-"""How long a client waits for new tables."""
 
 
 @pytest.fixture
@@ -42,9 +40,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     turn = InUse.turn
 
     def waiting(in_use: InUse) -> tuple[int, int, int]:
-        until = time.monotonic() + LONGEST_S
-        while in_use.used_up.is_set() and time.monotonic() < until:
-            time.sleep(0.001)
+        until(lambda: not in_use.used_up.is_set(), "new tables")
         return turn(in_use)
 
     monkeypatch.setattr(InUse, "turn", waiting)
