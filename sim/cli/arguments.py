@@ -19,6 +19,7 @@ from ddlsim.cli import complete, exit_codes, values
 from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
 from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, output, outside
 from ddlsim.cli.flags_of_record import recording, rehearsal
+from ddlsim.cli.flags_of_search import exploring, hunting, shrinking
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.slips import sentence
@@ -31,6 +32,7 @@ VERBS: Final = {
     "rehearse": "a migration on a copy of a real schema under load: stalls, aborts, anomalies",
     "explain": "tell in words and pictures why a history is judged as it is",
     "shrink": "the smallest scripted scenario that fails as a run did",
+    "explore": "every run of a small world in which few messages are late, or lost",
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
     "hunt": "search for violations in drawn worlds, guided by coverage",
@@ -209,9 +211,9 @@ def _command() -> Verbs:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
-    for verb in (_run(), _check(), _record(), _rehearse(), _explain(), _shrink(), _compat(),
-                 _verify(), _hunt(), _sweep(), _compare(), _advise(), _tune(), _plot(), _report(),
-                 _list(), _new(), _completion()):  # fmt: skip
+    for verb in (_run(), _check(), _record(), _rehearse(), _explain(), _shrink(), _explore(),
+                 _compat(), _verify(), _hunt(), _sweep(), _compare(), _advise(), _tune(), _plot(),
+                 _report(), _list(), _new(), _completion()):  # fmt: skip
         command.add_command(verb)
     return command
 
@@ -278,26 +280,11 @@ def _explain() -> Verb:
 
 
 def _shrink() -> Verb:
-    return _verb("shrink", [
-        argument("failure", "a history that --out wrote, or a scenario with the seed that fails",
-                 "[FAILURE]", required=False, shell_complete=complete.scenarios),
-        flag("--seed", "the seed of a scenario (default: 0)", "N", type=values.seed),
-        flag("--swarm", "what the seed draws, around the scenario if there is one"),
-        flag("--strategy", "another design", "S", shell_complete=complete.strategies),
-        flag("--mutant", "remove or break one rule of the design", "M",
-             shell_complete=complete.mutants),
-        repeated("--set", "set a key of the file", "PATH=VALUE"),
-        *judging(),
-        flag("--violation", "what to shrink it for: an invariant, a checker, a finding, or a "
-             "signature or its id (default: what the scenario expects, else the gravest)", "NAME"),
-        flag("--out", "write the scenario there (default: print it)", "FILE", short="-o",
-             shell_complete=complete.files),
-        flag("--html", "write a page about the shrunk run there", "F",
-             shell_complete=complete.files),
-        flag("--time", "end after so much CPU time: 10m", "T", type=values.duration, default="60s"),
-        flag("--runs", "end after so many runs", "N", type=values.positive, default="20000"),
-        outside(), load(), output("text", "json"),
-    ])  # fmt: skip
+    return _verb("shrink", shrinking())
+
+
+def _explore() -> Verb:
+    return _verb("explore", exploring())
 
 
 def _compat() -> Verb:
@@ -329,31 +316,7 @@ def _verify() -> Verb:
 
 
 def _hunt() -> Verb:
-    return _verb("hunt", [
-        flag("--strategy", "the design", "S", shell_complete=complete.strategies),
-        flag("--mutant", "remove or break one rule of the design", "M",
-             shell_complete=complete.mutants),
-        repeated("--set", "set a key of every world (of [protocol]: ddlsim list settings)",
-                 "PATH=VALUE"),
-        *judging(),
-        flag("--time", "end after 90s, 10m or 1h (default: at a violation)", "T",
-             type=values.duration),
-        flag("--worlds", "end after so many worlds", "N", type=values.positive),
-        flag("--seed", "the seed of the hunt", "N", type=values.seed, default="0"),
-        flag("--corpus", "keep worlds that reached something new there, and go on with what it "
-             "holds", "DIR", shell_complete=complete.folders),
-        flag("--out", "the directory of what is found (default: found in the corpus, else hunt)",
-             "DIR", shell_complete=complete.folders),
-        flag("--keep-going", "do not end at the first violation"),
-        flag("--findings", "end at what a known finding explains, too"),
-        flag("--unguided", "draw every world anew: the worlds of run --swarm"),
-        flag("--no-shrink", "leave what is found as it is"),
-        flag("--batch", "after so many worlds new parents are chosen; part of what makes a hunt "
-             "repeatable", "N", type=values.positive, default="64"),
-        flag("--master", "run worlds on Spark, a batch at a time (default: none)", "URL"),
-        flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
-        load(), output("text", "json"),
-    ])  # fmt: skip
+    return _verb("hunt", hunting())
 
 
 def _sweep() -> Verb:

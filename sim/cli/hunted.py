@@ -24,7 +24,7 @@ from ddlsim.scenario.overrides import repeat_options
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import read
 from ddlsim.search.corpus import Found, State
-from ddlsim.search.explore import LOST, Target
+from ddlsim.search.explore import LOST, Seen, Target
 from ddlsim.search.hunt import is_known
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget, Shrinking
@@ -56,12 +56,19 @@ def folder(directory: str) -> Iterator[None]:
 
 
 def stem(found: Found) -> str:
+    """What the files of what was found are called."""
+    return stem_of(found.seen)
+
+
+def stem_of(seen: Seen) -> str:
     """What the files of a signature are called."""
-    status = found.seen.status
-    prefix = (
-        status.removeprefix(FINDING) if is_known(found.seen) else found.seen.invariant or status
-    )
-    return f"{prefix}-{found.seen.id}" if found.seen.id != prefix else prefix
+    prefix = finding_of(seen) or seen.invariant or seen.status
+    return f"{prefix}-{seen.id}" if seen.id != prefix else prefix
+
+
+def finding_of(seen: Seen) -> str:
+    """The recorded finding that explains a signature; empty if none does."""
+    return seen.status.removeprefix(FINDING) if is_known(seen) else ""
 
 
 def file_of(directory: str, found: Found) -> str:

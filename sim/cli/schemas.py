@@ -21,6 +21,7 @@ from ddlsim.cli import (
     list_shapes,
     shapes,
     shapes_compare,
+    shapes_explore,
     shapes_hunt,
     shapes_predict,
     shapes_record,
@@ -432,6 +433,11 @@ SCHEMAS: Final[dict[str, Published]] = {
     ),
     "sweep": Published(
         "what a sweep came to", "ddlsim sweep --output json", _document(shapes.Sweep)
+    ),
+    "explore": Published(
+        "what the runs of a small world with few late messages came to",
+        "ddlsim explore --output json",
+        _document(shapes_explore.Explore),
     ),
     "hunt": Published(
         "what a hunt came to and found", "ddlsim hunt --output json", _document(shapes_hunt.Hunt)

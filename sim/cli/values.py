@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from ddlsim.cli.problems import near
+from ddlsim.units import FOREVER_MS, US_PER_MS
 
 MOST: Final = 2**63 - 1
 """The largest seed."""
@@ -75,6 +76,20 @@ def positive(text: str) -> int:
     if value < 1:
         raise click.BadParameter(f"expected a number from 1 up, not {text!r}")
     return value
+
+
+def delays(text: str) -> tuple[int, ...]:
+    """Milliseconds with commas, `20,100`, each above 0, as whole microseconds."""
+    found: list[int] = []
+    for part in text.split(","):
+        try:
+            value = float(part)
+        except ValueError:
+            value = -1.0
+        if not 0.001 <= value <= FOREVER_MS:
+            raise click.BadParameter(f"expected milliseconds, as in 20 or 20,100, not {text!r}")
+        found.append(round(value * US_PER_MS))
+    return tuple(dict.fromkeys(found))
 
 
 def rate(text: str) -> float:

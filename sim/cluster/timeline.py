@@ -25,17 +25,24 @@ from ddlsim.units import US_PER_MS
 
 
 class StepHold(Hold):
-    """Holds or loses the messages of one step, or all that match, or the first few of them."""
+    """Holds or loses the messages of one step, or all that match, or few from the nth of them."""
 
     def __init__(self, hold: HoldPlan) -> None:
         super().__init__(hold.sender, hold.to, hold.kind)
         self._step, self._messages, self._lost = hold.label, hold.messages, hold.lost
+        self._first, self._met = hold.nth, 0
 
     def matches(self, envelope: Any) -> bool:
-        """Whether the message was sent for the step, and the hold is not full."""
+        """Whether the message was sent for the step, and the hold is not full.
+
+        The network asks once for each message, so that those before the nth are counted here.
+        """
         if self.hits == self._messages or not super().matches(envelope):
             return False
-        return self._step is None or operation_of(envelope.payload) == self._step
+        if self._step is not None and operation_of(envelope.payload) != self._step:
+            return False
+        self._met += 1
+        return self._met >= self._first
 
     def judge(self, envelope: Any) -> Verdict:
         """Lose the message or keep it back."""

@@ -79,7 +79,8 @@ class BoundaryPlan(Record, frozen=True, tag="boundary"):
 class HoldPlan(Record, frozen=True):
     """Hold messages of a link and kind from `from_us` until `until_us`, or until an event.
 
-    At most so many `messages` of them; those that are `lost` are not delivered at all.
+    At most so many `messages` of them, from the `nth` on; those that are `lost` are not delivered
+    at all.
     """
 
     sender: str | None
@@ -90,6 +91,7 @@ class HoldPlan(Record, frozen=True):
     until: str | None
     label: str | None
     messages: int | None = None
+    nth: int = 1
     lost: bool = False
 
 

@@ -40,7 +40,8 @@ class StepTable(TableRecord, frozen=True):
 class HoldTable(TableRecord, frozen=True):
     """`[[hold]]`: messages kept back, or `lost`.
 
-    `label` is a step's id: only the messages sent for it; `messages`: so many of them at most.
+    `label` is a step's id: only the messages sent for it; `messages`: so many of them at most, from
+    the `nth` on.
     """
 
     sender: str | None = field(default=None, name="from")
@@ -51,6 +52,7 @@ class HoldTable(TableRecord, frozen=True):
     until: str | None = None
     label: str | None = None
     messages: Positive | None = None
+    nth: Positive = 1
     lost: bool = False
 
 

@@ -138,7 +138,7 @@ class Explorer:
             outcome=verdict.outcome,
             features=tuple(sorted(found)),
             transactions=sum(type(event) is TxCommitted for event in history.events),
-            seen=tuple(_seen(verdict)),
+            seen=tuple(seen_in(verdict)),
             cpu_s=time.process_time() - began_s,
         )
 
@@ -164,12 +164,12 @@ def _loaded(stored: Stored) -> World:
     return World(tomllib.loads(stored.text), stored.seed, stored.instants_ms)
 
 
-def _seen(verdict: Verdict) -> Iterator[Seen]:
+def seen_in(verdict: Verdict) -> Iterator[Seen]:
     """What a verdict holds against the design, each signature and status once."""
     met: dict[tuple[str, str], Seen] = {}
     for one in verdict.violations:
         if one.status in GRAVE or one.status.startswith(FINDING):
-            seen = _seen_of(one)
+            seen = seen_of(one)
             met.setdefault((seen.id, seen.status), seen)
     yield from met.values()
     if verdict.stuck and not any(one.status == STUCK for one in met.values()):
@@ -177,14 +177,15 @@ def _seen(verdict: Verdict) -> Iterator[Seen]:
         yield Seen(STUCK, STUCK, STUCK, "", "", "never-completed", what)
 
 
-def _seen_of(one: Violation) -> Seen:
+def seen_of(one: Violation) -> Seen:
+    """A violation as a hunt keeps it."""
     signature, names = signature_of(one), (one.invariant, one.checker, one.kind)
     return Seen(signature.id, signature.text, one.status, *names, one.summary)
 
 
 def _crashed(world: Stored, error: Exception, *, drawn: bool, cpu_s: float) -> Explored:
     """A run that raised."""
-    found = (_seen_of(crash_of(error)),)
+    found = (seen_of(crash_of(error)),)
     return Explored(world, drawn, Outcome.CRASHED, (), 0, found, cpu_s)
 
 

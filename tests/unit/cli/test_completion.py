@@ -46,7 +46,7 @@ def offered(folder: Path, *words: str) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes_verbs_flags_values_and_names(folder: Path) -> None:
-    assert offered(folder, "ex") == ["explain"]
+    assert offered(folder, "exp") == ["explain", "explore"]
     assert offered(folder, "run", "smoke", "--all") == ["--all-claims", "--allow-outside"]
     assert offered(folder, "run", "smoke", "--output", "j") == ["json", "junit"]
     assert "smoke" in offered(folder, "run", "smo")
