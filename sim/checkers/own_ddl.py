@@ -13,7 +13,7 @@ from ddlsim.checkers.case.case import Case, Ddl, Operation
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
 from ddlsim.history.events import AnyEvent, SchemaResolved
-from ddlsim.units import Timestamp, physical_ms, plus_ms, round_up, show
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, physical_ms, plus_ms, round_up, show
 
 ROUNDED: Final = "activation_plus_skew_rounded"
 """The rule that acknowledges at Tu + CSmax, up to the next whole tick."""
@@ -155,7 +155,8 @@ def _acknowledged_early(case: Case) -> Iterator[Anomaly]:
         due_ts = round_up(plus_ms(Timestamp(promise.activation_ts), min(skews)))
         shown_ms = case.once(Clocks).furthest_ms(ended.at_us)
         if decided.acknowledge_ts < due_ts:
-            how = f"its node waited for {show(decided.acknowledge_ts)}"
+            at_once = decided.acknowledge_ts == MIN_TIMESTAMP
+            how = f"its node waited for {'nothing' if at_once else show(decided.acknowledge_ts)}"
         elif shown_ms < physical_ms(due_ts):
             how = f"no clock had shown more than {shown_ms} ms"
         else:

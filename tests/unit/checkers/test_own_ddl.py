@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from ddlsim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
 from ddlsim.model.ddl import AlterTable, DropTable, Statement
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from ddlsim.units import MIN_TIMESTAMP
 from tests.support.history import Story, add_column, ts
 from tests.support.judging import anomalies
 
@@ -213,6 +214,10 @@ def test_a_statement_built_on_an_older_catalog_breaks_i4(rests_on: int, *, stale
 
 def early(waited_ts: int, ack: float, *, outcome: str = "installed", **rules: str) -> int:
     """D has Tu = 500, a no-op a logical part too, CSmax is 100; is its answer too early?"""
+    return kinds(answered(waited_ts, ack, outcome, rules)).count("acknowledged-too-early")
+
+
+def answered(waited_ts: int, ack: float, outcome: str, rules: dict[str, str]) -> Story:
     story = Story(settings={"": {}, "n1": {"max_clock_skew_ms": 100}})
     story.design = replace(story.design, rules=rules)
     t, tu_ts = story.table(), ts(500) + (outcome != "installed")
@@ -222,7 +227,7 @@ def early(waited_ts: int, ack: float, *, outcome: str = "installed", **rules: st
     else:
         story.add(1, Invoked, "c", "D", None, "n1", "ddl", sql="DROP TABLE q")
         story.add(ack, Failed, "c", "D", "DDL_REFUSED")
-    return kinds(story).count("acknowledged-too-early")
+    return story
 
 
 ROUNDED = {"acknowledge_ts": "activation_plus_skew_rounded"}
@@ -233,6 +238,14 @@ def test_an_answer_waits_for_tu_and_csmax() -> None:
     assert early(ts(600), 600, **ROUNDED) == 0
     assert early(ts(600) - 1, 600, **ROUNDED) == 1
     assert early(ts(600), 599.999, **ROUNDED) == 1  # no clock has shown 600
+
+
+@pytest.mark.parametrize(
+    ("waited_ts", "told"), [(MIN_TIMESTAMP, "waited for nothing, "), (ts(599), "waited for 599, ")]
+)
+def test_what_the_node_waited_for_is_told(waited_ts: int, told: str) -> None:
+    [early, *_] = anomalies("own_ddl", answered(waited_ts, 500, "installed", ROUNDED))
+    assert told in early.summary
 
 
 def test_a_logical_part_counts_as_one_tick_more() -> None:
