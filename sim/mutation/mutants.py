@@ -12,7 +12,7 @@ from typing import Final
 
 from ddlsim.model.records import Record
 from ddlsim.mutation.areas import AREAS, FILES, area_of
-from ddlsim.mutation.operators.table import OPERATORS
+from ddlsim.mutation.operators.table import OPERATORS, asked
 from ddlsim.mutation.source import NONE, ROOT, Change, Function, Module
 
 SEED: Final = "2026"
@@ -76,10 +76,13 @@ def mutants_of(module: Module) -> Iterator[Mutant]:
 
 
 def _mutants_of(function: Function, place: str, area: str) -> Iterator[Mutant]:
-    module, nodes = function.module, list(function.nodes())
-    for name, operator in OPERATORS.items():
-        changes = [change for node in nodes for change in operator.make(function, node)]
-        for number, change in enumerate(changes, start=1):
+    module = function.module
+    changes: dict[str, list[Change]] = {name: [] for name in OPERATORS}
+    for node in function.parents:
+        for operator in asked(type(node)):
+            changes[operator.name] += operator.make(function, node)
+    for name, made in changes.items():
+        for number, change in enumerate(made, start=1):
             line, column = module.place(change)
             yield Mutant(
                 f"{area}:{place}:{name}:{number}",

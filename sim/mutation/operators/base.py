@@ -12,22 +12,27 @@ LEFT_OUT: Final = "pass"
 
 
 class Operator(NamedTuple):
-    """A kind of fault; `summary` says what the changed code does."""
+    """A kind of fault; `summary` says what the changed code does.
+
+    `kinds` are the types of the nodes at which it makes changes; at others it is not asked.
+    """
 
     name: str
     summary: str
     make: Make
+    kinds: frozenset[type[ast.AST]]
 
 
 OPERATORS: Final[dict[str, Operator]] = {}
 
 
-def operator(name: str) -> Callable[[Make], Make]:
-    """Add an operator to the table; its docstring is the summary."""
+def operator(name: str, *kinds: type[ast.AST]) -> Callable[[Make], Make]:
+    """Add an operator for nodes of these types to the table; its docstring is the summary."""
 
     def add(make: Make) -> Make:
         assert name not in OPERATORS, f"two operators are called {name}"
-        OPERATORS[name] = Operator(name, (make.__doc__ or "").partition("\n")[0], make)
+        summary = (make.__doc__ or "").partition("\n")[0]
+        OPERATORS[name] = Operator(name, summary, make, frozenset(kinds))
         return make
 
     return add

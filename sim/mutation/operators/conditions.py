@@ -9,7 +9,7 @@ from ddlsim.mutation.source import Change, Function
 JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
-@operator("guard")
+@operator("guard", ast.If)
 def guard(function: Function, node: ast.AST) -> Iterator[Change]:
     """A guard that ends a function or a round of a loop is left out."""
     if _is_guard(node):
@@ -21,7 +21,7 @@ def _is_guard(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], JUMPS)
 
 
-@operator("condition")
+@operator("condition", ast.If, ast.IfExp, ast.Return)
 def condition(function: Function, node: ast.AST) -> Iterator[Change]:
     """A condition always holds, or never."""
     match node:
@@ -37,7 +37,7 @@ def condition(function: Function, node: ast.AST) -> Iterator[Change]:
                 yield function.replaced(value, "False")
 
 
-@operator("half")
+@operator("half", ast.BoolOp)
 def half(function: Function, node: ast.AST) -> Iterator[Change]:
     """One part of an `and` or `or` is left out."""
     if isinstance(node, ast.BoolOp):
@@ -48,7 +48,7 @@ def half(function: Function, node: ast.AST) -> Iterator[Change]:
             yield function.replaced(node, text if len(left) == 1 else f"({text})")
 
 
-@operator("negation")
+@operator("negation", ast.UnaryOp)
 def negation(function: Function, node: ast.AST) -> Iterator[Change]:
     """A `not` is left out."""
     match node:
@@ -56,7 +56,7 @@ def negation(function: Function, node: ast.AST) -> Iterator[Change]:
             yield function.replaced(node, function.operand(operand))
 
 
-@operator("copy")
+@operator("copy", ast.Compare)
 def copy(function: Function, node: ast.AST) -> Iterator[Change]:
     """What was seen before is taken for new: membership is not looked up."""
     match node:
@@ -70,7 +70,7 @@ def copy(function: Function, node: ast.AST) -> Iterator[Change]:
         yield function.replaced(node, answer)
 
 
-@operator("retry")
+@operator("retry", ast.While)
 def retry(function: Function, node: ast.AST) -> Iterator[Change]:
     """A retry trusts the first answer: its loop ends after one round."""
     match node:
@@ -87,7 +87,7 @@ def retry(function: Function, node: ast.AST) -> Iterator[Change]:
             yield Change(begin, end, f"for _ in (0,) * bool({function.text(test)})")
 
 
-@operator("first")
+@operator("first", ast.For, ast.comprehension, ast.Call)
 def first(function: Function, node: ast.AST) -> Iterator[Change]:
     """Only the first of several is handled; `all` is `any`."""
     match node:

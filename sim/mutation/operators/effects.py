@@ -12,7 +12,7 @@ STATES = ("MetaState", "PartitionState", "Mark", "RaftLog")
 """The records that snapshots and the disk consist of."""
 
 
-@operator("message")
+@operator("message", ast.Expr)
 def message(function: Function, node: ast.AST) -> Iterator[Change]:
     """A message is not sent, or not again; a timer, task or listener is not begun."""
     if isinstance(node, ast.Expr) and _sends(function, node):
@@ -26,7 +26,7 @@ def _sends(function: Function, node: ast.Expr) -> bool:
     return any(name == one or name.startswith(f"{one}_") for one in SENDS)
 
 
-@operator("effect")
+@operator("effect", ast.Expr)
 def effect(function: Function, node: ast.AST) -> Iterator[Change]:
     """A call for its effect is left out: nothing is released, woken, appended."""
     match node:
@@ -35,7 +35,7 @@ def effect(function: Function, node: ast.AST) -> Iterator[Change]:
                 yield left_out(function, node)
 
 
-@operator("state")
+@operator("state", ast.Assign, ast.Delete, ast.AugAssign)
 def state(function: Function, node: ast.AST) -> Iterator[Change]:
     """A write of the state is left out."""
     if function.node.name == "__init__":
@@ -52,7 +52,7 @@ def state(function: Function, node: ast.AST) -> Iterator[Change]:
         yield left_out(function, node)
 
 
-@operator("field")
+@operator("field", ast.Call, ast.Assign)
 def field(function: Function, node: ast.AST) -> Iterator[Change]:
     """A field of a snapshot or of the disk is left out when it is written, or when it is read."""
     if isinstance(node, ast.Call) and called(node) in STATES:

@@ -18,14 +18,14 @@ DURATION: Final = re.compile(r"(?:^|_)(?:ms|us|skew|delay|spread|timeout|lag)(?:
 """In the name of a duration."""
 
 
-@operator("wait")
+@operator("wait", ast.Expr)
 def wait(function: Function, node: ast.AST) -> Iterator[Change]:
     """A wait is left out."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Await):
         yield left_out(function, node)
 
 
-@operator("order")
+@operator("order", ast.Expr, ast.For)
 def order(function: Function, node: ast.AST) -> Iterator[Change]:
     """What follows a wait is done before it: a lock is released early, a write comes too soon."""
     then = _next(function.parent(node), node)
@@ -46,7 +46,7 @@ def _next(around: ast.AST, node: ast.AST) -> ast.AST | None:
     return None
 
 
-@operator("comparison")
+@operator("comparison", ast.Compare)
 def comparison(function: Function, node: ast.AST) -> Iterator[Change]:
     """A bound is shifted by one: `<` becomes `<=`, `>=` becomes `>`."""
     match node:
@@ -58,7 +58,7 @@ def comparison(function: Function, node: ast.AST) -> Iterator[Change]:
             yield Change(begin, end, text.replace(old, new, 1))
 
 
-@operator("off-by-one")
+@operator("off-by-one", ast.BinOp, ast.AugAssign)
 def off_by_one(function: Function, node: ast.AST) -> Iterator[Change]:
     """One that is added or subtracted is left out."""
     match node:
@@ -68,7 +68,7 @@ def off_by_one(function: Function, node: ast.AST) -> Iterator[Change]:
             yield left_out(function, node)
 
 
-@operator("duration")
+@operator("duration", ast.BinOp, ast.Call)
 def duration(function: Function, node: ast.AST) -> Iterator[Change]:
     """DD, CSmax or another duration is left out of a sum."""
     match node:
@@ -84,7 +84,7 @@ def _is_duration(node: ast.expr) -> bool:
     return any(DURATION.search(name) for name in names(node))
 
 
-@operator("timestamp")
+@operator("timestamp", ast.Name, ast.Attribute)
 def timestamp(function: Function, node: ast.AST) -> Iterator[Change]:
     """Another timestamp in scope is used."""
     if not _is_timestamp(node) or not isinstance(getattr(node, "ctx", None), ast.Load):
@@ -114,7 +114,7 @@ def _timestamps(function: Function, at: ast.AST) -> list[str]:
     for name, annotation in function.parameters.items():
         if _is_stamp(name) and annotation is not None:
             found |= {name} if function.text(annotation) == "Timestamp" else set()
-    for one in function.nodes():
+    for one in function.parents:
         if getattr(one, "lineno", at_line) >= at_line:
             continue
         match one:
@@ -142,7 +142,7 @@ def _is_stamp(name: str) -> bool:
     return name in {"ts", "stamp", "safe_time", "last_stamp"} or name.endswith("_ts")
 
 
-@operator("clock-merge")
+@operator("clock-merge", ast.Expr, ast.Call)
 def clock_merge(function: Function, node: ast.AST) -> Iterator[Change]:
     """A timestamp from elsewhere is not merged into the clock."""
     match node:
@@ -155,7 +155,7 @@ def clock_merge(function: Function, node: ast.AST) -> Iterator[Change]:
             yield function.replaced(node, f"{function.text(clock)}.now()")
 
 
-@operator("min-max")
+@operator("min-max", ast.Call)
 def min_max(function: Function, node: ast.AST) -> Iterator[Change]:
     """The largest is taken for the smallest, or the other way round."""
     if isinstance(node, ast.Call) and called(node) in {"min", "max"}:

@@ -28,7 +28,7 @@ class Lock:
 def mutant(module: Module, name: str, number: int = 1) -> Mutant:
     """A mutant of `take`."""
     function = next(iter(module.functions()))
-    changes = [each for node in function.nodes() for each in OPERATORS[name].make(function, node)]
+    changes = [each for node in function.parents for each in OPERATORS[name].make(function, node)]
     change = changes[number - 1]
     line, column = module.place(change)
     place = f"{module.file}:{function.name}"
