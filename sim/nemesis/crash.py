@@ -7,6 +7,15 @@ from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import RUNNING, Claim, Fault, check, fault
 
 
+def disk_words(torn: int | None, *, many: bool) -> str:
+    """With what a node starts again; `torn` None: its disk has lost nothing."""
+    disk = "their disks" if many else "its disk"
+    if torn is None:
+        return f" with {disk}"
+    entries = f"the first {torn} entries" if torn > 1 else "the first entry"
+    return f" without what {disk} had not synced" + (f", but for {entries} of it" if torn else "")
+
+
 @fault
 @dataclass(frozen=True, kw_only=True)
 class Crash(Fault):
@@ -23,6 +32,11 @@ class Crash(Fault):
     node: str
     lose_unsynced: bool = False
     torn: int = 0
+
+    @property
+    def told(self) -> str:
+        lost = disk_words(self.torn if self.lose_unsynced else None, many=False)
+        return f"{self.node} crashes and starts again{lost}"
 
     def verify(self) -> None:
         check(self.torn >= 0, "torn", "must not be negative")

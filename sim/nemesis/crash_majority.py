@@ -5,6 +5,7 @@ from typing import ClassVar, Self
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import RUNNING, Claim, Die, Fault, FaultWorld, check, fault
+from ddlsim.nemesis.crash import disk_words
 
 
 @fault
@@ -23,6 +24,13 @@ class CrashMajority(Fault):
     nodes: tuple[str, ...] = ()
     lose_unsynced: bool = False
     torn: int = 0
+
+    @property
+    def told(self) -> str:
+        nodes = ", ".join(self.nodes) or "most voters of the meta storage"
+        many = len(self.nodes) != 1
+        words = "crash at once and start again" if many else "crashes and starts again"
+        return f"{nodes} {words}{disk_words(self.torn if self.lose_unsynced else None, many=many)}"
 
     def verify(self) -> None:
         check(self.torn >= 0, "torn", "must not be negative")

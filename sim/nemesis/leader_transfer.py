@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import RUNNING, Claim, Fault, fault
+from ddlsim.nemesis.roles import group_words
 
 
 @fault
@@ -24,6 +25,11 @@ class LeaderTransfer(Fault):
 
     group: str = "meta"
     to: str | None = None
+
+    @property
+    def told(self) -> str:
+        to = "its next voter" if self.to is None else self.to
+        return f"the leader of {group_words(self.group)} hands over to {to}"
 
     def claims(self) -> tuple[Claim, ...]:
         return () if self.to is None else (Claim(RUNNING, self.to, alone=False),)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, fault
+from ddlsim.nemesis.roles import group_words
 
 
 @fault
@@ -22,6 +23,10 @@ class LeaseLoss(Fault):
     planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
     place: str
+
+    @property
+    def told(self) -> str:
+        return f"the placement driver does not renew the lease of {group_words(self.place)}"
 
     def begin(self, actions: FaultActions) -> None:
         actions.expire_lease(self.place)

@@ -123,6 +123,8 @@ class DoubledMessage(OneMessage):
 
     @property
     def ends_up(self) -> str:
+        if not self.delay_ms:
+            return "delivered twice at once"
         return f"delivered again {self.delay_ms:g} ms later"
 
     def fate(self) -> Fate:

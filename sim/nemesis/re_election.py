@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
+from ddlsim.nemesis.roles import group_words
 
 
 @fault
@@ -26,6 +27,12 @@ class ReElection(Fault):
 
     group: str = "meta"
     rival: int = 0
+
+    @property
+    def told(self) -> str:
+        stands = f"the leader of {group_words(self.group)} steps down and stands for election"
+        which = {0: "", 1: "next", 2: "second", 3: "third"}.get(self.rival, f"{self.rival}th")
+        return f"{stands}, and so does the {which} voter behind it" if self.rival else stands
 
     def verify(self) -> None:
         check(self.rival >= 0, "rival", "must not be negative")

@@ -69,6 +69,14 @@ def table_of(role: str) -> tuple[str, int] | None:
     return None if match is None else (match[1], int(match[2] or 0))
 
 
+def group_words(group: str) -> str:
+    """A replication group or a partition as sentences have it: `partition t/0`."""
+    if group in OF_MOMENTS:
+        return f"the moment's {group.removeprefix('its ')}"
+    place = place_of(group)
+    return "the meta storage" if place is None else f"partition {place[0]}/{place[1]}"
+
+
 def place_of(group: str) -> tuple[str, int] | None:
     """The table and partition of a group; None for `meta`, and for what names no group."""
     match = PLACE.match(group)

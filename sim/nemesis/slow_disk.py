@@ -20,6 +20,10 @@ class SlowDisk(Fault):
     node: str
     delay_ms: float
 
+    @property
+    def told(self) -> str:
+        return f"{self.node}'s disk takes {self.delay_ms:g} ms longer for each sync"
+
     def verify(self) -> None:
         check(self.delay_ms > 0, "delay_ms", "must be more than 0")
 

@@ -23,6 +23,12 @@ class SlowListener(Fault):
     delay_ms: float
     stage: Literal["log", "catalog", "listener"] = "listener"
 
+    @property
+    def told(self) -> str:
+        where = {"log": "in the log", "catalog": "in the catalog", "listener": "in its listeners"}
+        what = f"each command of the meta storage takes {self.delay_ms:g} ms longer"
+        return f"{what} on {self.node}, {where[self.stage]}"
+
     def verify(self) -> None:
         check(self.delay_ms > 0, "delay_ms", "must be more than 0")
 

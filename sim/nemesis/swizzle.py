@@ -29,6 +29,13 @@ class Swizzle(Fault):
     every_ms: float = 50
     held_ms: float = 100
 
+    @property
+    def told(self) -> str:
+        nodes = ", ".join(self.nodes) or "most nodes"
+        order = f"in the order {', '.join(self.back)}" if self.back else "in another order"
+        cut = f"{nodes} are cut off from all others, one every {self.every_ms:g} ms"
+        return f"{cut}, and {self.held_ms:g} ms later they come back {order}"
+
     def verify(self) -> None:
         check(self.every_ms >= 0, "every_ms", "must not be negative")
         check(self.held_ms >= 0, "held_ms", "must not be negative")

@@ -5,7 +5,6 @@ hold what it does. Times are simulated milliseconds, timestamps `218+5` as every
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from textwrap import wrap
 from typing import Any, Final
 
@@ -24,13 +23,12 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.history.world_events import NodeCrashed, NodeRestarted, NothingMatched, TxRecovered
-from ddlsim.nemesis.base import FAULTS, Fault
-from ddlsim.nemesis.one_message import OneMessage
+from ddlsim.history.world_events import TxRecovered
 from ddlsim.scenario.findings import title as finding_title
 from ddlsim.scenario.rules import FDB
 from ddlsim.scenario.tomltext import toml_text, toml_value
 from ddlsim.shrink.data import STAGING, Data, Table, steps_of
+from ddlsim.shrink.fault_words import fault_words
 from ddlsim.shrink.trial import Shown
 from ddlsim.units import US_PER_MS, show
 
@@ -228,7 +226,7 @@ class Story:
         """What an entry around the steps does, in one sentence."""
         match name:
             case "faults":
-                return self._fault(table)
+                return fault_words(self._best.history, self._best.data.get("faults", []), table)
             case "hold":
                 return _hold(table)
             case "pause":
@@ -243,67 +241,6 @@ class Story:
                 return f"{table['at_ms']:g} ms: the clock of {table['node']} changes."
         when = f"{table['at_ms']:g} ms: " if table.get("at_ms") else "From the start: "
         return f"{when}{table['node']} leads {table['group']}."
-
-    def _fault(self, table: Table) -> str:
-        """A fault in the words of its kind, with what it struck, if it struck anything."""
-        kind = FAULTS.get(table["name"])
-        begins = f"From {table.get('from_ms', 0)} ms"
-        if "when" in table:
-            since = f", {begins.lower()} on" if table.get("from_ms") else ""
-            begins = f"At the moment {_moment(table['when'])}{since}"
-        elif kind.instant:
-            begins = f"At {table.get('from_ms', 0)} ms"
-        crashes = [
-            f"{event.node} {'crashes' if isinstance(event, NodeCrashed) else 'is back'} at "
-            f"{_ms(event.at_us)} ms"
-            for event in self._best.history.of(NodeCrashed, NodeRestarted)
-        ]
-        seen = f" ({', '.join(crashes)})" if crashes and "crash" in table["name"] else ""
-        return f"{begins}{_lasts(kind, table)}: {_told(kind, table)}{seen}{self._missed(table)}."
-
-    def _missed(self, table: Table) -> str:
-        """Why a fault met nothing, if it met nothing."""
-        faults: list[Table] = self._best.data.get("faults", [])
-        number = next((at for at, one in enumerate(faults) if one is table), None)
-        mine = f"faults[{number}] "
-        found = [one.what for one in self._best.history.of(NothingMatched)]
-        return "".join(f"; it {one.partition(') ')[2]}" for one in found if one.startswith(mine))
-
-
-def _lasts(kind: type[Fault], table: Table) -> str:
-    """How long a fault lasts; nothing of one that ends by itself."""
-    if "for_ms" in table:
-        return f" for {table['for_ms']} ms"
-    if "until" in table:
-        return f" until the moment {_moment(table['until'])}"
-    return "" if kind.instant or issubclass(kind, OneMessage) else " until the load ends"
-
-
-def _told(kind: type[Fault], table: Table) -> str:
-    """What a fault does, with what its table says of it."""
-    own = {one.name for one in fields(kind)}
-    given = {key: value for key, value in table.items() if key in own}
-    tuples = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
-    return kind(**given | tuples).told
-
-
-def _moment(when: Any) -> str:
-    """A moment in words: `"push sent" (the 3rd time)`."""
-    if isinstance(when, str):
-        return toml_value(when)
-    number = when.get("nth", 1)
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number // 10 % 10 != 1 else 0, "th")
-    parts = [f'"{when["moment"]}"'] if "moment" in when else []
-    parts += [f"on {when['node']}"] if "node" in when else []
-    parts += [f"of {when['tx']}"] if "tx" in when else []
-    parts += [f"of table {when['table']}"] if "table" in when else []
-    parts += [f"with {key} = {toml_value(value)}" for key, value in when.get("where", {}).items()]
-    parts += [f"with probability {when['chance']:g}"] if "chance" in when else []
-    words = " ".join(parts) + (f" (the {number}{ending} time)" if number > 1 else "")
-    words += f", at its {when['at']}" if "at" in when else ""
-    shift = when.get("plus_ms", 0)
-    more = f"{abs(shift):g} ms {'later' if shift > 0 else 'earlier'}"
-    return f"{words}, {more}" if shift else words
 
 
 def _hold(table: Table) -> str:
