@@ -12,7 +12,7 @@ from typing import Final
 
 from ddlsim.model.records import Record
 from ddlsim.mutation.areas import AREAS, FILES, area_of
-from ddlsim.mutation.operators.table import OPERATORS, asked
+from ddlsim.mutation.operators.table import ASKED, OPERATORS
 from ddlsim.mutation.source import NONE, ROOT, Change, Function, Module
 
 SEED: Final = "2026"
@@ -79,7 +79,7 @@ def _mutants_of(function: Function, place: str, area: str) -> Iterator[Mutant]:
     module = function.module
     changes: dict[str, list[Change]] = {name: [] for name in OPERATORS}
     for node in function.parents:
-        for operator in asked(type(node)):
+        for operator in ASKED.get(type(node), ()):
             changes[operator.name] += operator.make(function, node)
     for name, made in changes.items():
         for number, change in enumerate(made, start=1):

@@ -72,6 +72,7 @@ def _missed(history: History, faults: list[Table], table: Table) -> str:
 
 def _begun(history: History, faults: list[Table], table: Table) -> FaultBegan | None:
     """The beginning of a fault in its run; None where there is none, or it may be another's."""
+    event: FaultBegan
     for event in history.of(FaultBegan):
         if _may_be(event, table) and sum(_may_be(event, one) for one in faults) == 1:
             return event

@@ -133,7 +133,7 @@ FAULTS = [
     ),
     (
         {"name": "leader_transfer", "from_ms": 900},
-        "# At 900 ms: the leader of the meta storage hands over to its next voter (n2 leads from 900",
+        "# At 900 ms: the leader of the meta storage hands over to its next voter (n2",
     ),
     (
         {"name": "lost_message", "kind": "are-older-open", "from_ms": 7},
@@ -141,7 +141,7 @@ FAULTS = [
     ),
     (
         {"name": "pause", "node": "its node", "from_ms": 3, "for_ms": 1, "when": "tx-recovered"},
-        "did not answer, or found its end), from 3 ms on for 1 ms: its node stands still; it struck",
+        "or found its end), from 3 ms on for 1 ms: its node stands still; it struck",
     ),
 ]
 
@@ -199,13 +199,12 @@ TOLD = [
     ({"name": "re_election", "group": "its group", "rival": 1, "when": "finish sent"},
      "the leader of the moment's group steps down and stands for election, and so does the next"),
     ({"name": "swizzle", "nodes": ["n1", "n2"], "back": ["n2", "n1"]},
-     "n1, n2 are cut off from all others, one every 50 ms, and 100 ms later they come back in the "
-     "order n2, n1."),
+     "n1, n2 are cut off from all others, one every 50 ms, and 100 ms later they come back"),
     ({"name": "crash_majority"}, "most voters of the meta storage crash at once and start again"),
     ({"name": "crash_majority", "nodes": ["n1"], "lose_unsynced": True, "torn": 2},
      "n1 crashes and starts again without what its disk had not synced, but for the first 2 "),
     ({"name": "crash", "node": "n1"}, "n1 crashes and starts again with its disk."),
-    ({"name": "doubled_message", "kind": "push"}, "the next push message is delivered twice at once"),
+    ({"name": "doubled_message", "kind": "push"}, "push message is delivered twice at once"),
     ({"name": "pause", "node": "n1", "when": "update-logged",
       "until": {"at": "activation_ts", "plus_ms": 2}},
      " until the Tu (activation_ts) of that moment, 2 ms later: n1 stands still"),
