@@ -14,17 +14,19 @@ Candidates = Generator[Data, bool | None, None]
 
 
 def fewer(
-    items: Sequence[T], make: Callable[[list[T]], Data]
+    items: Sequence[T], make: Callable[[list[T]], Data], parts: int | None = None
 ) -> Generator[Data, bool | None, list[T]]:
     """Try to do with fewer items: none, then without each half, quarter, ..., single one.
 
     Delta debugging by complements (Zeller and Hildebrandt 2002), from the last item to the first:
     what comes late depends on what comes early more often than the other way round. `make` gives
-    the candidate that has only these items. Returns the items that are left.
+    the candidate that has only these items. With `parts` no smaller share than one of so many is
+    tried. Returns the items that are left.
     """
     left = list(items)
     size = len(left)
-    while size >= 1:
+    least = 1 if parts is None else max(size // parts, 1)
+    while size >= least:
         end = len(left)
         while end > 0:
             start = max(end - size, 0)

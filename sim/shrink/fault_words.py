@@ -37,7 +37,7 @@ def fault_words(history: History, faults: list[Table], table: Table) -> str:
         begins = f"At the moment {moment_words(table['when'])}{since}"
     elif kind.instant:
         begins = f"At {table.get('from_ms', 0)} ms"
-    struck = ", ".join(_struck(history, _begun(history, faults, table), kind, table))
+    struck = ", ".join(_struck(history, begun_of(history, faults, table), kind, table))
     seen = f" ({struck})" if struck else ""
     missed = _missed(history, faults, table)
     return f"{begins}{_lasts(kind, table)}: {_made(kind, table).told}{seen}{missed}."
@@ -70,7 +70,7 @@ def _missed(history: History, faults: list[Table], table: Table) -> str:
 # --- what it struck ------------------------------------------------------------------------------
 
 
-def _begun(history: History, faults: list[Table], table: Table) -> FaultBegan | None:
+def begun_of(history: History, faults: list[Table], table: Table) -> FaultBegan | None:
     """The beginning of a fault in its run; None where there is none, or it may be another's."""
     event: FaultBegan
     for event in history.of(FaultBegan):

@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
+from msgspec.structs import replace
+
 from ddlsim.model.records import Record
 from ddlsim.shrink.data import Data, key_of
-from ddlsim.shrink.passes import LAST, PASSES, Pass
+from ddlsim.shrink.passes import FIRST, LAST, PASSES, Pass
 from ddlsim.shrink.size import size_of
 from ddlsim.shrink.trial import Failure, Shown, Target, shown
 
@@ -20,6 +22,9 @@ RUNS: Final = 20_000
 TIME_S: Final = 60.0
 MORE_ENTRIES: Final = 25
 """A scenario that is the same for every seed may have so many more entries than a drawn one."""
+TIMES_EVENTS: Final = 3
+MORE_EVENTS: Final = 20_000
+"""A candidate may take so many times the events of the best one, and so many more."""
 FOR_LAST: Final = 0.1
 """The share of the budget that is kept for the last passes."""
 
@@ -98,11 +103,19 @@ class Shrinking:
         if self.cpu_s >= self.budget.time_s * (1 - self.reserve):
             raise _SpentError("time")
         self.runs += 1
-        found = shown(self.failure, data, self.target)
+        found = shown(self.bounded(), data, self.target)
         if found is None:
             return False
         self.best = found
         return True
+
+    def bounded(self) -> Failure:
+        """The failure, whose candidates take not many more events than the best one so far.
+
+        A candidate that runs on without an end costs as much as hundreds of small ones.
+        """
+        most = TIMES_EVENTS * self.best.history.executed_events + MORE_EVENTS
+        return replace(self.failure, events_max=min(self.failure.events_max, most))
 
     def carry_out(self, one: Pass, watch: Watch, *, smaller: bool = True) -> None:
         """Try every candidate of a pass; what it leaves with many more entries is not kept."""
@@ -148,15 +161,18 @@ def _finished(state: Shrinking, watch: Watch, ended: Ended) -> Ended:
 def shrink(
     state: Shrinking,
     *,
+    first: Sequence[Pass] = FIRST,
     passes: Sequence[Pass] = PASSES,
     watch: Watch = lambda state, name: None,
 ) -> Shrunk:
-    """Run all passes until a whole round finds nothing smaller, or the budget is spent.
+    """Run the first passes, then all until a round finds nothing smaller, or the budget is spent.
 
     An interrupt ends it as well: the best scenario so far is the result.
     """
     ended: Ended = "done"
     try:
+        for one in first:
+            state.carry_out(one, watch)
         before = None
         while before is not state.best:
             before = state.best

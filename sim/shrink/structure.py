@@ -21,6 +21,8 @@ from ddlsim.units import US_PER_MS
 
 MARGINS_MS: Final = (0, 100, 1_000)
 """How much of what comes after the violation is left at first."""
+PARTS: Final = 8
+"""Into so many parts steps are cut while each run is still long."""
 
 
 def generated(best: Shown, failure: Failure) -> Candidates:
@@ -99,10 +101,15 @@ def clients(best: Shown, failure: Failure) -> Candidates:
     yield from fewer(names, of)
 
 
-def transactions(best: Shown, failure: Failure) -> Candidates:
+def transactions(best: Shown, failure: Failure, parts: int | None = None) -> Candidates:
     """Whole transactions, and operations that are transactions of their own."""
     del failure
-    yield from _fewer_steps(best.data, transactions_of(best.data))
+    yield from _fewer_steps(best.data, transactions_of(best.data), parts)
+
+
+def some_transactions(best: Shown, failure: Failure) -> Candidates:
+    """Many transactions at a time."""
+    yield from transactions(best, failure, PARTS)
 
 
 def statements(best: Shown, failure: Failure) -> Candidates:
@@ -111,19 +118,24 @@ def statements(best: Shown, failure: Failure) -> Candidates:
     yield from _fewer_steps(best.data, [[at] for at in ddl_of(best.data)])
 
 
-def operations(best: Shown, failure: Failure) -> Candidates:
+def operations(best: Shown, failure: Failure, parts: int | None = None) -> Candidates:
     """Single operations, commits and rollbacks."""
     del failure
-    yield from _fewer_steps(best.data, [[at] for at in range(len(steps_of(best.data)))])
+    yield from _fewer_steps(best.data, [[at] for at in range(len(steps_of(best.data)))], parts)
 
 
-def _fewer_steps(data: Data, groups: list[list[int]]) -> Candidates:
+def some_operations(best: Shown, failure: Failure) -> Candidates:
+    """Many operations at a time."""
+    yield from operations(best, failure, PARTS)
+
+
+def _fewer_steps(data: Data, groups: list[list[int]], parts: int | None = None) -> Candidates:
     whole = {at for group in groups for at in group}
 
     def of(some: list[list[int]]) -> Data:
         return without_steps(data, sorted(whole - {at for group in some for at in group}))
 
-    yield from fewer(groups, of)
+    yield from fewer(groups, of, parts)
 
 
 def around(best: Shown, failure: Failure) -> Candidates:

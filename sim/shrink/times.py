@@ -6,8 +6,12 @@ from itertools import pairwise
 from math import ceil
 from typing import Any, Final
 
+from ddlsim.history.world_events import FaultBegan
+from ddlsim.nemesis.base import FAULTS
+from ddlsim.nemesis.roles import OF_MOMENTS
 from ddlsim.shrink.candidates import Candidates, each, every
 from ddlsim.shrink.data import STAGING, Data, Table, edited, steps_of, with_table
+from ddlsim.shrink.fault_words import begun_of
 from ddlsim.shrink.trial import Failure, Shown
 from ddlsim.units import US_PER_MS
 
@@ -17,6 +21,10 @@ GAPS_MS: Final = (0, 1, 10, 100)
 """The gaps between two instants that are tried."""
 MORE_MS: Final = (1, 100)
 """How long a drain may go on behind a violation, at least."""
+SHARES: Final = (0.125, 0.5, 0.75)
+"""A drain that a stuck run uses up is tried at these shares of its length."""
+EARLY_MS: Final = (0, 1)
+"""How much earlier than its moment a fault begins that has an instant."""
 INSTANTS: Final = ("at_ms", "from_ms", "until_ms")
 Place = tuple[Table, str]
 """A table of the timeline and the key of an instant in it."""
@@ -91,6 +99,19 @@ def lengths(best: Shown, failure: Failure) -> Candidates:
     yield from each([with_table(best.data, "run", table) for table in ({}, loads) if table != run])
 
 
+def drain(best: Shown, failure: Failure) -> Candidates:
+    """A shorter drain, where a stuck run has used it up: what never ends is judged by a bound."""
+    del failure
+    run = best.data.get("run", {})
+    if not {"load_ms", "drain_ms"} <= {*run}:
+        return
+    if best.history.end_us >= (run["load_ms"] + run["drain_ms"]) * US_PER_MS:
+        lengths_ms = [ceil(run["drain_ms"] * share) for share in SHARES]
+        yield from each(
+            [with_table(best.data, "run", run | {"drain_ms": one}) for one in lengths_ms]
+        )
+
+
 def rounded(best: Shown, failure: Failure) -> Candidates:
     """Instants and durations as round numbers: all of them, then each."""
     del failure
@@ -143,6 +164,36 @@ def _rounding(path: tuple[str | int, ...], grid: int) -> Callable[[Data], Data |
         return edited(data, put)
 
     return edit
+
+
+def instants(best: Shown, failure: Failure) -> Candidates:
+    """Faults that begin at an instant, in place of the moment that has a number or conditions.
+
+    A moment that must come often needs all that lets it come; an instant needs nothing.
+    """
+    del failure
+    data = best.data
+    for at, fault in enumerate(data.get("faults", [])):
+        if not isinstance(fault.get("when"), dict):
+            continue
+        begun = begun_of(best.history, data["faults"], fault)
+        if begun is None:
+            continue
+        for early_ms in EARLY_MS:
+            candidate = edited(data, partial(_at_instant, at=at, begun=begun, early_ms=early_ms))
+            if (yield candidate):
+                data = candidate
+                break
+
+
+def _at_instant(data: Data, at: int, begun: FaultBegan, early_ms: float) -> None:
+    """Let a fault begin when it began, on the node that it struck, in place."""
+    fault = data["faults"][at]
+    del fault["when"]
+    fault["from_ms"] = _neat(max(begun.at_us / US_PER_MS - early_ms, 0))
+    for key in FAULTS.get(fault["name"]).targets:
+        if fault.get(key) in OF_MOMENTS and len(begun.nodes) == 1:
+            fault[key] = begun.nodes[0]
 
 
 def ordered(best: Shown, failure: Failure) -> Candidates:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator
 from copy import deepcopy
 from typing import Any, Final
 
+from ddlsim.scenario.rules import FDB
 from ddlsim.shrink.candidates import Candidates, every, fewer
 from ddlsim.shrink.data import (
     STAGING,
@@ -34,6 +35,10 @@ NEEDED: Final = {
     "leader": ("group", "node"),
 }
 """The keys without which a table of the timeline says nothing, or less of one message."""
+KEPT: Final = {"cluster": ("plane", "nodes"), "run": ("load_ms", "drain_ms")}
+"""What `by_default` leaves as it is: how many nodes there are, and how long a run takes."""
+PARTS: Final = 4
+"""Into so many parts it cuts the keys at most."""
 
 
 # --- nodes ---------------------------------------------------------------------------------------
@@ -125,7 +130,8 @@ def preset(best: Shown, failure: Failure) -> Candidates:
     del failure
     protocol = best.data.get("protocol", {})
     own = {key: value for key, value in protocol.items() if key != "preset"}
-    for name in dict.fromkeys([protocol.get("preset"), *PRESETS]):
+    known = () if best.history.header.design.plane == FDB else PRESETS  # a layer uses none
+    for name in dict.fromkeys([protocol.get("preset"), *known]):
         base = {} if name is None else {"preset": name}
 
         def of(some: list[str], base: Table = base) -> Data:
@@ -133,6 +139,33 @@ def preset(best: Shown, failure: Failure) -> Candidates:
             return with_table(best.data, "protocol", {**base, **kept})
 
         yield from fewer(list(own), of)
+
+
+def by_default(best: Shown, failure: Failure) -> Candidates:
+    """Many keys that have defaults, of all tables together.
+
+    It comes early: there are worlds in which settings make a run take many times the events.
+    """
+    del failure
+    data = best.data
+    keys = [
+        (name, key)
+        for name in OPTIONAL
+        for key in data.get(name, {})
+        if key not in (*NEEDED.get(name, ()), *KEPT.get(name, ()))
+    ]
+
+    def of(some: list[tuple[str, str]]) -> Data:
+        return edited(data, lambda copy: _leave_out(copy, {*keys} - {*some}))
+
+    yield from fewer(keys, of, PARTS)
+
+
+def _leave_out(copy: Data, gone: set[tuple[str, str]]) -> None:
+    for name, key in gone:
+        del copy[name][key]
+        if not copy[name]:
+            del copy[name]
 
 
 def settings(best: Shown, failure: Failure) -> Candidates:

@@ -10,7 +10,7 @@ import pytest
 
 from ddlsim.scenario.load import load
 from ddlsim.shrink.data import Data, nodes_of, steps_of, without_steps
-from ddlsim.shrink.passes import LAST, PASSES, Pass
+from ddlsim.shrink.passes import FIRST, LAST, PASSES, Pass
 from ddlsim.shrink.script import settled
 from ddlsim.shrink.shrink import Shrinking
 from ddlsim.shrink.size import size_of
@@ -21,7 +21,7 @@ from tests.support.shrinking import FINDING, noisy, state_of
 
 NEEDED = ["s1", "d", "w2", "c2", "r1", "c1"]
 """The steps of the finding."""
-NAMED = {one.name: one for one in (*PASSES, *LAST)}
+NAMED = {one.name: one for one in (*FIRST, *PASSES, *LAST)}
 
 
 def after(name: str, data: Data, **more: Any) -> Data:
@@ -44,6 +44,8 @@ def ids(data: Data) -> list[str]:
         ("transactions", ["x1", "x2", "y1", "z1"]),
         ("statements", ["d9"]),
         ("operations", ["x1", "x2", "y1", "z1", "d9"]),
+        ("some transactions", ["x1", "x2", "y1", "z1"]),
+        ("some operations", ["x1", "y1", "z1", "d9"]),
     ],
 )
 def test_steps_that_are_not_needed_go(name: str, gone: list[str]) -> None:
@@ -60,6 +62,40 @@ def test_nodes_that_are_not_needed_go_and_the_rest_is_renumbered() -> None:
     data = after("nodes", noisy())
     assert nodes_of(data) == ["n1"]
     assert {step.get("node") for step in steps_of(data)} == {"n1"}
+
+
+def test_settings_of_all_tables_go_together() -> None:
+    data = noisy()
+    assert "clocks" not in after("by default", data)
+    assert after("by default", data)["strategy"] == data["strategy"]
+
+
+def test_a_moment_with_a_number_becomes_an_instant_on_the_node_that_was_struck() -> None:
+    when = {"moment": "update-applied", "nth": 2}
+    fault = {"name": "slow_disk", "node": "its node", "delay_ms": 1, "when": when}
+    [left] = after("instants", noisy(faults=[fault]))["faults"]
+    assert "when" not in left
+    assert left["from_ms"] > 0
+    assert left["node"] in ("n1", "n2", "n3")
+    plain = {**fault, "when": "update-applied"}
+    assert after("instants", noisy(faults=[plain]))["faults"] == [plain]
+
+
+def test_the_drain_of_a_stuck_run_is_tried_at_shares_of_its_length() -> None:
+    def lengths(end_us: int) -> list[int]:
+        data: Data = {"run": {"load_ms": 100, "drain_ms": 8_000}}
+        best = SimpleNamespace(data=data, history=SimpleNamespace(end_us=end_us))
+        offered = NAMED["shorter drain"].candidates(cast(Shown, best), cast(Failure, None))
+        return [one["run"]["drain_ms"] for one in offered]
+
+    assert lengths(8_100_000) == [1_000, 4_000, 6_000]
+    assert lengths(8_000_000) == []
+
+
+def test_a_candidate_takes_not_many_more_events_than_the_best_one() -> None:
+    state = state_of(noisy())
+    most = 3 * state.best.history.executed_events + 20_000
+    assert state.bounded().events_max == most
 
 
 def test_counts_become_one() -> None:
