@@ -3,12 +3,15 @@
 Each is a name, one sentence, and a function of the best scenario so far that offers candidates.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final, NamedTuple
 
 from ddlsim.shrink import latencies, names, structure, tables, times, world
-from ddlsim.shrink.candidates import Candidates
+from ddlsim.shrink.data import Data
 from ddlsim.shrink.trial import Failure, Shown
+
+Offer = Callable[[Shown, Failure], Generator[Data, bool | None, object]]
+"""The candidates that rest on the best scenario so far; what it returns does not count."""
 
 
 class Pass(NamedTuple):
@@ -16,10 +19,10 @@ class Pass(NamedTuple):
 
     name: str
     summary: str
-    candidates: Callable[[Shown, Failure], Candidates]
+    candidates: Offer
 
 
-def _pass(name: str, candidates: Callable[[Shown, Failure], Candidates]) -> Pass:
+def _pass(name: str, candidates: Offer) -> Pass:
     """A pass whose summary is the first sentence of its function."""
     return Pass(name, (candidates.__doc__ or "").partition("\n")[0].rstrip("."), candidates)
 
@@ -28,23 +31,21 @@ FIRST: Final = (
     _pass("load and drain", times.lengths),
     _pass("parties only", structure.parties_only),
     _pass("nothing after", structure.nothing_after),
+    _pass("all instants", times.all_instants),
+    _pass("some clients", structure.some_clients),
+    _pass("some transactions", structure.some_transactions),
     _pass("no latency", latencies.calm),
     _pass("shorter drain", times.drain),
     _pass("by default", world.by_default),
-    _pass("instants", times.instants),
-    _pass("no latency", latencies.calm),
-    _pass("clients", structure.clients),
-    _pass("some transactions", structure.some_transactions),
-    _pass("nodes", world.nodes),
     _pass("around", structure.around),
     _pass("some operations", structure.some_operations),
+    _pass("nodes", world.nodes),
     _pass("counts", world.counts),
-    _pass("order", times.ordered),
+    _pass("all in order", times.all_ordered),
 )
 """What is done once at the beginning, many steps at a time: each run takes less time then."""
 
 PASSES: Final = (
-    _pass("load and drain", times.lengths),
     _pass("parties only", structure.parties_only),
     _pass("nothing after", structure.nothing_after),
     _pass("generated clients", structure.generated),
@@ -58,6 +59,7 @@ PASSES: Final = (
     _pass("counts", world.counts),
     _pass("preset", world.preset),
     _pass("settings", world.settings),
+    _pass("load and drain", times.lengths),
     _pass("constant latencies", latencies.constants),
     _pass("probabilities", latencies.surely),
     _pass("single messages", latencies.written_down),

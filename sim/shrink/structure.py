@@ -88,7 +88,7 @@ def parties_only(best: Shown, failure: Failure) -> Candidates:
     yield from each([bare, without_steps(data, others), without_steps(data, with_ddl)])
 
 
-def clients(best: Shown, failure: Failure) -> Candidates:
+def clients(best: Shown, failure: Failure, parts: int | None = None) -> Candidates:
     """Clients, each with everything that it does."""
     del failure
     data = best.data
@@ -98,7 +98,12 @@ def clients(best: Shown, failure: Failure) -> Candidates:
         gone = [at for at, step in enumerate(steps_of(data)) if step["client"] not in some]
         return without_steps(data, gone)
 
-    yield from fewer(names, of)
+    yield from fewer(names, of, parts)
+
+
+def some_clients(best: Shown, failure: Failure) -> Candidates:
+    """Many clients at a time."""
+    yield from clients(best, failure, PARTS)
 
 
 def transactions(best: Shown, failure: Failure, parts: int | None = None) -> Candidates:

@@ -1,6 +1,6 @@
 """Passes over instants: brought forward, rounded, or replaced by what comes before."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import pairwise
 from math import ceil
@@ -173,22 +173,40 @@ def instants(best: Shown, failure: Failure) -> Candidates:
     """
     del failure
     data = best.data
-    for at, fault in enumerate(data.get("faults", [])):
-        if not isinstance(fault.get("when"), dict):
-            continue
-        begun = begun_of(best.history, data["faults"], fault)
-        if begun is None:
-            continue
+    if (yield _at_instants(data, _numbered(best), 0)):
+        return
+    for at, begun in _numbered(best).items():
         for early_ms in EARLY_MS:
-            candidate = edited(data, partial(_at_instant, at=at, begun=begun, early_ms=early_ms))
+            candidate = _at_instants(data, {at: begun}, early_ms)
             if (yield candidate):
                 data = candidate
                 break
 
 
-def _at_instant(data: Data, at: int, begun: FaultBegan, early_ms: float) -> None:
+def all_instants(best: Shown, failure: Failure) -> Candidates:
+    """All such faults at once."""
+    del failure
+    yield _at_instants(best.data, _numbered(best), 0)
+
+
+def _numbered(best: Shown) -> dict[int, FaultBegan]:
+    """The places of faults whose moment has more than a name, each with its beginning."""
+    faults = best.data.get("faults", [])
+    placed = [(at, one) for at, one in enumerate(faults) if isinstance(one.get("when"), dict)]
+    begun = {at: begun_of(best.history, faults, one) for at, one in placed}
+    return {at: event for at, event in begun.items() if event is not None}
+
+
+def _at_instants(data: Data, begun: dict[int, FaultBegan], early_ms: float) -> Data:
+    def put(copy: Data) -> None:
+        for at, event in begun.items():
+            _at_instant(copy["faults"][at], event, early_ms)
+
+    return edited(data, put)
+
+
+def _at_instant(fault: Table, begun: FaultBegan, early_ms: float) -> None:
     """Let a fault begin when it began, on the node that it struck, in place."""
-    fault = data["faults"][at]
     del fault["when"]
     fault["from_ms"] = _neat(max(begun.at_us / US_PER_MS - early_ms, 0))
     for key in FAULTS.get(fault["name"]).targets:
@@ -196,17 +214,26 @@ def _at_instant(data: Data, at: int, begun: FaultBegan, early_ms: float) -> None
             fault[key] = begun.nodes[0]
 
 
+def all_ordered(best: Shown, failure: Failure) -> Generator[Data, bool | None, bool | None]:
+    """All steps after the end of the step before; returns whether that was kept."""
+    del failure
+    due = _due(best)
+    return (yield edited(best.data, lambda copy: _chain(copy, due, range(1, len(due)))))
+
+
+def _due(best: Shown) -> list[int]:
+    """The places of the steps in the order in which they were issued."""
+    steps = steps_of(best.data)
+    at = {step["id"]: issued_us(best, step["id"]) for step in steps}
+    return sorted(range(len(steps)), key=lambda place: at[steps[place]["id"]])
+
+
 def ordered(best: Shown, failure: Failure) -> Candidates:
     """Steps after the end of the step before, in place of instants: all of them, then each."""
-    del failure
+    if (yield from all_ordered(best, failure)):
+        return
     data = best.data
-    steps = steps_of(data)
-    if not steps:
-        return
-    due = sorted(range(len(steps)), key=lambda at: issued_us(best, steps[at]["id"]))
-    everyone = edited(data, lambda copy: _chain(copy, due, range(1, len(due))))
-    if (yield everyone):
-        return
+    due = _due(best)
     for place in range(1, len(due)):
         candidate = edited(data, partial(_chain, due=due, places=[place]))
         if (yield candidate):
@@ -223,7 +250,7 @@ def issued_us(best: Shown, step: str) -> tuple[int, int]:
 
 def _chain(data: Data, due: list[int], places: Any) -> None:
     """Tie the steps at these places of the order in time to the end of the one before each."""
-    steps = data["step"]
+    steps = steps_of(data)
     tied = [steps[at] for at in due]
     for place in places:
         step = tied[place]

@@ -44,6 +44,7 @@ def ids(data: Data) -> list[str]:
         ("transactions", ["x1", "x2", "y1", "z1"]),
         ("statements", ["d9"]),
         ("operations", ["x1", "x2", "y1", "z1", "d9"]),
+        ("some clients", ["x1", "x2", "y1", "z1", "d9"]),
         ("some transactions", ["x1", "x2", "y1", "z1"]),
         ("some operations", ["x1", "y1", "z1", "d9"]),
     ],
@@ -74,6 +75,7 @@ def test_a_moment_with_a_number_becomes_an_instant_on_the_node_that_was_struck()
     when = {"moment": "update-applied", "nth": 2}
     fault = {"name": "slow_disk", "node": "its node", "delay_ms": 1, "when": when}
     [left] = after("instants", noisy(faults=[fault]))["faults"]
+    assert after("all instants", noisy(faults=[fault]))["faults"] == [left]
     assert "when" not in left
     assert left["from_ms"] > 0
     assert left["node"] in ("n1", "n2", "n3")
@@ -232,6 +234,7 @@ def test_steps_follow_each_other_in_place_of_instants() -> None:
     for at_ms, step in zip((100, 110, 300, 310, 320, 330), data["step"], strict=True):
         step["at_ms"] = at_ms
         step.pop("after", None)
+    assert after("all in order", data)["step"] == after("order", data)["step"]
     chained = after("order", data)
     assert [step.get("at_ms") for step in chained["step"]] == [100, None, None, None, None, None]
 
