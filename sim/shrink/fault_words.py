@@ -71,12 +71,24 @@ def _missed(history: History, faults: list[Table], table: Table) -> str:
 
 
 def begun_of(history: History, faults: list[Table], table: Table) -> FaultBegan | None:
-    """The beginning of a fault in its run; None where there is none, or it may be another's."""
-    event: FaultBegan
-    for event in history.of(FaultBegan):
-        if _may_be(event, table) and sum(_may_be(event, one) for one in faults) == 1:
-            return event
-    return None
+    """The beginning of a fault in its run; None where there is none, or it may be another's.
+
+    What can only be of one fault is no other's.
+    """
+    may_be = {
+        at: [number for number, one in enumerate(faults) if _may_be(event, one)]
+        for at, event in enumerate(history.of(FaultBegan))
+    }
+    placed: dict[int, int] = {}
+    while sure := {at: left[0] for at, left in may_be.items() if len(left) == 1}:
+        placed |= {number: at for at, number in sure.items()}
+        left_over = {at: numbers for at, numbers in may_be.items() if at not in sure}
+        may_be = {at: [one for one in few if one not in placed] for at, few in left_over.items()}
+    mine = next((number for number, one in enumerate(faults) if one is table), None)
+    if mine not in placed:
+        return None
+    found: FaultBegan = history.of(FaultBegan)[placed[mine]]
+    return found
 
 
 def _may_be(event: FaultBegan, table: Table) -> bool:
@@ -85,7 +97,8 @@ def _may_be(event: FaultBegan, table: Table) -> bool:
         return False
     named = [table[one] for one in FAULTS.get(event.fault).targets if one in table]
     fits = event.node is None or event.node in named or not set(named).isdisjoint(DRAWN)
-    return fits and ("when" in table or ms(table.get("from_ms", 0)) == event.at_us)
+    from_us = ms(table.get("from_ms", 0))
+    return fits and (event.at_us >= from_us if "when" in table else event.at_us == from_us)
 
 
 def _struck(

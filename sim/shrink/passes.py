@@ -59,7 +59,6 @@ PASSES: Final = (
     _pass("counts", world.counts),
     _pass("preset", world.preset),
     _pass("settings", world.settings),
-    _pass("load and drain", times.lengths),
     _pass("constant latencies", latencies.constants),
     _pass("probabilities", latencies.surely),
     _pass("single messages", latencies.written_down),
@@ -80,5 +79,6 @@ LAST: Final = (
     _pass("small keys", names.small_keys),
     _pass("plain names", names.plain_names),
     _pass("nodes once", names.nodes_once),
+    _pass("default lengths", times.default_lengths),
 )
 """What is done once at the end: not smaller, but easier to read."""

@@ -83,19 +83,25 @@ def _neat(number: float) -> float | int:
 
 
 def lengths(best: Shown, failure: Failure) -> Candidates:
-    """Load and drain as long as what is planned needs: candidates that get stuck end sooner.
+    """A load and a drain that end soon behind the violation: candidates that get stuck end sooner.
 
-    A drain that ends soon behind load and violation comes first, and stays until the settings are
-    looked at: where something is left open, runs last no longer then, and many more are tried.
+    They stay until the last passes: where something is left open, runs last no longer then, and
+    many more are tried.
     """
+    run = best.data.get("run", {})
+    if not {"load_ms", "drain_ms"} <= {*run}:
+        yield from default_lengths(best, failure)
+        return
+    over_ms = max(ceil(best.ends_us / US_PER_MS - run["load_ms"]), 0)
+    lengths_ms = [one for more in MORE_MS if (one := over_ms + more) < run["drain_ms"]]
+    yield from each([with_table(best.data, "run", run | {"drain_ms": one}) for one in lengths_ms])
+
+
+def default_lengths(best: Shown, failure: Failure) -> Candidates:
+    """Load and drain as long as what is planned needs."""
     del failure
     run = best.data.get("run", {})
     loads = {key: value for key, value in run.items() if key == "load_ms"}
-    if len(run) > len(loads) > 0:
-        over_ms = max(ceil(best.ends_us / US_PER_MS - run["load_ms"]), 0)
-        for drain_ms in [over_ms + more for more in MORE_MS if over_ms + more < run["drain_ms"]]:
-            if (yield with_table(best.data, "run", run | {"drain_ms": drain_ms})):
-                return
     yield from each([with_table(best.data, "run", table) for table in ({}, loads) if table != run])
 
 

@@ -22,7 +22,7 @@ from ddlsim.sql import parse
 
 PRESETS: Final = ("ignite3_tests", "ignite3_defaults")
 COUNTS: Final = ("voters", "partitions", "replicas")
-OPTIONAL: Final = ("strategy", "protocol", "cluster", "fdb", "clocks", "network", "run", "seeds")
+OPTIONAL: Final = ("strategy", "protocol", "cluster", "fdb", "clocks", "network", "seeds")
 """Tables of which every key may be left out, or else all but those in `NEEDED`."""
 NEEDED: Final = {
     "strategy": ("name", "mutant"),
@@ -35,8 +35,8 @@ NEEDED: Final = {
     "leader": ("group", "node"),
 }
 """The keys without which a table of the timeline says nothing, or less of one message."""
-KEPT: Final = {"cluster": ("plane", "nodes"), "run": ("load_ms", "drain_ms")}
-"""What `by_default` leaves as it is: how many nodes there are, and how long a run takes."""
+KEPT: Final = {"cluster": ("plane", "nodes")}
+"""What `by_default` leaves as it is: how many nodes there are."""
 PARTS: Final = 4
 """Into so many parts it cuts the keys at most."""
 

@@ -10,10 +10,12 @@ from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cluster.run import run
 from ddlsim.history.events import ReadExecuted
 from ddlsim.history.history import History
+from ddlsim.history.world_events import FaultBegan
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.shrink.data import Data
+from ddlsim.shrink.fault_words import begun_of
 from ddlsim.shrink.story import Story, scenario_text, title_of
 from ddlsim.shrink.trial import Shown
 from ddlsim.verify.expectation import sum_of
@@ -209,6 +211,17 @@ TOLD = [
       "until": {"at": "activation_ts", "plus_ms": 2}},
      " until the Tu (activation_ts) of that moment, 2 ms later: n1 stands still"),
 ]  # fmt: skip
+
+
+def test_a_fault_that_is_sure_leaves_the_other_of_its_kind_to_the_second_event() -> None:
+    cut = {"name": "partition", "shape": "one_node", "node": "its node", "when": "finish sent"}
+    faults = [{**cut, "from_ms": 214}, {**cut, "from_ms": 80}]
+    early = FaultBegan(90_000, "partition", None, ("n1",))
+    later = FaultBegan(230_000, "partition", None, ("n2",))
+    history = cast(History, SimpleNamespace(of=lambda *_: [early, later]))
+    assert [begun_of(history, faults, one) for one in faults] == [later, early]
+    history = cast(History, SimpleNamespace(of=lambda *_: [later, later]))
+    assert [begun_of(history, faults, one) for one in faults] == [None, None]
 
 
 def test_a_fault_is_told_in_the_words_of_its_fields() -> None:
