@@ -31,6 +31,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
+from ddlsim.nemesis.base import FAULTS
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 COLOURS: Final = 6
@@ -39,6 +40,8 @@ MOST_UPDATES: Final = COLOURS
 CHARACTER: Final = 6.3
 BAR: Final = 9
 FAULT_WIDTH: Final = 8
+MARK: Final = 12
+"""The height of what has only an instant."""
 RAFT: Final = ("append-", "vote", "request-vote", "install-snapshot", "snapshot-", "timeout-now")
 FIRST: Final = -1
 """Before every event of an instant."""
@@ -273,6 +276,10 @@ class _Drawing:
             touched = (event.node,) if crash else getattr(event, "nodes", ()) or (event.node,)
             if lane.name not in touched:
                 continue
+            if why in FAULTS and FAULTS.get(why).instant:  # healed in name only, as the load ends
+                if isinstance(event, FaultBegan):
+                    yield from self._instant(lane, why, event.at_us)
+                continue
             if isinstance(event, FaultBegan | NodeCrashed):
                 begun.setdefault(why, event.at_us)
                 under_way[why] += 1
@@ -282,6 +289,14 @@ class _Drawing:
                 yield from self._fault(lane, why, begun.pop(why), event.at_us)
         for why, since_us in begun.items():
             yield from self._fault(lane, why, since_us, self._case.history.end_us)
+
+    def _instant(self, lane: Lane, why: str, at_us: int) -> Iterator[Band]:
+        """A fault that only begins, such as a transfer of a leader: a mark at its instant."""
+        if self._window[0] <= at_us <= self._window[1]:
+            top = self._layout.y((at_us, float(FIRST)))
+            text = f"{why}: {at_us / US_PER_MS:g} ms"
+            x, bottom = lane.left + 1, top + MARK
+            yield Band("fault", x, FAULT_WIDTH, top, bottom, text, label=_clipped(why, 14))
 
     def _fault(self, lane: Lane, why: str, since_us: int, until_us: int) -> Iterator[Band]:
         text = f"{why} of {lane.name}: {since_us / US_PER_MS:g} to {until_us / US_PER_MS:g} ms"
@@ -359,7 +374,7 @@ class _Drawing:
                 by_step.setdefault(step.number, []).append(text)
         title = _clipped(span.name, 10)
         for number, texts in by_step.items():
-            text = texts[0] if len(texts) == 1 else f"{texts[0]}…"
+            text = texts[0] if len({*texts}) == 1 else f"{texts[0]}…"
             yield Notch(x, self._rows[number].y, title, text)
             title = ""
 

@@ -19,6 +19,7 @@ from ddlsim.checkers.judge import judge
 from ddlsim.cli import picture, picture_cut, picture_cycle
 from ddlsim.history import codec
 from ddlsim.history.world_events import LeaderElected, LeaseBegan
+from ddlsim.nemesis.base import FAULTS
 from tests.support.command import ddlsim, tiny
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -270,6 +271,13 @@ def test_a_page_shows_faults_on_their_nodes(kept: Path) -> None:
     text = drawn(kept, "leases", "--html")
     assert text.count('<rect class="fault"') == 3
     assert text.count(">lease_loss<") == 3
+
+
+def test_a_fault_that_only_begins_has_no_band_until_the_load_ends(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FAULTS.get("lease_loss"), "instant", True)
+    assert '<rect class="fault"' not in drawn(kept, "leases", "--html")  # it began before
 
 
 def test_a_page_is_capped_and_says_so(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
