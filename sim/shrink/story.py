@@ -247,10 +247,11 @@ def _hold(table: Table) -> str:
     """Which messages a hold is for, and what becomes of them."""
     count = table.get("messages")
     many = "every" if count is None else "the first" if count == 1 else f"the first {count} of"
+    behind = f", behind the first {table['nth'] - 1} of these," if table.get("nth", 1) > 1 else ""
     kind = table.get("kind", "message of any kind")
     label = f" for {table['label']}" if "label" in table else ""
     link = f" from {table.get('from', 'anywhere')} to {table.get('to', 'anywhere')}"
-    what = f"{many} {kind}{link}{label}"
+    what = f"{many} {kind}{link}{label}{behind}"
     fate = "is lost" if table.get("lost") else f"is kept back {_until(table)}"
     return f"From {table.get('from_ms', 0)} ms: {what} {fate}."
 

@@ -100,7 +100,7 @@ def test_what_stands_around_the_steps_is_told_too() -> None:
             {"from": "n1", "to": "n2", "kind": "append-entries", "from_ms": 5, "until_ms": 9,
              "messages": 1},
             {"from": "n1", "to": "n2", "from_ms": 5, "lost": True, "messages": 1},
-            {"kind": "finish", "until": "w2.ok"},
+            {"kind": "finish", "until": "w2.ok", "nth": 3},
         ],
         pause=[{"node": "n1", "point": "before-commit-ts", "tx": "T2", "until_ms": 400}],
         apply=[{"node": "n2", "stage": "log", "delay_ms": 2}],
@@ -112,7 +112,7 @@ def test_what_stands_around_the_steps_is_told_too() -> None:
     for line in (
         "# From 5 ms: the first append-entries from n1 to n2 is kept back until 9 ms.",
         "# From 5 ms: the first message of any kind from n1 to n2 is lost.",
-        "# From 0 ms: every finish from anywhere to anywhere is kept back until w2.ok.",
+        "# From 0 ms: every finish from anywhere to anywhere, behind the first 2 of these, is",
         "# A task of T2 on n1 waits at before-commit-ts until 400 ms.",
         "# n2 takes 2 ms more at stage log.",
         "# 30 ms: an idle safe-time command.",
