@@ -87,6 +87,13 @@ class Values:
         self.written = {key: written for key, written in kept.items() if written}
 
 
+class Turn:
+    """The turn of a read among those that a storage server serves one after the other."""
+
+    def __init__(self, served_us: int) -> None:
+        self.served_us = served_us
+
+
 class Watched:
     """A watch of a key: from what value on, and since when that differs (None: it does not).
 
@@ -114,6 +121,7 @@ class ModelledStorage(Storage):
         self._serving = None if restarted else first_generation(config)
         self._reached_us: list[tuple[int, int]] = [(held.version, self.divergence.now_us)]
         self._waits: list[Watched] = []
+        self._turns: list[Turn] = []
         self._served_us = 0
         self._read_times = 0
         self._answered: Peeked | None = None
@@ -239,17 +247,27 @@ class ModelledStorage(Storage):
         """A read begins: it is served behind those before it, then answered or given up."""
         self._read_times += 1
         arrived_us, version = self.divergence.now_us, request.version
-        served_us = self._served_us = (
-            max(arrived_us, self._served_us) + self.settings.storage_read_us
-        )
+        self._served_us = max(arrived_us, self._served_us) + self.settings.storage_read_us
+        turn = Turn(self._served_us)
+        if self.settings.storage_read_us:
+            self._turns.append(turn)
 
         def due_us() -> int:
-            given_up_us = served_us + int(self._future_us)
+            given_up_us = turn.served_us + int(self._future_us)
             if self._held.version < version:
                 return given_up_us
-            return min(max(served_us, self._had_us(version)), given_up_us)
+            return min(max(turn.served_us, self._had_us(version)), given_up_us)
 
         return self.divergence.opens(f"the answer to {request}", due_us)
+
+    async def _served(self) -> None:
+        """A turn that a pause has held back holds back those behind it."""
+        await super()._served()
+        now_us, read_us = self.divergence.now_us, self.settings.storage_read_us
+        if now_us > self._turns.pop(0).served_us:
+            for place, turn in enumerate(self._turns, 1):
+                turn.served_us = now_us + place * read_us
+            self._served_us = now_us + len(self._turns) * read_us
 
     def _compare_read(
         self,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ddlsim.cluster import fdb_cluster
 from ddlsim.cluster.run import run
 from ddlsim.fdb import proxy, storage
 from ddlsim.fdb.conflicts import ConflictWindow
@@ -21,6 +22,7 @@ from ddlsim.kernel.engine import SimulationCrashed
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
 
 
 def differences(seed: int, design: str = "c16_safe") -> Iterator[PartDiverged]:
@@ -190,6 +192,52 @@ def test_a_pong_from_before_a_recruitment_begins_no_recovery(
 def test_a_lone_log_that_is_asked_again_is_no_second_question(design: str) -> None:
     """Its word counts from when it was asked first, whose request was lost."""
     assert list(differences(3, design)) == []
+
+
+QUEUES = """
+[strategy]
+name = "c16_safe"
+
+[cluster]
+plane = "fdb"
+nodes = 2
+
+[fdb]
+storages = 1
+storage_read_us = 1_000
+
+[run]
+load_ms = 40
+
+[schema]
+sql = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
+
+[[workload]]
+name = "mixed"
+clients = 12
+operations = 4
+retries = 0
+pause_ms = 0
+
+[[faults]]
+name = "pause"
+node = "storage1"
+from_ms = 12
+for_ms = 9
+"""
+
+
+def nothing_beside(*_: object) -> None:
+    """No walks beside the run."""
+
+
+def test_what_a_pause_holds_back_holds_back_the_reads_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They wait in a queue, each for the service of those before it."""
+    monkeypatch.setattr(fdb_cluster, "walk_beside", nothing_beside)
+    history = run(plan(read(QUEUES, "queues"), 0, models=True))
+    assert [event for event in history.events if isinstance(event, PartDiverged)] == []
 
 
 def test_without_a_fault_there_is_no_difference() -> None:
