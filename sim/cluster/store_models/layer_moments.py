@@ -2,7 +2,7 @@
 
 Here each comes by itself, behind the moments of transactions: statements whose outcome is unknown
 or whose attempts are lost, statements at one process, a statement while a transaction is open or
-while its table goes, a process that goes on with what it had begun.
+while its table goes. What becomes of the transactions of one statement is in `job_moments`.
 """
 
 from collections.abc import Callable
@@ -10,32 +10,28 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ddlsim.cluster.store_models.job_moments import INDEX, JobMoments
 from ddlsim.cluster.store_models.layer_walk import (
     PATIENCE_MS,
-    REST_MS,
     learns_nothing,
     statement,
 )
-from ddlsim.cluster.store_models.shelf import LOG, Shelf
+from ddlsim.cluster.store_models.shelf import LOG
 from ddlsim.cluster.store_models.transaction_moments import (
     CONFLICT,
     DELAY_US,
     FINAL,
     SOON_MS,
     UNKNOWN,
-    TransactionMoments,
     reason,
 )
 from ddlsim.fdb.errors import FdbError
-from ddlsim.fdb.keys import pack
 from ddlsim.history.events import TxBegan
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.keyspace import INDEXES, JOBS, ROWS, SCHEMA, rows_of
-from ddlsim.layer.process import LayerProcess
+from ddlsim.layer.keyspace import INDEXES, SCHEMA
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import (
     ClientCommit,
-    ClientDdl,
     Refusal,
 )
 from ddlsim.protocol.schema.ddl import Refused
@@ -43,7 +39,6 @@ from ddlsim.units import US_PER_MS
 
 LAST_LOST: Final = 3
 """The statement behind which the log cannot be read for longer than it may lose attempts."""
-INDEX: Final = "CREATE INDEX ti ON t (v)"
 OF_U: Final = "CREATE INDEX uv ON u (k, v)"
 MEANWHILE: Final = "CREATE INDEX mi ON t (v)"
 
@@ -53,7 +48,7 @@ def is_exact(design: LayerDesign) -> bool:
     return any(one.invariant == "I7" for one in design.header.claims) and not learns_nothing(design)
 
 
-class Moments(TransactionMoments):
+class Moments(JobMoments):
     """The walk's processes and tables, and what overlaps there."""
 
     def compare(self) -> None:
@@ -78,7 +73,7 @@ class Moments(TransactionMoments):
         self._begun()
         self._erased()
         self._given_up()
-        self._goes_on()
+        self.compare_jobs()
 
     # --- statements -------------------------------------------------------------------------------
 
@@ -244,10 +239,6 @@ class Moments(TransactionMoments):
         self._same("the transactions that remove entries", len(chunks), len(set(chunks)))
         self._same("those behind the first", [tx for tx in chunks if not tx.endswith(".1")], [])
 
-    def _made_by(self, request: ClientDdl) -> int:
-        """How many updates of a statement are in the log."""
-        return sum(one.op == request.op for one in self.shelf.under(SCHEMA, "log").values())
-
     def _given_up(self) -> None:
         """A statement whose table goes before its last step is refused, and leaves nothing."""
         one, other = self._both
@@ -283,55 +274,3 @@ class Moments(TransactionMoments):
             table.drop("q1")
         else:
             table.convert("q0")
-
-    def _goes_on(self) -> None:
-        """A process that starts again goes on with its statements, from each of their steps."""
-        one, _ = self._both
-        if "ti" in self.tables["t"].indexes:
-            self.asked(one, self._ddl("DROP INDEX ti"))
-            self.tables["t"].indexes.pop("ti")
-            self._rest()
-        self.shelf.keeps_copies = True
-        answer = self.asked(one, self._ddl(INDEX))
-        self._same("the answer to a statement", reason(answer), None)
-        self.tables["t"].indexes["ti"] = (("v",), False)
-        self.shelf.keeps_copies = False
-        kept: list[Shelf] = self.shelf.copies[:-1]  # the last one has forgotten it
-        amidst = [shelf for shelf in kept if self._rows_left(shelf) is not None]
-        steps = self.design.plan(statement(INDEX))
-        fills = not isinstance(steps, Refused) and any(step.after for step in steps)
-        is_long = len(self.tables["t"].rows) >= self.design.chunk_rows
-        self._same("whether it says how far it is", bool(amidst), fills and is_long)
-        for shelf in kept[:1] + amidst[-1:] + kept[-2:]:
-            self.shelf = shelf
-            left = self._rows_left(shelf)
-            process = self._started(one.node.name, restarted=True)
-            self.processes = [process]
-            for _ in range(4):
-                self._rest()
-            for _ in range(PATIENCE_MS // REST_MS):  # writes may end many windows behind a switch
-                if self.shelf.under(JOBS):
-                    self._rest()
-            self._compare_store()
-            if left is not None:
-                self._compare_chunks(process, *left)
-
-    def _rows_left(self, shelf: Shelf) -> tuple[str, int] | None:
-        """The step that has begun with some rows, and how many it has left; None: none has."""
-        for (*_, op), (_, step, begin) in shelf.under(JOBS).items():
-            if begin is not None:
-                first, end = pack(begin), pack(rows_of(begin[1])[1])
-                rows = [key for key in shelf.under(ROWS, begin[1]) if first <= pack(key) < end]
-                return f"{op!s}/{step}.", len(rows)
-        return None
-
-    def _compare_chunks(self, process: LayerProcess, step: str, left: int) -> None:
-        """A step goes on behind the rows that it has done, some rows at a time."""
-        node: Any = process.node
-        began = [each.tx for each in node.events if isinstance(each, TxBegan)]
-        due = left // self.design.chunk_rows + 1
-        self._same(
-            f"the transactions of the {left} rows that {step} has left",
-            sum(tx.startswith(step) for tx in began),
-            due,
-        )

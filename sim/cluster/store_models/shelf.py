@@ -4,6 +4,7 @@ Every version of every key is kept, with the versions at which ranges were writt
 fails if something that it read was written above its read version: that is all there is to it.
 """
 
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
@@ -33,8 +34,10 @@ class Shelf:
 
     The next commits that write a key with the prefix `struck` fail with `fails`; of the first
     `lost` behind these no answer comes, and they have committed; `unread` reads of the log fail
-    behind that. Each wait takes `delay_us`. `copies` are what it had when a statement had made an
-    update, or had written how far it was. `watching` counts the watches that may still be armed.
+    behind that. Of the next ones `unknown` says which have no answer: those that have committed
+    (true), and that have not (false). Each wait takes `delay_us`. `copies` are what it had when a
+    statement had made an update, or had written how far it was. `watching` counts the watches that
+    may still be armed.
     """
 
     def __init__(self, loop: Loop, window: int) -> None:
@@ -44,10 +47,12 @@ class Shelf:
         self.keys: dict[bytes, Key] = {}
         self.values: dict[bytes, list[tuple[int, Any]]] = {}
         self.written: list[tuple[int, Span]] = []
+        self.futures: list[tuple[int, Span]] = []
         self.bumps = [0]
         self.fails: list[FdbError] = []
         self.at_us: dict[int, int] = {}
         self.lost = 0
+        self.unknown: list[bool | None] = []
         self.unread = 0
         self.struck: Key = ()
         self.delay_us = 0
@@ -60,6 +65,7 @@ class Shelf:
         found = Shelf(self.loop, self.window)
         found.last, found.bumps = self.version, list(self.bumps)
         found.keys, found.written = dict(self.keys), list(self.written)
+        found.futures = list(self.futures)
         found.values = {key: list(values) for key, values in self.values.items()}
         return found
 
@@ -249,6 +255,9 @@ class ShelfTransaction:
         await shelf.wait()
         if shelf.fails and self._is_struck():
             raise shelf.fails.pop(0)
+        unknown = shelf.unknown.pop(0) if shelf.unknown and self._is_struck() else None
+        if unknown is False:
+            raise FdbError(ErrorCode.COMMIT_UNKNOWN_RESULT)
         committed = shelf.version + 1
         if self.reads and version < committed - shelf.window:
             raise FdbError(ErrorCode.TRANSACTION_TOO_OLD)
@@ -259,11 +268,11 @@ class ShelfTransaction:
         for key, make in self.stamped:
             made.append(((pack(key), pack(key) + b"\x00"), make(committed), key))
         shelf.carry_out(made, committed)
-        shelf.written += [(at, span) for span, at in self.futures]
+        shelf.futures += [(at, span) for span, at in self.futures]
         if self.bumped:
             shelf.bumps.append(committed)
             shelf.written.append((committed, (METADATA_VERSION, METADATA_VERSION + b"\x00")))
-        self._done()
+        self._done(unknown=bool(unknown))
         return committed
 
     def _is_struck(self) -> bool:
@@ -271,19 +280,23 @@ class ShelfTransaction:
         keys = [one[2] for one in self.changes] + [key for key, _ in self.stamped]
         return any(key is not None and key[: len(prefix)] == prefix for key in keys)
 
-    def _done(self) -> None:
+    def _done(self, *, unknown: bool) -> None:
         shelf = self.shelf
         keys = [one[2] for one in self.changes if one[2]] + [key for key, _ in self.stamped]
         if shelf.keeps_copies and any(key[0] == JOBS or key[:2] == LOG for key in keys):
             shelf.copies.append(shelf.copied())
         if shelf.lost and self._is_struck():
             shelf.lost -= 1
+            unknown = True
+        if unknown:
             raise FdbError(ErrorCode.COMMIT_UNKNOWN_RESULT)
 
     def _conflicts(self, version: int, committed: int) -> list[bytes | Span]:
         reads = [(span, version if since is None else since) for span, since in self.reads]
         oldest = min((since for _, since in reads), default=committed)
-        written = [one for one in self.shelf.written if oldest < one[0] <= committed]
+        shelf = self.shelf
+        written = shelf.written[bisect_right(shelf.written, oldest, key=lambda one: one[0]) :]
+        written += [one for one in shelf.futures if oldest < one[0] <= committed]
         found: list[bytes | Span] = [
             (begin, end)
             for (begin, end), since in reads
