@@ -12,7 +12,7 @@ from ddlsim.cluster.store_models.library_walk import walk_library
 from ddlsim.cluster.store_models.lock_forms import compare_rules
 from ddlsim.cluster.store_models.log_walk import walk_log
 from ddlsim.cluster.store_models.proxy_walk import walk_proxy
-from ddlsim.cluster.store_models.task_forms import compare_modes, compare_tasks
+from ddlsim.cluster.store_models.task_forms import compare_kept, compare_modes, compare_tasks
 from ddlsim.cluster.store_models.walks import walk_store
 from ddlsim.fdb.config import CONTROLLER
 from ddlsim.layer.design import LayerDesign
@@ -38,6 +38,7 @@ def walk_beside(models: Models, design: LayerDesign, settings: Settings, seed: i
         Moments(models.divergence("layer", CONTROLLER), design, settings, Draws(seed, 6)).compare()
         compare_rules(models.divergence("rules", CONTROLLER), design, settings)
         compare_tasks(models.divergence("rules", CONTROLLER), design, settings)
+        compare_kept(models.divergence("rules", CONTROLLER), design, settings)
         compare_modes(models.divergence("rules", CONTROLLER), design, settings)
 
 

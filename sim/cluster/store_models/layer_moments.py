@@ -38,7 +38,8 @@ from ddlsim.protocol.schema.ddl import Refused
 from ddlsim.units import US_PER_MS
 
 LAST_LOST: Final = 3
-"""The statement behind which the log cannot be read for longer than it may lose attempts."""
+"""The statement behind which the log cannot be read for longer than it may lose attempts; what
+polls reads it, too."""
 OF_U: Final = "CREATE INDEX uv ON u (k, v)"
 MEANWHILE: Final = "CREATE INDEX mi ON t (v)"
 
@@ -87,7 +88,7 @@ class Moments(JobMoments):
             before = self._log()
             self.strike(LOG, UNKNOWN, fails)
             self.shelf.lost = int(not fails)
-            self.shelf.unread = self._settings.ddl_attempts + 5 if number == LAST_LOST else 0
+            self.shelf.unread = 4 * self._settings.ddl_attempts if number == LAST_LOST else 0
             name = f"l{number}"
             answer = self.asked(one, self._ddl(f"ALTER TABLE t ADD COLUMN {name} INT"))
             self._same("a statement without an answer", reason(answer), None)

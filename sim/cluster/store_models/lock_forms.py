@@ -9,7 +9,15 @@ from typing import Any, Final
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.store_models.plan_forms import PLAN_FORMS
 from ddlsim.cluster.store_models.rule_bench import PATIENCE_MS, UNANSWERED, Bench, conflicts, on
-from ddlsim.cluster.store_models.rule_forms import ADD, FIELDS, FORMS, LATE, STEP, Form
+from ddlsim.cluster.store_models.rule_forms import (
+    ADD,
+    FIELDS,
+    FORMS,
+    LATE,
+    STEP,
+    Form,
+    tables_named,
+)
 from ddlsim.cluster.store_models.shelf import ShelfTransaction
 from ddlsim.fdb.keys import Key
 from ddlsim.layer.design import LayerDesign
@@ -298,23 +306,24 @@ def under_a_lease(bench: Bench) -> None:
     part, newest, node = bench.part, bench.number, bench.node.name
     asked: list[int] = []
     part.lease_again = lambda: asked.append(1)
-    for left, name, leases, fixed in product(
-        (0, 1), ("t", "u"), ((newest - 1,), (newest,), (newest - 1, newest), ()), (False, True)
+    for left, names, leases, fixed in product(
+        (0, 1),
+        (("t",), ("u",), ("u", "t")),
+        ((newest - 1,), (newest,), (newest - 1, newest), ()),
+        (False, True),
     ):
         tx, store = bench.begun(reads=True)
         assert tx.version is not None, "the read version is known"
         tx.used = newest_of(part.schema(newest - 1))
-        table = tx.used.snapshot.meant(name)
-        assert isinstance(table, Table), f"there is no {name}"
-        tx.tables = {table.id: table}
+        tx.tables = tables_named(tx.used, names)
         part.leases = dict.fromkeys(leases, tx.version + left)
-        usable = [one for one in leases if one == newest - 1 or name == "t"]
+        usable = [one for one in leases if one == newest - 1 or "u" not in names]
         if fixed and usable:
             tx.lease = usable[0]
             usable = usable[:1]
         got = bench.result(bench.design.fence(part, tx))
         due = None if usable and left else LATE
-        what = f"a commit on {leases}, of {name}, {left} before their end"
+        what = f"a commit on {leases}, of {names}, {left} before their end"
         bench.same(what, got, due)
         bench.same(f"whether {what} asks for a lease", len(asked), int(due is LATE))
         asked.clear()

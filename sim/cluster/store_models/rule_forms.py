@@ -222,6 +222,12 @@ def fence(bench: Bench) -> None:
         bench.same("what is required at first", store.required, [(LOCAL_HEAD, None)])
 
 
+def tables_named(used: Used, names: tuple[str, ...]) -> dict[int, Table]:
+    """The tables that a transaction uses, in the order of their first uses."""
+    found = [used.snapshot.meant(name) for name in names]
+    return {one.id: one for one in found if isinstance(one, Table)}
+
+
 def lease_fence(bench: Bench) -> None:
     """A lease at the commit, and a conflict on the update after the next one.
 
@@ -231,21 +237,19 @@ def lease_fence(bench: Bench) -> None:
     by_table = rule == "lease_and_unchanged_tables"
     for age_ms in (None, bench.design.lease_ms - 1, bench.design.lease_ms):
         for used in (newest - 1, newest):
-            for name in ("t", "u"):
+            for names in (("t",), ("u",), ("u", "t")):
                 tx, store = bench.begun()
                 bench.keeps(newest)
                 tx.used = newest_of(part.schema(used))
-                table = tx.used.snapshot.meant(name)
-                assert isinstance(table, Table), f"there is no {name}"
-                tx.tables = {table.id: table}
+                tx.tables = tables_named(tx.used, names)
                 part._confirmed_ms.clear()
                 number = newest if by_table else used
                 if age_ms is not None:
                     part.confirm(number, part.now_ms() - age_ms)
                 got = bench.result(bench.design.fence(part, tx))
                 due = None if age_ms == bench.design.lease_ms - 1 else LATE
-                changed = by_table and used < newest and name == "u"  # by the last update
-                what = f"{rule} of {name} under {used}, {age_ms} ms behind its lease"
+                changed = by_table and used < newest and "u" in names  # by the last update
+                what = f"{rule} of {names} under {used}, {age_ms} ms behind its lease"
                 bench.same(what, got, Reason.SCHEMA_CHANGED if changed and not due else due)
                 if got is None:
                     bench.same(

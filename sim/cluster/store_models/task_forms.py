@@ -6,20 +6,25 @@ for as long as the store fails. In a run that is a matter of load alone, and no 
 [background, before_statement, after_statement]
 """
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Final
 
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_walk import named
-from ddlsim.cluster.store_models.rule_bench import Bench
-from ddlsim.cluster.store_models.shelf import Machine
+from ddlsim.cluster.store_models.rule_bench import Bench, conflicts, on
+from ddlsim.cluster.store_models.shelf import PLAIN, Machine, ShelfTransaction
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.keyspace import MODE, MODES
+from ddlsim.layer.keyspace import MODE, MODES, lease_key, switched_key
+from ddlsim.layer.rules.reading import PESSIMISTIC
 from ddlsim.model.settings import Settings
+from ddlsim.units import US_PER_MS
 
 FAILURES: Final = 3
 SPAN_MS: Final = 60
 """Longer than so many rests."""
+STEP_US: Final = 100
 COMMITS: Final = ("follow_the_mode", "follow_the_mode_stale")
 """Tasks whose rounds write, so that their commits can fail."""
 READS: Final = ("watch_the_head", "watch_the_flag", "lease_the_newest", "lease_all_in_use")
@@ -51,6 +56,82 @@ def compare_tasks(divergence: Divergence, design: LayerDesign, settings: Setting
         left = bench.shelf.fails, bench.shelf.unread
         bench.same(f"what still fails under {named(task)}", left, ([], 0))
         bench.same(f"the watches that {named(task)} has given up", bench.shelf.watching, 0)
+
+
+def compare_kept(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:
+    """Compare what tasks keep: the mode that they report, a lease, how new a schema is."""
+    for task in design.background:
+        form = KEPT.get(named(task))
+        if form is not None and not divergence.is_known:
+            bench = Bench(divergence, design, settings)
+            bench.updated("ALTER TABLE t ADD COLUMN kept INT")
+            bench.updated("ALTER TABLE u ADD COLUMN kept INT")
+            bench.learns()
+            form(bench, task)
+
+
+def _reported(bench: Bench, task: Any) -> None:
+    """What a process has reported counts, also while it has no answer to that (C14)."""
+    shelf, part = bench.shelf, bench.part
+    bench.put(MODE, (5, ("p9",)))
+    shelf.struck, shelf.lost, shelf.delay_us = (MODES,), 1, STEP_US
+    bench.loop.spawn(task(part))
+    until_us = bench.loop.now_us + SPAN_MS * US_PER_MS
+    while bench.loop.now_us < until_us and not bench.divergence.is_known:
+        bench.loop.run(until_us=bench.loop.now_us + STEP_US)
+        if shelf.now(switched_key(bench.node.name)) is not None:
+            bench.same("the mode behind its report", part.mode, PESSIMISTIC)
+    bench.same("the answers that are lost", shelf.lost, 0)
+
+
+def _unread(bench: Bench, task: Any) -> None:
+    """A read that fails says nothing of how new the schema is (C5)."""
+    part, old = bench.part, bench.number - 1
+    bench.keeps(old)
+    part.confirm(old, part.now_ms())
+    since_ms = part.confirmed_ms(old)
+    bench.passes(3)
+    bench.shelf.unread = FAILURES
+    bench.loop.spawn(task(part))
+    bench.passes(SPAN_MS)
+    bench.same("since when a schema has been the newest", part.confirmed_ms(old), since_ms)
+
+
+def _renewed(bench: Bench, task: Any) -> None:
+    """What has been taken away is leased no more, and what is sent late shortens no lease.
+
+    A process that has leased again by another way would lose time: so what leases conflicts on it.
+    """
+    part, shelf, newest, name = bench.part, bench.shelf, bench.number, bench.node.name
+    older = named(task) == "lease_all_in_use"
+    for is_taken in (False, True):
+        made: list[ShelfTransaction] = []
+
+        def transaction(made: Any = made) -> ShelfTransaction:
+            made.append(ShelfTransaction(shelf, PLAIN))
+            return made[-1]
+
+        store: Any = SimpleNamespace(transaction=transaction)
+        part.store = store
+        ends = shelf.version + 3
+        part.leases = {newest - 1: ends}
+        bench.put(lease_key(name, newest - 1), None if is_taken else ends)
+        bench.loop.spawn(task(part))
+        bench.passes(bench.design.lease_ms // 4)
+        held = shelf.now(lease_key(name, newest - 1)), shelf.now(lease_key(name, newest))
+        renewed = [one is not None and one > ends for one in held]
+        bench.same(f"what is leased again, {is_taken=}", renewed, [older and not is_taken, True])
+        found = [one for one in made if one.changes]
+        late = [on(lease_key(name, newest)) <= conflicts(one) for one in found]
+        bench.same("whether leases conflict on the one before", late, [True] * len(found))
+
+
+KEPT: Final[dict[str, Callable[[Bench, Any], None]]] = {
+    **dict.fromkeys(COMMITS, _reported),
+    "poll_the_head": _unread,
+    **dict.fromkeys(("lease_the_newest", "lease_all_in_use"), _renewed),
+}
+"""What compares what a task keeps, by the task's name."""
 
 
 def compare_modes(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:

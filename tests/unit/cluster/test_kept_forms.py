@@ -1,0 +1,106 @@
+"""What tasks and fences keep, beside a run: a plant in one of them is seen at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.store_models.lock_forms import compare_rules
+from ddlsim.cluster.store_models.task_forms import compare_kept
+from ddlsim.history.world_events import PartDiverged
+from ddlsim.kernel.engine import Loop
+from ddlsim.layer.rules import leases, reading, waiting
+from ddlsim.layer.schema import Schema
+from ddlsim.strategies.base import LAYER_DESIGNS
+from tests.support.protocol import settings
+
+MANY_US = 5_000
+"""Longer than the report of a mode takes."""
+
+
+def wraps(change: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A plant that is given the method and then its arguments."""
+    return lambda method: lambda *given, **named: change(method, *given, **named)
+
+
+def differences(name: str) -> list[str]:
+    """What differs of the rules of a design, and of what its tasks keep."""
+    found: list[PartDiverged] = []
+    for compare in (compare_rules, compare_kept):
+        rules = Models(found.append, Loop()).divergence("rules", "")
+        compare(rules, LAYER_DESIGNS.get(name), settings())
+    return [one.what for one in found]
+
+
+def of_the_last(method: Any, self: Schema, number: int, tables: Any) -> int:
+    """Of the tables that are used, the last one counts."""
+    last: int = method(self, number, list(tables)[-1:])
+    return last
+
+
+async def renews_all(method: Any, layer: Any, transaction: Any, **how: Any) -> None:
+    """A lease is renewed, whether it is still there or not."""
+    get, name = transaction.get, layer.node.name
+    kept = {leases.lease_key(name, one): ends for one, ends in layer.leases.items()}
+
+    async def had(key: Any, **where: Any) -> Any:
+        return kept.get(key) or await get(key, **where)
+
+    transaction.get = had
+    await method(layer, transaction, **how)
+
+
+async def sent_blindly(method: Any, layer: Any, transaction: Any, **how: Any) -> None:
+    """A lease does not conflict with a later one."""
+    transaction.add_read_conflict_key = lambda _: None
+    await method(layer, transaction, **how)
+
+
+async def counts_errors(method: Any, layer: Any) -> Any:
+    """A failed read counts as one of the schema that the process has."""
+    if layer.cache is not None:
+        layer.confirm(layer.cache.schema.number, layer.now_ms())
+    return await method(layer)
+
+
+class Reporter:
+    """A part whose mode is another one only once its report is answered."""
+
+    def __init__(self, part: Any) -> None:
+        object.__setattr__(self, "part", part)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.part, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "mode" or value != reading.PESSIMISTIC or self.part.mode:
+            setattr(self.part, name, value)
+        else:
+            self.part.node.call_later(MANY_US, setattr, self.part, name, value)
+
+
+async def reports_first(method: Any, layer: Any, *, fresh: bool) -> None:
+    """A mode is switched to behind the answer to its report."""
+    await method(Reporter(layer), fresh=fresh)
+
+
+PLANTS: dict[str, tuple[object, str, Callable[..., Any], str]] = {
+    "the last table is compared": (Schema, "same_until", of_the_last, "tidb_lease"),
+    "a lease is renewed that was taken": (leases, "_acquire", renews_all, "tidb_mdl"),
+    "a lease that is late shortens": (leases, "_acquire", sent_blindly, "crdb"),
+    "an error renews a lease": (waiting, "refreshed_apart", counts_errors, "c6_f1"),
+    "a mode is reported first": (waiting, "_follow", reports_first, "c14_modes"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, planted, design = PLANTS[name]
+    monkeypatch.setattr(owner, attribute, wraps(planted)(getattr(owner, attribute)))
+    assert differences(design)
+
+
+@pytest.mark.parametrize("name", [*dict.fromkeys(plant[-1] for plant in PLANTS.values())])
+def test_nothing_differs_without_a_fault(name: str) -> None:
+    assert differences(name) == []
