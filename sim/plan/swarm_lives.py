@@ -58,6 +58,19 @@ FEW: Final = 3
 ENDED: Final = (1.2, 1.25, 1.3)
 """When a statement goes on behind an update, in spans: a lease ends, by the slowest clock."""
 TABLE: Final = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
+BESIDE: Final = "CREATE TABLE b (id INT PRIMARY KEY, v INT)"
+TWO: Final = 0.3
+"""The share with a second table, which stays as it is: transactions use both, in any order."""
+AT_WORK: Final = 0.6
+"""The share, of those in which something happens to the builder, in which it happens amid the work
+on entries: a chunk of a backfill, or what erases, is the one that is lost or the last one."""
+ROWS: Final = 40
+"""How many rows there are then: most of them are not written between write-only and the backfill,
+so that it alone gives them entries."""
+ENTRIES: Final = (2, 9)
+"""Amid a backfill: at one of these entries."""
+LOST_COMMITS: Final = (1, 8)
+"""How many are lost: clients of the builder commit, too."""
 RESTED: Final = 0.8
 """The share of such transactions that rest before they commit."""
 COMMIT_MS: Final = 50
@@ -87,7 +100,8 @@ def add(knobs: Knobs, data: Table) -> None:
     data["network"] = {"latency_ms": 0.5, "client_latency_ms": 0.2}
     data["protocol"] |= {"tx_timeout_ms": load_ms, "operation_timeout_ms": load_ms}
     data["run"]["load_ms"] = load_ms
-    data["schema"] = {"sql": TABLE}
+    two = knobs.on("second table of lives", TWO)
+    data["schema"] = {"sql": f"{TABLE};\n{BESIDE}" if two else TABLE}
     data["migration"] = [
         _lives(BUILDER, pace_ms, pace_ms, ends),
         _lives(OTHER, pace_ms, pace_ms * 3 // 2, "index"),
@@ -95,6 +109,9 @@ def add(knobs: Knobs, data: Table) -> None:
     data["workload"] = [_writers(span_ms), _long_writers(span_ms)]
     schema = f"storage{store['storages']}"
     data["faults"] = _faults(how, knobs.die("lives of an index, when"), span_ms, schema)
+    if knobs.on("lives of an index, at work", AT_WORK, unless=how not in INSTANTS):
+        data["faults"] = _at_work(how, knobs.die("lives of an index, where"), span_ms)
+        data["workload"] = [{**one, "keys": ROWS} for one in data["workload"]]
     for key, value in (("load", load_ms), ("lease_ms", span_ms), ("faults of machines", OFF)):
         knobs.tell(key, value)
 
@@ -151,13 +168,31 @@ def _aim(die: Die, span_ms: int) -> Table:
     return {"when": when | {"plus_ms": round(spans * span_ms)} if spans else when}
 
 
+def _at_work(how: str, die: Die, span_ms: int) -> list[Table]:
+    """What happens to the builder while it fills or erases, in one life after the other."""
+    made: list[Table] = []
+    for life in range(LIVES // 2):
+        fault: Table = {"name": "crash", "node": BUILDER, "for_ms": span_ms * die.between(1, 3)}
+        if how == "answers lost":
+            lost = die.pick(ENDS_OF_COMMITS)
+            fault = {"name": "lost_message", **lost, "count": die.between(*LOST_COMMITS)}
+        if die.chance(0.5):
+            when: Table = {"moment": "index-written", "nth": die.between(*ENTRIES)}
+            when["where"] = {"op": f"migration-1.d{2 * life}"}
+        else:
+            when = {"moment": "update-logged", "where": {"op": f"migration-1.d{2 * life + 1}"}}
+            when["nth"] = die.pick((1, 3, 3))
+            spans = die.pick((0, *ENDED))
+            when |= {"plus_ms": round(spans * span_ms)} if spans else {}
+        made.append({**fault, "when": when, "from_ms": 1})
+    return made
+
+
 def _fault(how: str, die: Die, span_ms: int, schema: str) -> Table:
     for_ms = span_ms * die.between(3, 12) // 2
     match how:
         case "answers lost":
-            end = die.pick(
-                ({"kind": "committed", "to": BUILDER}, {"kind": "commit", "sender": BUILDER})
-            )
+            end = die.pick(ENDS_OF_COMMITS)
             return {"name": "lost_message", **end, "count": die.between(1, 4), **_aim(die, span_ms)}
         case "crashes":
             return {"name": "crash", "node": BUILDER, "for_ms": for_ms // 2, **_aim(die, span_ms)}

@@ -44,3 +44,30 @@ def test_their_transactions_outlast_leases_and_both_processes_name_one_index() -
         assert all("CREATE INDEX ai ON a (v)" in sql for sql in nodes.values())
     for name in ("c6_f1", "record_layer"):
         assert plan(swarm.scenario(under(name), seeds[0]), seeds[0]).store is not None
+
+
+def test_some_stop_or_lose_amid_a_backfill_of_rows_that_nothing_else_writes_meanwhile() -> None:
+    at_work = [
+        seed
+        for seed in MANY
+        if drawn_of(seed, "c6_f1").knobs.get("lives of an index, at work", OFF) != OFF
+    ]
+    assert at_work
+    made = [(seed, data_of(seed, "c6_f1")) for seed in at_work]
+    assert {one["keys"] for _, world in made for one in world["workload"]} == {swarm_lives.ROWS}
+    whens = [fault["when"] for _, world in made for fault in world["faults"]]
+    assert {when["moment"] for when in whens} == {"index-written", "update-logged"}
+    assert all(when["where"]["op"].startswith("migration-1.d") for when in whens)
+    assert {one["node"] for _, world in made for one in world["migration"][:1]} == {"n1"}
+
+
+def test_some_have_a_second_table_that_stays_as_it_is() -> None:
+    two = [seed for seed in MANY if "TABLE b" in data_of(seed, "tidb_lease")["schema"]["sql"]]
+    found = [
+        seed
+        for seed in two
+        if drawn_of(seed, "tidb_lease").knobs.get("second table of lives", OFF) != OFF
+    ]
+    assert found
+    statements = [one["sql"] for seed in found for one in data_of(seed, "tidb_lease")["migration"]]
+    assert not any(" b " in sql for sql in statements)
