@@ -107,7 +107,7 @@ def _renewed(bench: Bench, task: Any) -> None:
     for is_taken in (False, True):
         made: list[ShelfTransaction] = []
 
-        def transaction(made: Any = made) -> ShelfTransaction:
+        def transaction(made: list[ShelfTransaction] = made) -> ShelfTransaction:
             made.append(ShelfTransaction(shelf, PLAIN))
             return made[-1]
 
