@@ -53,6 +53,7 @@ class JobMoments(TransactionMoments):
         one, _ = self._both
         refused = Reason.UNIQUE_VIOLATED if text == UNIQUE else None
         self._same(f"the answer to {text}", reason(self.asked(one, self._ddl(text))), refused)
+        self._compare_settled(one, text)
         self._ended_by(text)
 
     def _ended_by(self, text: str) -> None:
