@@ -173,12 +173,16 @@ class DropIndex(Tagged, frozen=True, tag="drop-index"):
 
 
 class CreateView(Tagged, frozen=True, tag="create-view"):
-    """CREATE VIEW; `tables` are the names that its query reads."""
+    """CREATE VIEW; `tables` are the names that its query reads.
+
+    `reads` are the columns that it names, each with its table, where both are plain to see.
+    """
 
     name: str
     sql: str
     tables: tuple[str, ...]
     if_not_exists: bool = False
+    reads: tuple[tuple[str, str], ...] = ()
 
 
 class DropView(Tagged, frozen=True, tag="drop-view"):

@@ -1,31 +1,17 @@
 """The DDL of a scenario: its schema, its migrations, and the instant of each statement."""
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from ddlsim.model.ddl import (
-    AlterColumn,
-    AlterTable,
-    CreateIndex,
-    DropColumn,
-    DropTable,
-    RenameColumn,
-    RenameTable,
-    Statement,
-)
 from ddlsim.model.records import Record
 from ddlsim.scenario import checks, config
+from ddlsim.scenario.declared import Declared
 from ddlsim.scenario.files import Files
 from ddlsim.scenario.first_schema import check_schema
 from ddlsim.scenario.positions import Path
-from ddlsim.scenario.problems import Origin, near
-from ddlsim.scenario.row_types import RowTypes
-from ddlsim.scenario.sqltext import SqlLine, names_made, read_ddl, read_file
+from ddlsim.scenario.problems import Origin
+from ddlsim.scenario.sqltext import SqlLine, read_ddl, read_file
 from ddlsim.units import Micros, ms
-
-OF_A_COLUMN: Final = (DropColumn, RenameColumn, AlterColumn)
-"""Actions on a column that must be there."""
-MEANT: Final = "if it is to be refused, make it a [[step]] with ddl"
 
 
 class MigrationEntry(Record, frozen=True):
@@ -73,43 +59,16 @@ def read_migrations(
     return tuple(entries)
 
 
-def check_names(
-    entries: tuple[MigrationEntry, ...],
-    statements: list[SqlLine],
-    origin: Origin,
-    *,
-    scripted: bool,
-) -> None:
-    """Check that some of all `statements` makes every table that a migration changes.
+def check_names(entries: tuple[MigrationEntry, ...], declared: Declared, origin: Origin) -> None:
+    """Check that the statements of a scenario make all that its migrations need.
 
-    And, where all DDL is `scripted`, every column: a statement that can only be refused is a slip.
+    A statement that can only be refused is a slip: the run would end as OK without it.
     """
-    made = [line.statement for line in statements]
-    names = list(dict.fromkeys(name for one in made for name in names_made(one)))
-    types = RowTypes(made if scripted else ())
     for index, entry in enumerate(entries):
         for line in entry.statements:
-            if (why := _unknown(line.statement, names, types)) is not None:
+            if (why := declared.refused(line.statement)) is not None:
                 path = ("migration", index, "sql" if entry.table.file is None else "file")
                 raise origin.error(path, f"{line.sql!r}: {why}")
-
-
-def _unknown(statement: Statement, names: list[str], types: RowTypes) -> str | None:
-    """The table, or the column, that a statement needs and that no statement makes."""
-    columns: tuple[str, ...] = ()
-    match statement:
-        case AlterTable(name=table, actions=actions, if_exists=False):
-            needed = (one for one in actions if isinstance(one, OF_A_COLUMN))
-            columns = tuple(one.name for one in needed if not getattr(one, "if_exists", False))
-        case CreateIndex(table=table, columns=columns):
-            pass
-        case DropTable(name=table, if_exists=False) | RenameTable(name=table, if_exists=False):
-            pass
-        case _:
-            return None
-    if table not in names:
-        return f"no table is called {table!r} ({MEANT}); {near(table, names)}"
-    return next(filter(None, (types.lacks(table, one, MEANT) for one in columns)), None)
 
 
 def _statements(

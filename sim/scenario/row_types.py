@@ -5,6 +5,7 @@ statement of the scenario is accepted, what fits none is an error with its line.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from ddlsim.model.ddl import (
     AddColumn,
@@ -20,8 +21,11 @@ from ddlsim.model.ddl import (
 )
 from ddlsim.model.ops import Key
 from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, ColumnType, Value
+from ddlsim.protocol.schema.alter_table import IMPLICIT_KEY
 from ddlsim.scenario.problems import near
 
+HIDDEN_KEY: Final = ColumnSpec(IMPLICIT_KEY, ColumnType("UUID"), nullable=False)
+"""The key column of tables without a primary key."""
 Types = dict[str, dict[ColumnType, None]]
 """The types that columns of a name have had, in order."""
 
@@ -92,13 +96,13 @@ class RowTypes:
         known = self._columns.get(table, {})
         if not known or column in known or table in self._views:
             return None
-        meant = f" ({meant})" if meant else ""
-        return f"no version of {table} has a column {column!r}{meant}; {near(column, known)}"
+        what = f"no version of {table} has a column {column!r}{aside(meant)}"
+        return f"{what}; {near(column, [one for one in known if one != IMPLICIT_KEY])}"
 
     def _declare(self, statement: Statement) -> None:
         match statement:
             case CreateTable(name=name, columns=columns, key=key):
-                for spec in columns:
+                for spec in columns if key else (*columns, HIDDEN_KEY):
                     self._declare_column(name, spec)
                 by_name = {spec.name: spec.type for spec in columns}
                 if all(part in by_name for part in key):
@@ -147,6 +151,11 @@ class RowTypes:
         for key in [one for one in keys if action.name in dict(one)]:
             names = [action.new_name if name == action.name else name for name, _ in key]
             keys[tuple(zip(names, (type_ for _, type_ in key), strict=True))] = None
+
+
+def aside(meant: str) -> str:
+    """What to do if something is meant, as it stands within a message."""
+    return f" ({meant})" if meant else ""
 
 
 def _is_key(parts: tuple[Value, ...], columns: tuple[tuple[str, ColumnType], ...]) -> bool:

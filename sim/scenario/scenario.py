@@ -9,6 +9,7 @@ from typing import Any, Final
 from ddlsim.model.programs import Step
 from ddlsim.model.records import Record
 from ddlsim.scenario import bounds, checks, config
+from ddlsim.scenario.declared import Declared
 from ddlsim.scenario.expect import check_finding, expect_of, label_of
 from ddlsim.scenario.faults import (
     FaultEntry,
@@ -315,8 +316,9 @@ def _check_names(
 ) -> None:
     """Check the tables and columns that migrations and steps name against all DDL of a file."""
     scripted = all(one.get("name") == Mixed.name for one in table.workload)  # others have DDL, too
-    check_names(migrations, made, origin, scripted=scripted)
-    reader.check_tables(made, scripted=scripted)
+    declared = Declared([line.statement for line in made], scripted=scripted)
+    check_names(migrations, declared, origin)
+    reader.check_tables(declared)
 
 
 def _head(table: ScenarioTable, design: str, origin: Origin) -> str | dict[str, Any]:

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ddlsim.model.ddl import CreateIndex
 from ddlsim.model.ops import (
     ANY_INDEX,
     Begin,
@@ -27,12 +26,13 @@ from ddlsim.model.ops import (
 from ddlsim.model.programs import Step
 from ddlsim.model.schema import Value
 from ddlsim.scenario.checks import check_event, must_be_client, must_exist
+from ddlsim.scenario.declared import Declared
 from ddlsim.scenario.expect import check_design
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near
 from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.script import EVENT, StepTable
-from ddlsim.scenario.sqltext import SqlLine, names_made, read_ddl, read_operation
+from ddlsim.scenario.sqltext import SqlLine, read_ddl, read_operation
 from ddlsim.scenario.step_expect import read_step_expect
 from ddlsim.sql import RowRead, RowWrite
 from ddlsim.units import Micros, ms
@@ -82,14 +82,13 @@ class StepReader:
         self._check_order(tables)
         return tuple(self.made)
 
-    def check_tables(self, statements: list[SqlLine], *, scripted: bool) -> None:
+    def check_tables(self, declared: Declared) -> None:
         """Check that some statement makes every table that a step names, with such keys.
 
         And with such values, unless the step is a `misfit`, which may name a table that none makes.
-        Where all DDL is `scripted` some statement makes every column and index, too.
+        Where all DDL is scripted some statement makes every column and index, too.
         """
-        names = names_of(statements)
-        types = RowTypes(line.statement for line in statements)
+        names, types = declared.readable, declared.types
         for index, step in enumerate(self.made):
             do, path = step.do, ("step", index, "do")
             if not isinstance(do, DataOperation):
@@ -104,9 +103,8 @@ class StepReader:
             if keyed and (why := types.wrong_key(do.table, do.key)) is not None:
                 raise self._origin.error(path if self._texts[index] else (*path, 2), why)
             if not self._misfits[index]:
-                self._check_columns(index, do, types, scripted=scripted)
-        if scripted:
-            self._check_indexes(statements)
+                self._check_columns(index, do, types, scripted=declared.scripted)
+        self._check_indexes(declared)
 
     def _check_columns(
         self, index: int, do: DataOperation, types: RowTypes, *, scripted: bool
@@ -126,14 +124,13 @@ class StepReader:
             if (why := types.wrong_value(do.table, name, values.get(name))) is not None:
                 raise self._origin.error(own, why)
 
-    def _check_indexes(self, statements: list[SqlLine]) -> None:
+    def _check_indexes(self, declared: Declared) -> None:
         """Check that some statement makes every index that a step names."""
-        made = (line.statement for line in statements)
-        known = [one.name for one in made if isinstance(one, CreateIndex)]
         for index, step in enumerate(self.made):
-            if isinstance(step.do, Find) and step.do.index not in (*known, ANY_INDEX):
-                what = f"no index is called {step.do.index!r}; {near(step.do.index, known)}"
-                raise self._origin.error(("step", index, "do", 2), what)
+            if isinstance(step.do, Find) and step.do.index != ANY_INDEX:
+                what = declared.lacks("index", step.do.index)
+                if what is not None:
+                    raise self._origin.error(("step", index, "do", 2), what)
 
     def _keyed(
         self, row: RowRead | RowWrite, types: RowTypes, path: Path, *, made: bool
@@ -407,8 +404,3 @@ class StepReader:
                 chain[waits_for[last]] = None
             else:
                 ends.update(chain)
-
-
-def names_of(statements: list[SqlLine]) -> list[str]:
-    """Every name that the statements give to a table or view, in order."""
-    return list(dict.fromkeys(n for line in statements for n in names_made(line.statement)))

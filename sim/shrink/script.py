@@ -34,11 +34,11 @@ from ddlsim.nemesis.base import FAULTS
 from ddlsim.nemesis.roles import COORDINATOR
 from ddlsim.plan.plan import plan as planned
 from ddlsim.plan.records import FaultPlan, MomentPlan, NodePlan, Plan
+from ddlsim.scenario.declared import Declared
 from ddlsim.scenario.overrides import apply_overrides
-from ddlsim.scenario.row_types import RowTypes
 from ddlsim.scenario.scenario import Scenario, parse_toml
 from ddlsim.scenario.sqltext import SqlLine
-from ddlsim.scenario.steps import NULL, names_of
+from ddlsim.scenario.steps import NULL
 from ddlsim.shrink.data import Data, Table, schema_of
 from ddlsim.sql import parse
 from ddlsim.units import US_PER_MS, Micros
@@ -276,8 +276,8 @@ class Writer:
             for parsed in parse(text)
             if not isinstance(parsed.statement, Get | Scan)
         ]
-        self._names = names_of(lines)
-        self._types = RowTypes(line.statement for line in lines)
+        declared = Declared(line.statement for line in lines)
+        self._names, self._types = declared.readable, declared.types
 
     def step(self, issued: Issued) -> Table:
         """A step that issues the operation again."""

@@ -59,14 +59,49 @@ def said_of(expression: exp.Expr) -> Said:
 def _named(expression: exp.Expr) -> Iterator[str]:
     """The columns that an expression names, behind a table's name where they are.
 
-    Not those of a query within it, nor words that sqlglot takes for columns: units and functions.
+    Not those of a query within it.
     """
+    for column in _columns(expression):
+        if column.find_ancestor(exp.Query) is None:
+            words = (column.args.get("table"), column.this)
+            yield ".".join(_name(word) for word in words if word is not None)
+
+
+def _columns(expression: exp.Expr) -> Iterator[exp.Column]:
+    """The columns in an expression, but not words taken for some: units of time, functions."""
     for column in expression.find_all(exp.Column):
-        words = [word for word in (column.args.get("table"), column.this) if word is not None]
-        bare = len(words) == 1 and not column.this.args.get("quoted")
-        is_word = bare and (column.name.upper() in _WORDS or _is_unit(column))
-        if column.find_ancestor(exp.Query) is None and not is_word:
-            yield ".".join(map(_name, words))
+        bare = column.args.get("table") is None and not column.this.args.get("quoted")
+        if not (bare and (column.name.upper() in _WORDS or _is_unit(column))):
+            yield column
+
+
+def columns_read(query: exp.Query) -> Iterator[tuple[str, str]]:
+    """The columns that a query names, each with its table, where both are plain to see.
+
+    In one SELECT from tables alone; where there are several, only those behind the name of one.
+    """
+    start = query.args.get("from_")
+    if not isinstance(query, exp.Select) or start is None or len([*query.find_all(exp.Query)]) > 1:
+        return
+    found = [start.this, *(join.this for join in query.args.get("joins") or ())]
+    if not all(type(one) is exp.Table and _is_plain(one) for one in found):
+        return
+    tables = {_name(one.args["alias"].this if one.alias else one.this): one.this for one in found}
+    own = {_name(one.args["alias"]) for one in query.selects if isinstance(one, exp.Alias)}
+    for column in _columns(query):
+        table, name = column.args.get("table"), column.this
+        if not isinstance(name, exp.Identifier) or column.args.get("db") is not None:
+            continue
+        if table is None and len(tables) == len(found) == 1 and _name(name) not in own:
+            yield _name(found[0].this), _name(name)
+        elif table is not None and _name(table) in tables:
+            yield _name(tables[_name(table)]), _name(name)
+
+
+def _is_plain(table: exp.Table) -> bool:
+    """Whether it is a table by its name, its columns by theirs; not a function."""
+    is_name = isinstance(table.this, exp.Identifier) and table.db.lower() in {"", "public"}
+    return is_name and not (table.args.get("alias") and table.args["alias"].columns)
 
 
 def _is_unit(column: exp.Column) -> bool:

@@ -28,6 +28,7 @@ from ddlsim.model.ddl import (
 )
 from ddlsim.model.ops import Get, Scan
 from ddlsim.model.schema import Value
+from ddlsim.sql.conditions import columns_read
 from ddlsim.sql.errors import Unread
 from ddlsim.sql.tables import Tables
 
@@ -223,7 +224,8 @@ class Grammar(Tables):
         if not isinstance(query, exp.Query) or not query.selects:
             raise self.wrong("a query", "this is no query", start)
         tables = tuple(self._tables_read(query, start))
-        return CreateView(name, self.text_since(start), tables, exists)
+        reads = tuple(dict.fromkeys(columns_read(query)))
+        return CreateView(name, self.text_since(start), tables, exists, reads)
 
     def _tables_read(self, query: exp.Query, start: Token) -> Iterator[str]:
         """The tables that a query reads, in order; their names fold like all others."""

@@ -244,6 +244,10 @@ def _create_view(
         if source is None:
             return missing("table", name, if_exists=False)
         ids[source.id] = None
+    for name, column in statement.reads:
+        source = snapshot.meant(name)
+        if isinstance(source, Table) and all(one.name != column for one in source.columns):
+            return no_such_column(source.name, column)
     return created(View(next_id, statement.name, 1, statement.sql, tuple(ids)))
 
 

@@ -47,12 +47,14 @@ def unknown_reference(
 
 def foreign_keys(statement: CreateTable | AlterTable) -> Iterator[ConstraintSpec]:
     """Those that a statement adds."""
-    specs = (
-        statement.constraints
-        if isinstance(statement, CreateTable)
-        else [one.constraint for one in statement.actions if isinstance(one, AddConstraint)]
-    )
-    yield from (one for one in specs if one.references is not None)
+    yield from (one for one in constraints_of(statement) if one.references is not None)
+
+
+def constraints_of(statement: CreateTable | AlterTable) -> tuple[ConstraintSpec, ...]:
+    """The constraints that a statement adds."""
+    if isinstance(statement, CreateTable):
+        return statement.constraints
+    return tuple(one.constraint for one in statement.actions if isinstance(one, AddConstraint))
 
 
 def unlike(spec: ConstraintSpec, table: Table) -> Refused | None:

@@ -77,6 +77,7 @@ MIGRATIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("DROP VIEW w2; CREATE VIEW w2 AS SELECT id FROM w", "ny", ("w2",)),
     ("CREATE VIEW x AS SELECT * FROM w JOIN u ON u.id = w.id; DROP TABLE u", "yr", ()),
     ("CREATE VIEW x AS SELECT * FROM nope", "r", ()),
+    ("CREATE VIEW x AS SELECT nope FROM u", "r", ()),
     (
         "CREATE VIEW t AS SELECT id FROM u; CREATE VIEW IF NOT EXISTS w AS SELECT id FROM u",
         "ro",

@@ -295,7 +295,12 @@ OTHERS: list[tuple[str, Statement]] = [
     ("DROP INDEX IF EXISTS i", DropIndex("i", if_exists=True)),
     (
         "CREATE VIEW v AS SELECT a.x, b.* FROM T AS a JOIN \"U\" b ON a.x = b.x",
-        CreateView("v", 'SELECT a.x, b.* FROM T AS a JOIN "U" b ON a.x = b.x', ("t", "U")),
+        CreateView(
+            "v",
+            'SELECT a.x, b.* FROM T AS a JOIN "U" b ON a.x = b.x',
+            ("t", "U"),
+            reads=(("t", "x"), ("U", "x")),
+        ),
     ),
     (
         "CREATE VIEW IF NOT EXISTS v AS WITH c AS (SELECT 1 AS x) SELECT x FROM c, PUBLIC.t",
@@ -308,7 +313,12 @@ OTHERS: list[tuple[str, Statement]] = [
     ),
     (
         "CREATE VIEW v AS SELECT CAST(a AS DOUBLE PRECISION), CAST(b AS FOO(1)) FROM t",
-        CreateView("v", "SELECT CAST(a AS DOUBLE PRECISION), CAST(b AS FOO(1)) FROM t", ("t",)),
+        CreateView(
+            "v",
+            "SELECT CAST(a AS DOUBLE PRECISION), CAST(b AS FOO(1)) FROM t",
+            ("t",),
+            reads=(("t", "a"), ("t", "b")),
+        ),
     ),
     ("CREATE VIEW v AS WITH c (a x) AS (SELECT 1) SELECT a FROM c",
      CreateView("v", "WITH c (a x) AS (SELECT 1) SELECT a FROM c", ())),
