@@ -166,7 +166,8 @@ def requested_of(options: Options, seed: int) -> Requested:
 
 
 def _load(options: Options, overrides: dict[str, Any] | None = None) -> Scenario:
-    return load(options.scenario, overrides, outside=options.allow_outside)
+    idle = options.migration is not None
+    return load(options.scenario, overrides, outside=options.allow_outside, idle=idle)
 
 
 def seeds_of(options: Options) -> Sequence[int]:

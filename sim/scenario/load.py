@@ -16,11 +16,31 @@ def load(
     overrides: Mapping[str, Any] | None = None,
     *,
     outside: bool = False,
+    idle: bool = False,
 ) -> Scenario:
     """The scenario in a file, or the shipped one of this name or unique base name.
 
-    It may name files `outside` of its folder only where that is allowed.
+    It may name files `outside` of its folder only where that is allowed, and may be without any
+    work only if it is given some later (`idle`).
     """
+    scenario = _found(path_or_name, overrides, outside=outside)
+    if not idle and _is_idle(scenario):
+        what = "nothing is done: no [[step]], [[workload]] or [[migration]]"
+        remedy = "add one, or say in reaches what a run has to reach"
+        raise ScenarioError(f"{scenario.name}: {what}; {remedy}")
+    return scenario
+
+
+def _is_idle(scenario: Scenario) -> bool:
+    """Whether a run does nothing, and is not said to show something by that."""
+    work = scenario.steps or scenario.workloads or scenario.migrations
+    return not work and not scenario.reaches and scenario.expect == "ok"
+
+
+def _found(
+    path_or_name: str | Path, overrides: Mapping[str, Any] | None, *, outside: bool
+) -> Scenario:
+    """The scenario in a file, or the shipped one of this name."""
     given = str(path_or_name)
     if not given:
         raise ScenarioError("a scenario's name is empty; see ddlsim list scenarios")

@@ -207,6 +207,9 @@ def test_two_workloads_of_a_kind_have_clients_of_their_own() -> None:
 # --- shipped scenarios --------------------------------------------------------------------------
 
 
+REACHES = 'reaches = ["idle-tick"]\n'
+
+
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with four shipped scenarios, two of them with one base name; one lies beside it."""
@@ -214,7 +217,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("first", "iep98/lag", "iep98/twin", "iep110/twin", "../outside"):
         file = folder / f"{name}.toml"
         file.parent.mkdir(exist_ok=True, parents=True)
-        file.write_text(f'title = "{name}"\n{PROTOCOL}', "utf-8")
+        file.write_text(f'title = "{name}"\n{REACHES}{PROTOCOL}', "utf-8")
     monkeypatch.setattr(shipped, "roots", lambda: [folder])
     return folder
 
@@ -226,6 +229,20 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_load_finds_a_shipped_scenario_by_name(library: Path, asked: str, name: str) -> None:
     assert library.is_dir()
     assert load(asked).name == load(asked).title == name
+
+
+@pytest.mark.parametrize("head", ["", REACHES, 'expect = { violated = ["machinery"] }\n'])
+def test_a_file_without_work_is_refused_unless_something_is_expected(
+    tmp_path: Path, head: str
+) -> None:
+    file = tmp_path / "idle.toml"
+    file.write_text(f"{head}{PROTOCOL}", "utf-8")
+    if head:
+        assert load(file).text.startswith(head)
+        return
+    with pytest.raises(ScenarioError, match=r"idle\.toml: nothing is done: .* add one, or say in"):
+        load(file)
+    assert load(file, idle=True).steps == ()
 
 
 @pytest.mark.parametrize(
