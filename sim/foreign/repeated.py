@@ -2,7 +2,8 @@
 
 import json
 import re
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -23,8 +24,29 @@ def fields_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return found
     marked = Repeated(found)
     names = [name for name, _ in pairs]
-    marked.name = next(name for name in names if names.count(name) > 1)
+    marked.name = first_repeated(names) or ""
     return marked
+
+
+Name = TypeVar("Name", str, bytes)
+
+
+def first_repeated(names: Sequence[Name]) -> Name | None:
+    """The first name that stands in a list twice."""
+    if len(set(names)) == len(names):
+        return None
+    return next(name for name in names if names.count(name) > 1)
+
+
+def repeated_in(value: Any) -> str | None:
+    """A key that stands twice in an object at or below a value that was read by `fields_of`."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Repeated):
+            return one.name
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return None
 
 
 def may_repeat(text: bytes, keys: int) -> bool:

@@ -17,6 +17,7 @@ from ddlsim.foreign.readers import alike
 from ddlsim.foreign.readers.brief import TOO_DEEP, as_text
 from ddlsim.foreign.readers.entries import Entries, Table
 from ddlsim.foreign.readers.problems import Trouble
+from ddlsim.foreign.repeated import first_repeated
 
 # Groups are not possessive: before Python 3.11.5 one that fails half-way keeps what it took
 # (cpython issue 106052), so that an unclosed string would pass.  Each begins with another sign.
@@ -287,6 +288,8 @@ def _field(part: bytes) -> Any:
 def _parsed(part: bytes) -> Any:
     import edn_format  # type: ignore[import-untyped]  # edn_format ships no types
 
+    if b"{" in part:
+        _check_maps(part)
     try:
         return edn_format.loads(part.decode("utf-8"))
     except UnicodeDecodeError:
@@ -296,6 +299,30 @@ def _parsed(part: bytes) -> Any:
     except Exception as error:  # the parser raises whatever its tables meet
         words = " ".join(str(error).split())[:80]
         raise ValueError(words or type(error).__name__) from None
+
+
+def _check_maps(part: bytes) -> None:
+    """`ValueError` where a key stands twice in a map, or an element in a set, at any depth.
+
+    edn_format takes the last value of such a key.
+    """
+    inside: list[tuple[bytes, int, list[bytes]]] = [(b"", 0, [])]
+    before = b""
+    for found in _TOKEN.finditer(part):
+        kind, text = found.lastgroup, found.group()
+        if text == b"#_":  # what stands behind it counts for nothing
+            return
+        if kind == "open":
+            inside.append((b"#{" if before == b"#" else text, found.start(), []))
+        elif kind == "close" and len(inside) > 1:
+            opened, start, forms = inside.pop()
+            keys = {b"{": forms[::2], b"#{": forms}.get(opened, [])
+            if (twice := first_repeated(keys)) is not None:
+                raise ValueError(f"{shown(twice)} stands twice in a map or set")
+            inside[-1][2].append(b" ".join(part[start : found.end()].split()))
+        elif kind == "atom":
+            inside[-1][2].append(text)
+        before = text
 
 
 def plain(form: Any) -> Any:

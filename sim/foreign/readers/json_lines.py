@@ -8,9 +8,9 @@ import orjson
 
 from ddlsim.foreign.readers import alike
 from ddlsim.foreign.readers.brief import TOO_DEEP
-from ddlsim.foreign.readers.entries import Entries, Table
+from ddlsim.foreign.readers.entries import NEMESIS, Entries, Table
 from ddlsim.foreign.readers.problems import Trouble
-from ddlsim.foreign.repeated import Repeated, fields_of, may_repeat
+from ddlsim.foreign.repeated import Repeated, fields_of, may_repeat, repeated_in
 
 _START: Final = re.compile(rb"\s*+(\[)?\s*+\{\s*+\"")
 _HUGE: Final = re.compile(rb"\d{19}")
@@ -37,7 +37,7 @@ def read(data: bytes) -> Table:
 def _fields(line: bytes) -> dict[str, Any] | None:
     """An entry of a client; None for anything else."""
     fields, _ = _loaded(line)
-    return fields if isinstance(fields, dict) and not isinstance(fields, Repeated) else None
+    return fields if isinstance(fields, dict) and _repeated(fields) is None else None
 
 
 FORMAT: Final = alike.Format(before=b" ,[:", after=b" ,]}", comma=True, read=_fields)
@@ -83,13 +83,24 @@ def _by_json(text: bytes, **hooks: Any) -> Any:
 
 
 def _add(entries: Entries, fields: Any, why: str, line: int) -> None:
-    if isinstance(fields, Repeated):
-        why = f"unreadable entry (the key {fields.name!r} stands there twice)"
-        entries.troubles.append(Trouble(line, why))
-    elif isinstance(fields, dict):
-        entries.add_fields(fields, line)
+    if isinstance(fields, dict):
+        if (key := _repeated(fields)) is None:
+            entries.add_fields(fields, line)
+        else:
+            why = f"unreadable entry (the key {key!r} stands there twice)"
+            entries.troubles.append(Trouble(line, why))
     else:
         entries.troubles.append(Trouble(line, why or "an entry that is no object"))
+
+
+def _repeated(fields: dict[str, Any]) -> str | None:
+    """A key that stands twice in an entry, or in the value of a client's."""
+    if isinstance(fields, Repeated):
+        return fields.name
+    process = fields.get("process")
+    if isinstance(process, str) and process in NEMESIS:
+        return None
+    return repeated_in(fields.get("value"))
 
 
 def _read_list(data: bytes) -> Entries:

@@ -49,6 +49,18 @@ def test_what_cannot_be_judged_is_an_error_that_names_the_place(text: str, said:
         (JSON + '{"type": "ok", "process": 0, "process": 1}', "'process' stands there twice"),
         (f'[{",".join(JSON.splitlines())[:-1]}, "f": 1}}]', "'f' stands there twice"),
         (JSON.replace('"type": "ok"', '"type": "fail", "type": "ok"'), "'type' stands there twice"),
+        (
+            JSON + '{"type": "ok", "process": [], "value": [["w", {"a": 1, "a": 2}, 5]]}',
+            "'a' stands there twice",
+        ),
+        (
+            GOOD + "{:type :ok, :process 7, :value [[:w [{:a 1, :a #{2 2}}] 5]]}",
+            "2 stands twice in a map or set",
+        ),
+        (
+            GOOD + "{:type :ok, :process 7, :value [[:w {:a 1, :b 1, :a 2} 5]]}",
+            ":a stands twice in a map or set",
+        ),
         (GOOD + "{:type :okay, :process 0, :value [[:r 1 nil]]}", "type :okay; known"),
         (GOOD + "{:process 0, :value [[:r 1 nil]]}", "has no type"),
         (GOOD + "{:type :ok, :process 1.5, :value [[:r 1 nil]]}", "of no process, but 1.5"),
