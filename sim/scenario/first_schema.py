@@ -12,6 +12,7 @@ from ddlsim.model.ddl import (
     RenameTable,
     RenameView,
 )
+from ddlsim.protocol.schema.alter_table import with_key
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, Refused
 from ddlsim.protocol.schema.script import SchemaScript
@@ -35,12 +36,12 @@ def check_schema(lines: Sequence[SqlLine], origin: Origin, path: Path) -> None:
 
 
 def tables_at_start(lines: Sequence[SqlLine]) -> dict[str, CreateTable]:
-    """The tables at the start of the run, by name, as they were created."""
+    """The tables at the start of the run, by name, as they were created, each with its key."""
     tables: dict[str, CreateTable] = {}
     for line in lines:
         match line.statement:
             case CreateTable(name=name) as created:
-                tables[name] = created
+                tables[name] = with_key(created)
             case DropTable(name=name):
                 tables.pop(name, None)
             case RenameTable(name=name, new_name=new_name) if name in tables:

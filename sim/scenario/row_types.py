@@ -5,7 +5,6 @@ statement of the scenario is accepted, what fits none is an error with its line.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from ddlsim.model.ddl import (
     AddColumn,
@@ -20,12 +19,11 @@ from ddlsim.model.ddl import (
     Statement,
 )
 from ddlsim.model.ops import Key
-from ddlsim.model.schema import FLOAT_TYPES, INTEGER_TYPES, ColumnType, Value
-from ddlsim.protocol.schema.alter_table import IMPLICIT_KEY
+from ddlsim.model.schema import ColumnType, Value
+from ddlsim.protocol.schema.alter_table import IMPLICIT_KEY, with_key
+from ddlsim.protocol.schema.column_types import holds
 from ddlsim.scenario.problems import near
 
-HIDDEN_KEY: Final = ColumnSpec(IMPLICIT_KEY, ColumnType("UUID"), nullable=False)
-"""The key column of tables without a primary key."""
 Types = dict[str, dict[ColumnType, None]]
 """The types that columns of a name have had, in order."""
 
@@ -83,7 +81,7 @@ class RowTypes:
     def wrong_value(self, table: str, column: str, value: Value) -> str | None:
         """Why no column of this name can have this value; None if one can."""
         types = list(self._columns.get(table, {}).get(column, ()))
-        if value is None or not types or any(fits(value, one) for one in types):
+        if value is None or not types or any(holds(one, value) for one in types):
             return None
         return f"{shown(value)} is not a value of {column} {' or '.join(map(str, types))}"
 
@@ -101,8 +99,9 @@ class RowTypes:
 
     def _declare(self, statement: Statement) -> None:
         match statement:
-            case CreateTable(name=name, columns=columns, key=key):
-                for spec in columns if key else (*columns, HIDDEN_KEY):
+            case CreateTable(name=name):
+                columns, key = with_key(statement).columns, with_key(statement).key
+                for spec in columns:
                     self._declare_column(name, spec)
                 by_name = {spec.name: spec.type for spec in columns}
                 if all(part in by_name for part in key):
@@ -160,21 +159,8 @@ def aside(meant: str) -> str:
 
 def _is_key(parts: tuple[Value, ...], columns: tuple[tuple[str, ColumnType], ...]) -> bool:
     return len(parts) == len(columns) and all(
-        fits(part, type_) for part, (_, type_) in zip(parts, columns, strict=True)
+        holds(type_, part) for part, (_, type_) in zip(parts, columns, strict=True)
     )
-
-
-def fits(value: Value, type_: ColumnType) -> bool:
-    """Whether a column of a type can hold a value, as scenarios write values."""
-    if type_.name == "BOOLEAN":
-        return isinstance(value, bool)
-    if isinstance(value, bool):
-        return False
-    if type_.name in INTEGER_TYPES:
-        return isinstance(value, int)
-    if type_.name in FLOAT_TYPES or type_.name == "DECIMAL":
-        return isinstance(value, int | float) or (type_.name == "DECIMAL" and type(value) is str)
-    return isinstance(value, str)
 
 
 def shown(value: Key) -> str:

@@ -46,7 +46,7 @@ from ddlsim.scenario.sqltext import SqlLine
 from ddlsim.scenario.steps import StepReader
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_clauses
-from ddlsim.scenario.workloads import WorkloadEntry, read_workloads
+from ddlsim.scenario.workloads import WorkloadEntry, check_keys, read_workloads
 from ddlsim.workload.base import PlannedDdl, WorkloadWorld
 from ddlsim.workload.mixed import Mixed
 
@@ -339,7 +339,9 @@ def _check_work(scenario: Scenario, origin: Origin) -> None:
     """Check workloads against the schema, clients against each other, instants against the load."""
     for index, entry in enumerate(scenario.workloads):
         try:
-            entry.workload.fits(scenario.workload_world(entry.label))
+            world = scenario.workload_world(entry.label)
+            entry.workload.fits(world)
+            check_keys(entry.workload, world)
         except ValueError as error:
             raise origin.field_error(("workload", index), str(error)) from None
     for index, migration in enumerate(scenario.migrations):

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from ddlsim.model.ddl import ColumnSpec
 from ddlsim.model.records import Record
+from ddlsim.protocol.schema.column_types import holds
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, convert
 from ddlsim.scenario.registries import plugin
-from ddlsim.workload.base import WORKLOADS, Workload
+from ddlsim.workload.base import WORKLOADS, Workload, WorkloadWorld
+from ddlsim.workload.keys import value_of
 
 
 class WorkloadEntry(Record, frozen=True):
@@ -28,3 +31,21 @@ def read_workloads(tables: list[dict[str, Any]], origin: Origin) -> tuple[Worklo
         label = made.name if not same else f"{made.name}{same + 1}"
         entries.append(WorkloadEntry(label, made))
     return tuple(entries)
+
+
+def check_keys(workload: Workload, world: WorkloadWorld) -> None:
+    """Raise `ValueError` where a column of a key cannot hold all `keys` that a workload writes."""
+    keys = getattr(workload, "keys", None)
+    for table in world.chosen(workload.tables) if isinstance(keys, int) else ():
+        for column in table.columns:
+            if column.name in table.key and not _has_room(column, keys):
+                what = f"{column.name} {column.type} of {table.name} cannot hold {keys:,} of them"
+                raise ValueError(f"keys: {what}; take fewer, or widen it")
+
+
+def _has_room(column: ColumnSpec, keys: int) -> bool:
+    """Whether a column can hold the value of the last key: it is the largest, or longest."""
+    try:
+        return holds(column.type, value_of(column, keys - 1))
+    except OverflowError:  # a day behind the year 9999
+        return False

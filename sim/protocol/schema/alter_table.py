@@ -22,6 +22,8 @@ that any of them names has to exist when it is added.
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from ddlsim.model.ddl import (
     Action,
     AddColumn,
@@ -62,7 +64,8 @@ Change = tuple[Table, SimpleChange] | NoOp | Refused
 
 def new_table(statement: CreateTable, table_id: int, zone: str) -> Table | Refused:
     """A table as it is created, its columns and constraints in the order of the statement."""
-    specs, key_names = _with_implicit_key(statement.columns, statement.key)
+    statement = with_key(statement)
+    specs, key_names = statement.columns, statement.key
     twice = repeated(spec.name for spec in specs) or repeated(key_names)
     if twice is not None:
         return _column_exists(twice)
@@ -93,13 +96,13 @@ def new_table(statement: CreateTable, table_id: int, zone: str) -> Table | Refus
     return table
 
 
-def _with_implicit_key(
-    columns: tuple[ColumnSpec, ...], key: tuple[str, ...]
-) -> tuple[tuple[ColumnSpec, ...], tuple[str, ...]]:
-    """The columns and the key of a new table; where no key is declared, a hidden one."""
-    if key:
-        return columns, key
-    return (ColumnSpec(IMPLICIT_KEY, ColumnType("UUID"), nullable=False), *columns), (IMPLICIT_KEY,)
+def with_key(statement: CreateTable) -> CreateTable:
+    """A table as it is declared; where it has no key, with a hidden one."""
+    if statement.key:
+        return statement
+    hidden = ColumnSpec(IMPLICIT_KEY, ColumnType("UUID"), nullable=False)
+    columns = (hidden, *statement.columns)
+    return replace(statement, columns=columns, key=(IMPLICIT_KEY,))
 
 
 def _new_column(spec: ColumnSpec, column_id: int, *, is_key: bool) -> Column | Refused:
