@@ -36,6 +36,9 @@ class Origin:
         """`smoke.toml:12: network.loss`, or `smoke.toml: --set network.loss`."""
         if any(path[: len(own)] == own for own in self._overridden):
             return f"{self.name}: --set {show_path(path)}"
+        below = [own for own in self._overridden if own[: len(path)] == path]
+        if path and below and path not in self._positions.keys:
+            return f"{self.name}: --set {show_path(below[0])}: {show_path(path)}"
         place = f"{self.name}:{self._positions.line(path)}"
         return f"{place}: {show_path(path)}" if path else place
 

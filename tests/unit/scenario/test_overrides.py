@@ -72,6 +72,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("workload.clients", 5, "workload is a list; say which: [0]"),
     ("workload[3].clients", 5, "the last one is workload[0]"),
     ("idle_ticks.x", 5, "idle_ticks has no key 'x'"),
+    ("clok.drift_ppm", 5, "clok: unknown key; did you mean clock or clocks?"),
     ("a..b", 5, "not a path of keys: 'a..b'"),
 ]
 
