@@ -46,7 +46,6 @@ ON_WHAT_IS_THERE: Final[dict[str, tuple[type[Statement], ...]]] = {
     "zone": (AlterZone, RenameZone, DropZone),
 }
 """The statements on an object that must be there, by its kind."""
-MEANT: Final = "if it is to be refused, make it a [[step]] with ddl"
 
 
 class Declared:
@@ -91,62 +90,65 @@ class Declared:
             return None
         return f"no {kind} is called {name!r}{aside(meant)}; {near(name, known)}"
 
-    def refused(self, statement: Statement) -> str | None:
-        """Why every catalog refuses a statement: what it names that no statement makes."""
-        return next(filter(None, self._reasons(statement)), None)
+    def refused(self, statement: Statement, meant: str) -> str | None:
+        """Why every catalog refuses a statement: what it names that no statement makes.
 
-    def _reasons(self, statement: Statement) -> Iterator[str | None]:
+        `meant` says what to do if that is meant.
+        """
+        return next(filter(None, self._reasons(statement, meant)), None)
+
+    def _reasons(self, statement: Statement, meant: str) -> Iterator[str | None]:
         for kind, statements in ON_WHAT_IS_THERE.items():
             if isinstance(statement, statements) and not getattr(statement, "if_exists", False):
-                yield self.lacks(kind, statement.name, MEANT)
+                yield self.lacks(kind, statement.name, meant)
         match statement:
             case CreateTable():
-                yield from self._of_a_new_table(statement)
+                yield from self._of_a_new_table(statement, meant)
             case AlterTable(name=table, actions=actions) if table in self._known["table"]:
                 for action in actions:
-                    yield from self._of_an_action(table, action)
+                    yield from self._of_an_action(table, action, meant)
             case CreateIndex(table=table, columns=columns):
-                yield self.lacks("table", table, MEANT)
-                yield from self._columns(table, columns)
+                yield self.lacks("table", table, meant)
+                yield from self._columns(table, columns, meant)
             case CreateView(tables=tables, reads=reads):
                 for name in tables:
-                    yield self.lacks("table or view", name, MEANT)
+                    yield self.lacks("table or view", name, meant)
                 for table, column in reads:
-                    yield from self._columns(table, (column,))
+                    yield from self._columns(table, (column,), meant)
             case _:
                 pass
 
-    def _of_a_new_table(self, statement: CreateTable) -> Iterator[str | None]:
+    def _of_a_new_table(self, statement: CreateTable, meant: str) -> Iterator[str | None]:
         made = new_table(statement, 1, statement.zone or DEFAULT_ZONE)
-        yield f"{made.message}{aside(MEANT)}" if isinstance(made, Refused) else None
+        yield f"{made.message}{aside(meant)}" if isinstance(made, Refused) else None
         if statement.zone is not None:
-            yield self.lacks("zone", statement.zone, MEANT)
+            yield self.lacks("zone", statement.zone, meant)
         for spec in statement.constraints:
-            yield from self._referred(spec)
+            yield from self._referred(spec, meant)
 
-    def _of_an_action(self, table: str, action: object) -> Iterator[str | None]:
+    def _of_an_action(self, table: str, action: object, meant: str) -> Iterator[str | None]:
         excused = getattr(action, "if_exists", False)
         if isinstance(action, OF_A_COLUMN) and not excused:
-            yield from self._columns(table, (action.name,))
+            yield from self._columns(table, (action.name,), meant)
         elif isinstance(action, AddConstraint):
             spec = action.constraint
             own = [one.removeprefix(f"{table}.") for one in spec.reads]
-            yield from self._columns(table, (*spec.columns, *own))
-            yield from self._referred(spec)
+            yield from self._columns(table, (*spec.columns, *own), meant)
+            yield from self._referred(spec, meant)
         elif isinstance(action, DropConstraint) and not excused and self.scripted:
-            yield self._no_constraint(table, action.name)
+            yield self._no_constraint(table, action.name, meant)
 
-    def _columns(self, table: str, columns: Sequence[str]) -> Iterator[str | None]:
+    def _columns(self, table: str, columns: Sequence[str], meant: str) -> Iterator[str | None]:
         for column in columns if self.scripted else ():
-            yield self.types.lacks(table, column, MEANT)
+            yield self.types.lacks(table, column, meant)
 
-    def _referred(self, spec: ConstraintSpec) -> Iterator[str | None]:
+    def _referred(self, spec: ConstraintSpec, meant: str) -> Iterator[str | None]:
         """The table and the columns that a foreign key refers to."""
         if spec.references is not None:
-            yield self.lacks("table", spec.references.table, MEANT)
-            yield from self._columns(spec.references.table, spec.references.columns)
+            yield self.lacks("table", spec.references.table, meant)
+            yield from self._columns(spec.references.table, spec.references.columns, meant)
 
-    def _no_constraint(self, table: str, name: str) -> str | None:
+    def _no_constraint(self, table: str, name: str, meant: str) -> str | None:
         """Why no table that was ever called so has a constraint of a name; None if one may have.
 
         One without a name is called after its table, its kind and its id, which only a run knows.
@@ -158,7 +160,7 @@ class Declared:
         known = dict.fromkeys(spec.name for spec in specs if spec.name)
         if name in known or (stem in stems and number.isdecimal()):
             return None
-        what = f"no version of {table} has a constraint {name!r}{aside(MEANT)}"
+        what = f"no version of {table} has a constraint {name!r}{aside(meant)}"
         return f"{what}; {near(name, known)}"
 
     def _called(self, table: str) -> list[str]:

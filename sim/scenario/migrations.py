@@ -1,7 +1,7 @@
 """The DDL of a scenario: its schema, its migrations, and the instant of each statement."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ddlsim.model.records import Record
 from ddlsim.scenario import checks, config
@@ -12,6 +12,8 @@ from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.sqltext import SqlLine, read_ddl, read_file
 from ddlsim.units import Micros, ms
+
+MEANT: Final = "if it is to be refused, make it a [[step]] that expects so"
 
 
 class MigrationEntry(Record, frozen=True):
@@ -66,7 +68,7 @@ def check_names(entries: tuple[MigrationEntry, ...], declared: Declared, origin:
     """
     for index, entry in enumerate(entries):
         for line in entry.statements:
-            if (why := declared.refused(line.statement)) is not None:
+            if (why := declared.refused(line.statement, MEANT)) is not None:
                 path = ("migration", index, "sql" if entry.table.file is None else "file")
                 raise origin.error(path, f"{line.sql!r}: {why}")
 

@@ -89,8 +89,11 @@ class StepReader:
         Where all DDL is scripted some statement makes every column and index, too.
         """
         names, types = declared.readable, declared.types
+        statements = iter(self.ddl)
         for index, step in enumerate(self.made):
             do, path = step.do, ("step", index, "do")
+            if isinstance(do, Ddl):
+                self._check_ddl(index, next(statements), declared)
             if not isinstance(do, DataOperation):
                 continue
             if do.table not in names and not self._misfits[index]:
@@ -106,6 +109,18 @@ class StepReader:
                 self._check_columns(index, do, types, scripted=declared.scripted)
         self._check_indexes(declared)
 
+    def _check_ddl(self, index: int, line: SqlLine, declared: Declared) -> None:
+        """Check that some statement makes what a step's one needs, unless it is to be refused."""
+        if self._misfits[index] or self._fails(index):
+            return
+        if (why := declared.refused(line.statement, MEANT)) is not None:
+            raise self._origin.error(("step", index, "ddl"), why)
+
+    def _fails(self, index: int) -> bool:
+        """Whether a step is expected to fail."""
+        expect = self.made[index].expect
+        return isinstance(expect, dict) and not expect.keys().isdisjoint(("fails", "aborts"))
+
     def _check_columns(
         self, index: int, do: DataOperation, types: RowTypes, *, scripted: bool
     ) -> None:
@@ -115,8 +130,7 @@ class StepReader:
         """
         path: Path = ("step", index, "do")
         values = getattr(do, "values", None) or {}
-        expect = self.made[index].expect
-        fails = isinstance(expect, dict) and not expect.keys().isdisjoint(("fails", "aborts"))
+        fails = self._fails(index)
         for name in (*do.columns, *values):
             own = path if self._texts[index] else (*path, 3, name)
             if scripted and not fails and (why := types.lacks(do.table, name, MEANT)) is not None:

@@ -276,8 +276,8 @@ class Writer:
             for parsed in parse(text)
             if not isinstance(parsed.statement, Get | Scan)
         ]
-        declared = Declared(line.statement for line in lines)
-        self._names, self._types = declared.readable, declared.types
+        self._declared = Declared(line.statement for line in lines)
+        self._names, self._types = self._declared.readable, self._declared.types
 
     def step(self, issued: Issued) -> Table:
         """A step that issues the operation again."""
@@ -297,7 +297,9 @@ class Writer:
         if begin.as_of_ms is not None:
             step["as_of_ms"] = begin.as_of_ms
         if isinstance(issued.do, Ddl):
-            return {**step, "ddl": issued.do.sql}
+            made = [parsed.statement for parsed in parse(issued.do.sql)]
+            refused = any(self._declared.refused(one, "") for one in made)
+            return {**step, "ddl": issued.do.sql} | ({"misfit": True} if refused else {})
         if isinstance(issued.do, Put) and issued.do.spread and issued.do.values is None:
             step["values"] = issued.do.spread
         if issued.tx is None or issued.begin is not None or isinstance(issued.do, Begin):

@@ -89,7 +89,7 @@ def test_a_step_can_wait_for_the_outcome_of_another() -> None:
     """That it succeeded, that it failed, or either."""
     history = steps(
         {"do": ["get", "t", 1]},
-        {"client": "x", "ddl": "DROP TABLE nowhere"},
+        {"client": "x", "ddl": "DROP TABLE nowhere", "misfit": True},
         *({"client": f"a{n}", "after": event} for n, event in enumerate(
             ("s1.ok", "s1.done", "s2.failed", "s2.done")
         )),
