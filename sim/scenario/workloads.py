@@ -36,7 +36,9 @@ def read_workloads(tables: list[dict[str, Any]], origin: Origin) -> tuple[Worklo
 def check_keys(workload: Workload, world: WorkloadWorld) -> None:
     """Raise `ValueError` where a column of a key cannot hold all `keys` that a workload writes."""
     keys = getattr(workload, "keys", None)
-    for table in world.chosen(workload.tables) if isinstance(keys, int) else ():
+    if not isinstance(keys, int):
+        return
+    for table in world.chosen(workload.tables):
         for column in table.columns:
             if column.name in table.key and not _has_room(column, keys):
                 what = f"{column.name} {column.type} of {table.name} cannot hold {keys:,} of them"

@@ -6,13 +6,14 @@ issued becomes a step; a retry is a step of its own. Faults, clocks and the ends
 are those of the plan. Latencies stay distributions: `ddlsim.shrink.latencies` writes them down.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from typing import Any, Final, NamedTuple
 
 from ddlsim.cluster.clients import ClientHost, Outcome
 from ddlsim.cluster.run import Run
+from ddlsim.model.ddl import Statement
 from ddlsim.model.ops import (
     Begin,
     Commit,
@@ -37,7 +38,6 @@ from ddlsim.plan.records import FaultPlan, MomentPlan, NodePlan, Plan
 from ddlsim.scenario.declared import Declared
 from ddlsim.scenario.overrides import apply_overrides
 from ddlsim.scenario.scenario import Scenario, parse_toml
-from ddlsim.scenario.sqltext import SqlLine
 from ddlsim.scenario.steps import NULL
 from ddlsim.shrink.data import Data, Table, schema_of
 from ddlsim.sql import parse
@@ -262,6 +262,13 @@ def _steps(plan: Plan, own: set[str]) -> list[Table]:
     return [writer.step(one) for one in issued if one.op not in own]
 
 
+def _statements(text: str) -> Iterator[Statement]:
+    """The DDL of a text."""
+    for parsed in parse(text):
+        if not isinstance(parsed.statement, Get | Scan):
+            yield parsed.statement
+
+
 class Writer:
     """Writes operations as a scenario has them whose clients issue the statements `ddl`."""
 
@@ -270,13 +277,8 @@ class Writer:
         self._reads: dict[str | None, bool] = {}  # by transaction, whether it only reads
         self._awaited = {step.id: step.after for step in plan.steps}
         own = [step.do.sql for step in plan.steps if isinstance(step.do, Ddl)]
-        lines = [
-            SqlLine(parsed.statement, text)
-            for text in (plan.schema_sql or "", *own, *ddl)
-            for parsed in parse(text)
-            if not isinstance(parsed.statement, Get | Scan)
-        ]
-        self._declared = Declared(line.statement for line in lines)
+        texts = (plan.schema_sql or "", *own, *ddl)
+        self._declared = Declared(one for text in texts for one in _statements(text))
         self._names, self._types = self._declared.readable, self._declared.types
 
     def step(self, issued: Issued) -> Table:
@@ -297,8 +299,7 @@ class Writer:
         if begin.as_of_ms is not None:
             step["as_of_ms"] = begin.as_of_ms
         if isinstance(issued.do, Ddl):
-            made = [parsed.statement for parsed in parse(issued.do.sql)]
-            refused = any(self._declared.refused(one, "") for one in made)
+            refused = any(self._declared.refused(one, "") for one in _statements(issued.do.sql))
             return {**step, "ddl": issued.do.sql} | ({"misfit": True} if refused else {})
         if isinstance(issued.do, Put) and issued.do.spread and issued.do.values is None:
             step["values"] = issued.do.spread
