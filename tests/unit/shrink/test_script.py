@@ -9,7 +9,7 @@ from ddlsim.cluster.run import run
 from ddlsim.history.events import Invoked
 from ddlsim.history.history import History
 from ddlsim.history.world_events import FaultBegan
-from ddlsim.model.ops import Delete, Find, Get, Insert, Operation, Put, Replace, Scan, Update
+from ddlsim.model.ops import Ddl, Delete, Find, Get, Insert, Operation, Put, Replace, Scan, Update
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
@@ -136,6 +136,7 @@ CREATE VIEW kv AS SELECT * FROM k'''
         Update("t", 1, {"v": None}),
         Update("k", (1, "x"), {"v": 6}),
         Delete("k", (1, "x")),
+        Ddl("DROP INDEX that_never_was"),
     ],
 )
 def test_every_operation_is_read_back_as_it_was(do: Operation) -> None:
