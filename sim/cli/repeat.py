@@ -3,15 +3,29 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ddlsim.cli.options import Options
+from ddlsim.cli.problems import InputError
 from ddlsim.execute.isolation import Limits
 from ddlsim.history.history import Header
 from ddlsim.plan import swarm
-from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, repeat_options
+from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, read_setting, repeat_options
 from ddlsim.scenario.shipped import place_of
 
 DESIGN = {"strategy.name": "--strategy", "strategy.mutant": "--mutant"}
+
+
+def settings(options: Options) -> dict[str, Any]:
+    """What the command line sets over a scenario, by path; raises `InputError` where two differ."""
+    given = [("--set", *read_setting(text)) for text in options.set]
+    given += [(flag, path, getattr(options, flag[2:], None)) for path, flag in DESIGN.items()]
+    found: dict[str, Any] = {}
+    for flag, path, value in given:
+        if value is not None and found.setdefault(path, value) != value:
+            what = f"{value!r} for {path}, which --set says to be {found[path]!r}"
+            raise InputError(f"{flag}: {what}; keep one of them")
+    return found
 
 
 def of_options(options: Options, seed: int) -> str:

@@ -20,7 +20,6 @@ from ddlsim.files import make_folder, no_file, write_text
 from ddlsim.history.history import FORMAT
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
-from ddlsim.scenario.overrides import read_setting
 
 SHRINK_S: Final = 30.0
 """CPU seconds for shrinking a breach of one design."""
@@ -30,7 +29,9 @@ def execute(options: Options) -> int:
     """Run, print, and tell the exit code."""
     for file in options.load:
         load_file(file)
-    settings = dict(read_setting(one) for one in options.set)
+    settings = repeat.settings(options)
+    if "strategy.name" in settings:
+        raise InputError("compare: --set strategy.name: name designs as arguments; leave it out")
     chosen, left = worlds(
         options.strategies,
         options.scenario,

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec import structs
 
 from ddlsim.checkers.signature import CRASH
-from ddlsim.cli import documents, hunt_report, hunted
+from ddlsim.cli import documents, hunt_report, hunted, repeat
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.progress import Meter
@@ -22,7 +22,6 @@ from ddlsim.files import no_file
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
-from ddlsim.scenario.overrides import read_setting
 from ddlsim.search import corpus, program
 from ddlsim.search.corpus import State
 from ddlsim.search.explore import STUCK, Explored, Job, Target, explorer, lost
@@ -69,10 +68,7 @@ def execute(options: Options) -> int:
 
 def target_of(options: Options) -> Target:
     """What is searched; a design that cannot be planned is refused before anything runs."""
-    overrides = dict(read_setting(setting) for setting in options.set)
-    for flag, key in (("strategy", "strategy.name"), ("mutant", "strategy.mutant")):
-        if getattr(options, flag) is not None:
-            overrides[key] = getattr(options, flag)
+    overrides = repeat.settings(options)
     source = swarm.source_of(None, overrides)
     check_design(plan(swarm.scenario(source, 0), 0))
     return Target(overrides, tuple(options.load), options.strict, options.all_claims)

@@ -22,7 +22,6 @@ from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
-from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario, with_migration
 from ddlsim.scenario.unenforced import unenforced
 from ddlsim.verify.campaign import Job, Runner, run_seeds, swarm_source, violates
@@ -148,10 +147,7 @@ class Requested(NamedTuple):
 
 def requested_of(options: Options, seed: int) -> Requested:
     """The scenario, with everything that the command line sets over it."""
-    overrides = dict(read_setting(setting) for setting in options.set)
-    for flag, key in (("strategy", "strategy.name"), ("mutant", "strategy.mutant")):
-        if getattr(options, flag) is not None:
-            overrides[key] = getattr(options, flag)
+    overrides = repeat.settings(options)
     if options.swarm:
         base = None if options.scenario is None else _load(options)
         source = swarm.source_of(base, overrides)
@@ -181,7 +177,7 @@ def seeds_of(options: Options) -> Sequence[int]:
         return (options.seed,)
     if options.scenario is None or options.swarm:
         return (FIRST_SEED,)
-    own = _load(options, dict(read_setting(setting) for setting in options.set)).table.seed
+    own = _load(options, repeat.settings(options)).table.seed
     return (FIRST_SEED if own is None else own,)
 
 

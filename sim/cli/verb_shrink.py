@@ -11,7 +11,6 @@ from ddlsim.history import codec
 from ddlsim.plan import swarm
 from ddlsim.registry import load_file
 from ddlsim.scenario.load import load
-from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.shrink import failing
 from ddlsim.shrink.shrink import Budget
@@ -53,10 +52,7 @@ def _is_file(name: str | None) -> bool:
 def _failure(options: Options) -> tuple[Scenario, int]:
     """The scenario and the seed of what failed: of a history its own, else those given."""
     name = options.failure
-    given = dict(read_setting(setting) for setting in options.set)
-    for path, flag in repeat.DESIGN.items():
-        value = getattr(options, flag.removeprefix("--"))
-        given |= {} if value is None else {path: value}
+    given = repeat.settings(options)
     if name is not None and _is_file(name) and not name.endswith(".toml"):
         if given or options.seed is not None or options.swarm:
             what = "a history has its own seed and design; leave out --seed, --set and the like"

@@ -54,6 +54,18 @@ MISTYPED = [
     ),
     ("verify SMOKE", "SMOKE: neither a file nor a shipped scenario; did you mean smoke?"),
     ("run smoke --strategy IEP", "no strategy is called 'IEP'; did you mean iep?"),
+    (
+        "run smoke --set network.loss=0.1 --set network.loss=0",
+        "--set: 0 for network.loss, which --set says to be 0.1; keep one of them",
+    ),
+    (
+        "hunt --strategy iep --set strategy.name=ignite3",
+        "--strategy: 'iep' for strategy.name, which --set says to be 'ignite3'; keep one of them",
+    ),
+    (
+        "compare iep --set strategy.name=ignite3",
+        "compare: --set strategy.name: name designs as arguments; leave it out",
+    ),
     ("run smoke --set step.0.expect=1", "--set step[0].expect: the file has no step"),
     ("run iep98/own_ddl --set step[10].id=1", "--set step[10].id: the last one is step[9]"),
     ("compat a --output GitHub b", "compat: --output: unknown 'GitHub'; did you mean github?"),
