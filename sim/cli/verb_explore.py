@@ -25,7 +25,6 @@ from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
-from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.scenario.tomltext import toml_text
@@ -83,11 +82,7 @@ def execute(options: Options) -> int:
 
 
 def _scenario(options: Options) -> Scenario:
-    given = dict(read_setting(setting) for setting in options.set)
-    for path, flag in repeat.DESIGN.items():
-        value = getattr(options, flag.removeprefix("--"))
-        given |= {} if value is None else {path: value}
-    return load(options.scenario, given, outside=options.allow_outside)
+    return load(options.scenario, repeat.settings(options), outside=options.allow_outside)
 
 
 def world_of(options: Options, scenario: Scenario) -> World:
