@@ -9,10 +9,12 @@ from typing import Final
 import click
 
 from ddlsim.cli.problems import near
-from ddlsim.units import FOREVER_MS, US_PER_MS
 
 MOST: Final = 2**63 - 1
 """The largest seed."""
+MOST_MS: Final = 10**10
+"""The longest delay, that of scenarios."""
+US_PER_MS: Final = 1_000
 
 
 class Known(click.Choice[str]):
@@ -86,7 +88,7 @@ def delays(text: str) -> tuple[int, ...]:
             value = float(part)
         except ValueError:
             value = -1.0
-        if not 0.001 <= value <= FOREVER_MS:
+        if not 0.001 <= value <= MOST_MS:
             raise click.BadParameter(f"expected milliseconds, as in 20 or 20,100, not {text!r}")
         found.append(round(value * US_PER_MS))
     return tuple(dict.fromkeys(found))

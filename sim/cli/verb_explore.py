@@ -25,6 +25,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
+from ddlsim.scenario.loosened import loosen
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.scenario.tomltext import toml_text
@@ -205,13 +206,7 @@ def _text(world: World, found: Found) -> str:
     seen = found.seen
     for key in ("expect", "expect_under", "reaches", "never_reaches", "finding"):
         whole.pop(key, None)
-    for step in whole.get("step", ()):
-        step.pop("expect", None)
-        step.pop("expect_under", None)
-    for key, event in (("step", "after"), ("hold", "until"), ("pause", "until")):
-        for table in whole.get(key, ()):
-            if event in table:
-                table[event] = exhaust.whenever_done(table[event])
+    loosen(whole)
     if is_known(seen):
         whole["expect"] = {"finding": hunted.finding_of(seen)}
     elif seen.status == STUCK:

@@ -29,6 +29,7 @@ from ddlsim.plan import (
 )
 from ddlsim.plan.swarm_faults import Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.scenario.loosened import loosen
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.rules import FDB, FIRST, IGNITE
 from ddlsim.scenario.scenario import Scenario, read
@@ -225,7 +226,7 @@ def _around(source: Source, knobs: Knobs) -> Table:
     _embed(data, base)
     if base.processes:
         swarm_fdb.around(knobs, data, base)
-        _loosen(data)
+        loosen(data)
         return data
     if knobs.die("network").chance(0.7):
         network = swarm_knobs.network(knobs, base.nodes, base.largest_delay_ms)
@@ -252,7 +253,7 @@ def _around(source: Source, knobs: Knobs) -> Table:
         **data.get("protocol", {}),
     }
     data["run"] = {"drain_ms": DRAIN_MS, **data.get("run", {})}
-    _loosen(data)
+    loosen(data)
     return data
 
 
@@ -278,15 +279,3 @@ def _embed(data: Table, base: Scenario) -> None:
     for table, entry in zip(data.get("migration", []), base.migrations, strict=True):
         if table.pop("file", None) is not None:
             table["sql"] = "".join(f"{line.sql};\n" for line in entry.statements)
-
-
-def _loosen(data: Table) -> None:
-    """Drop what steps expect, and let them wait for an end instead of a success."""
-    for step in data.get("step", []):
-        step.pop("expect", None)
-        step.pop("expect_under", None)
-    for name, key in (("step", "after"), ("hold", "until"), ("pause", "until")):
-        for table in data.get(name, []):
-            event, dot, what = table.get(key, "").rpartition(".")
-            if dot and what in ("ok", "failed"):
-                table[key] = f"{event}.done"

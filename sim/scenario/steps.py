@@ -28,6 +28,7 @@ from ddlsim.model.schema import Value
 from ddlsim.scenario.checks import check_event, must_be_client, must_exist
 from ddlsim.scenario.declared import Declared
 from ddlsim.scenario.expect import check_design
+from ddlsim.scenario.loosened import expects_failure
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near
 from ddlsim.scenario.row_types import RowTypes
@@ -118,8 +119,7 @@ class StepReader:
 
     def _fails(self, index: int) -> bool:
         """Whether a step is expected to fail."""
-        expect = self.made[index].expect
-        return isinstance(expect, dict) and not expect.keys().isdisjoint(("fails", "aborts"))
+        return expects_failure(self.made[index].expect)
 
     def _check_columns(
         self, index: int, do: DataOperation, types: RowTypes, *, scripted: bool

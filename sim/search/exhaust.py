@@ -26,6 +26,7 @@ from ddlsim.plan.plan import plan
 from ddlsim.plan.records import HoldPlan, PausePlan, Plan
 from ddlsim.registry import load_file
 from ddlsim.scenario import findings
+from ddlsim.scenario.loosened import whenever_done
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.search.crash import crash_of
 from ddlsim.search.explore import BAD_INPUT, LOST, Seen, seen_in, seen_of
@@ -190,7 +191,9 @@ def scenario_of(world: World) -> Scenario:
 def plan_of(scenario: Scenario, seed: int, job: Job) -> Plan:
     """The plan of a run: what its scenario expects of another run is not asked for.
 
-    What waits for a step to be ok, or to fail, waits for its end: see `whenever_done`.
+    What waits for a step to be ok, or to fail, waits for its end: where a message is late it may
+    end otherwise, and what waits for it is to go on.
+
     The parts of nodes are compared with their models in the world's own run alone: that takes ten
     times as long as a run of plane `fdb`, twice as long on the other one.
     """
@@ -206,15 +209,6 @@ def plan_of(scenario: Scenario, seed: int, job: Job) -> Plan:
         reaches=(),
         never_reaches=(),
     )
-
-
-def whenever_done(event: str | None) -> str | None:
-    """The event `x.done` for `x.ok` and `x.failed`.
-
-    A step may end otherwise where a message is late, and what waits for it is to go on.
-    """
-    step, dot, what = ("", "", "") if event is None else event.rpartition(".")
-    return f"{step}{dot}done" if what in ("ok", "failed") else event
 
 
 def _until_done(one: W) -> W:

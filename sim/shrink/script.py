@@ -36,6 +36,7 @@ from ddlsim.nemesis.roles import COORDINATOR
 from ddlsim.plan.plan import plan as planned
 from ddlsim.plan.records import FaultPlan, MomentPlan, NodePlan, Plan
 from ddlsim.scenario.declared import Declared
+from ddlsim.scenario.loosened import without_expectations
 from ddlsim.scenario.overrides import apply_overrides
 from ddlsim.scenario.scenario import Scenario, parse_toml
 from ddlsim.scenario.steps import NULL
@@ -93,9 +94,8 @@ def settled(scenario: Scenario) -> Data:
     data = apply_overrides(parse_toml(scenario.text, scenario.name), scenario.overrides)
     for key in HEAD:
         data.pop(key, None)
+    without_expectations(data.get("step", []))
     for step, read in zip(data.get("step", []), scenario.steps, strict=True):
-        step.pop("expect", None)
-        step.pop("expect_under", None)
         step["node"] = read.node
         if read.at_us is not None:
             step["at_ms"] = in_ms(read.at_us)

@@ -28,6 +28,7 @@ from ddlsim.plan import (
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
+from ddlsim.scenario.loosened import loosen
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.shipped import shipped
@@ -299,12 +300,15 @@ def test_draw_embeds_the_files_of_a_scenario() -> None:
 
 def test_drawn_steps_wait_for_ends_not_for_successes() -> None:
     table: dict[str, Any] = {
-        "step": [{"id": "a"}, {"id": "b", "after": "a.ok", "expect": "ok"}],
+        "step": [
+            {"id": "a", "expect": {"fails": "DDL_REFUSED"}},
+            {"id": "b", "after": "a.ok", "expect": "ok", "expect_under": {"iep": "unknown"}},
+        ],
         "hold": [{"until": "b.failed"}, {"until_ms": 5}],
         "pause": [{"until": "a.invoked"}],
     }
-    swarm._loosen(table)
-    assert table["step"] == [{"id": "a"}, {"id": "b", "after": "a.done"}]
+    loosen(table)
+    assert table["step"] == [{"id": "a", "misfit": True}, {"id": "b", "after": "a.done"}]
     assert table["hold"] == [{"until": "b.done"}, {"until_ms": 5}]
     assert table["pause"] == [{"until": "a.invoked"}]
 

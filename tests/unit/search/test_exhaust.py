@@ -14,6 +14,7 @@ from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent, NothingMatched
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
+from ddlsim.scenario.loosened import whenever_done
 from ddlsim.search import exhaust
 from ddlsim.search.exhaust import FATES, Exhaustion, Job, Late, Message, Ran, Worker, World
 from ddlsim.units import US_PER_MS
@@ -157,10 +158,10 @@ def test_the_messages_of_a_run_change_neither_its_history_nor_its_verdict() -> N
 
 
 def test_a_step_goes_on_however_the_one_before_it_ends() -> None:
-    assert exhaust.whenever_done("a.b.ok") == "a.b.done"
-    assert exhaust.whenever_done("a.failed") == "a.done"
-    assert exhaust.whenever_done("a.ok.invoked") == "a.ok.invoked"
-    assert exhaust.whenever_done(None) is None
+    assert whenever_done("a.b.ok") == "a.b.done"
+    assert whenever_done("a.failed") == "a.done"
+    assert whenever_done("a.ok.invoked") == "a.ok.invoked"
+    assert whenever_done(None) is None
     scenario = exhaust.scenario_of(world())
     made = exhaust.plan_of(scenario, 0, Job((), wider=False))
     assert [step.after for step in made.steps if step.after] == ["r1.done", "e1.done"]
