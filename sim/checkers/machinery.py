@@ -16,6 +16,7 @@ from ddlsim.checkers.ddl_answers import ddl_answers
 from ddlsim.checkers.lease_rules import lease_rules
 from ddlsim.checkers.lock_rules import lock_rules
 from ddlsim.checkers.missing_tables import missing_tables
+from ddlsim.checkers.safe_time_rules import safe_time_rules
 from ddlsim.checkers.scan_rules import scan_rules
 from ddlsim.checkers.statement_effects import statement_effects
 from ddlsim.history.events import (
@@ -47,9 +48,10 @@ class Machinery:
     always rise with the index; what a member has committed stays in its log, and a catalog takes an
     update once. The answer to a DDL agrees with the log (`ddl_answers`): only this checker compares
     answers with it, and what is logged is what the statement says (`statement_effects`). A node's
-    schema safe time, and the timestamps that it issues, never go back, not even over a crash; its
-    safe time of a partition does not between crashes, and what follows something is stamped behind
-    it on whichever node (`clock_rules`). Leases of one place never overlap, a prolongation never
+    schema safe time is published once its catalog has what it promises (`safe_time_rules`). It, and
+    the timestamps that the node issues, never go back, not even over a crash; its safe time of a
+    partition does not between crashes, and what follows something is stamped behind it on whichever
+    node (`clock_rules`). Leases of one place never overlap, a prolongation never
     shortens one, what committed did so within the leases that it ran under, and no transaction uses
     a partition under two of them (`lease_rules`). The parts of a node do what their models do
     (`cluster/models`). A transaction has one outcome.
@@ -76,6 +78,7 @@ class Machinery:
         yield from _updates(case)
         yield from _applied(case)
         yield from _safe_times(case)
+        yield from safe_time_rules(case)
         yield from _begins(case)
         yield from _lives(case)
         yield from lease_rules(case)

@@ -1,0 +1,55 @@
+"""A schema safe time promises that the catalog has all updates up to it [98.x.3]; part of I12.
+
+A look-up at Top waits for safe time and then looks up in the catalog. Where safe time is published
+before the catalog's listeners ran, it looks up too early. That shows as a wrong look-up (I1) only
+if one comes between the two, at a Top that is DD later than the update: often none does.
+
+Safe times and updates of one life of a node are compared: one that has restarted takes the updates
+on its disk anew, and publishes no safe time before it has them.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from heapq import merge
+from typing import Final
+
+from ddlsim.checkers.base import Anomaly
+from ddlsim.checkers.case.case import Case
+from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied
+from ddlsim.units import show
+
+PUBLISHED: Final = ("AFTER_LISTENERS", "AFTER_ALL_LISTENERS")
+"""The rules of designs whose safe time follows the catalog."""
+
+
+def safe_time_rules(case: Case) -> Iterator[Anomaly]:
+    """What is complete up to Tm has every update with that Tm or a smaller one."""
+    if case.header.design.rules.get("publish_safe_time") not in PUBLISHED:
+        return
+    logged = sorted(
+        (update.message_ts, update.catalog_version)
+        for _, update in case.schemas.updates
+        if update.op is not None
+    )
+    stamps = [message_ts for message_ts, _ in logged]
+    known: dict[tuple[str, int], dict[int, None]] = {}
+    reached: dict[tuple[str, int], int] = {}
+    events = merge(case.of(SafeTimeAdvanced), case.of(UpdateApplied), key=lambda placed: placed[0])
+    for at, event in events:
+        life = (event.node, bisect_left(case.deaths.get(event.node, ()), at))
+        if isinstance(event, UpdateApplied):
+            known.setdefault(life, {})[event.catalog_version] = None
+            continue
+        assert isinstance(event, SafeTimeAdvanced), event
+        begin, end = reached.get(life, 0), bisect_right(stamps, event.safe_ts)
+        reached[life] = max(begin, end)
+        for message_ts, version in logged[begin:end]:
+            if version not in known.get(life, {}):
+                yield Anomaly(
+                    "safe-time-ahead-of-the-catalog",
+                    f"the safe time of node {event.node} came to {show(event.safe_ts)} at "
+                    f"{event.at_us / 1000:g} ms, and its catalog had not taken version {version}, "
+                    f"stamped {show(message_ts)}",
+                    (event,),
+                    clauses=("98.x.3",),
+                )
