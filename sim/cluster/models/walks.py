@@ -3,7 +3,8 @@
 A run's groups elect few leaders, and its network seldom turns the order of their messages round. So
 beside each run a small group of its own takes some steps in an order that follows from the run's
 seed: messages are delivered in any order, twice or never, timers fire at any time, disks are slow,
-and machines die. Each member is compared with its model; nothing else sees them.
+and machines die. Another group has one leader after the other, each of which appends what only some
+members receive. Each member is compared with its model; nothing else sees them.
 """
 
 from typing import Any, Final, cast
@@ -13,7 +14,7 @@ from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.kernel.rng import mix
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.log import RaftLog
-from ddlsim.protocol.raft.messages import RaftMessage, RequestVote
+from ddlsim.protocol.raft.messages import RaftMessage, RequestVote, TimeoutNow
 
 STEPS: Final = 200
 """How many steps a group takes beside a run."""
@@ -21,6 +22,12 @@ RECENT: Final = 6
 """How many messages were sent last: mostly one of them is delivered next."""
 KEPT: Final = 2
 """How many entries a snapshot leaves in the log before it."""
+TERMS: Final = 10
+"""How many members of another group stand for election, one after the other."""
+APPENDED: Final = 5 * KEPT
+"""How much each of them appends at most."""
+TALKS: Final = 60
+"""How many messages members exchange at most before others take part again."""
 
 
 class Driven:
@@ -70,6 +77,61 @@ class Walk:
                 self._ask_for_a_vote(driven)
             else:
                 self._do(driven)
+
+    def contend(self, terms: int) -> None:
+        """Begin some terms one after the other; what others were sent before a term is lost.
+
+        The leader of the term before is mostly cut off. So two leaders leave entries that
+        contradict each other, and a later leader, or its snapshot, comes upon as many of them as it
+        has itself, or more, and of a later term.
+        """
+        last = ""
+        for _ in range(terms):
+            self._messages = []
+            last = self._begin_term(last if self._below(4) else "")
+            if not self._below(4):
+                self._talk(set(self.members))
+
+    def _begin_term(self, cut_off: str) -> str:
+        """A majority elects a leader, which appends something that only some members receive."""
+        voters = [name for name in self._voters if name != cut_off]
+        driven = self.members[voters[self._below(len(voters))]]
+        name = driven.member.name
+        driven.member.step(self._voters[0], TimeoutNow(driven.log.term, None))
+        self._write(driven)
+        self._talk(self._some_of(voters, name, len(self._voters) // 2 + 1))
+        if driven.member.is_leader:
+            for _ in range(APPENDED - self._below(APPENDED)):
+                driven.member.propose(f"command {self._drawn}")
+                self._write(driven)
+            self._talk(self._some_of(voters, name, 1) if self._below(2) else {name})
+        return name
+
+    def _some_of(self, voters: list[str], name: str, least: int) -> set[str]:
+        """A member, and some more of these voters: at least so many in all."""
+        found, first = {name}, self._below(len(voters))
+        count = least + self._below(len(voters) - least + 1)
+        for voter in voters[first:] + voters[:first]:
+            if len(found) < count:
+                found.add(voter)
+        return found | (set(self._learners) if self._below(2) else set())
+
+    def _talk(self, among: set[str]) -> None:
+        """Deliver what some members send each other, in order; what others are sent is late."""
+        for _ in range(TALKS):
+            at = next((n for n, one in enumerate(self._messages) if {*one[:2]} <= among), None)
+            if at is None:
+                return
+            sender, to, message = self._messages.pop(at)
+            self.members[to].member.step(sender, message)
+            self._write(self.members[to])
+
+    def _write(self, driven: Driven) -> None:
+        """Carry out what a member has left, and let its disk become ready with that."""
+        self._carry_out(driven)
+        while driven.writes:
+            driven.member.end_sync(driven.writes.pop(0))
+            self._carry_out(driven)
 
     def _deliver(self) -> None:
         """One of the messages: delivered, lost, or delivered and kept."""
@@ -152,5 +214,6 @@ class Walk:
 
 
 def walk(models: Models, seed: int) -> None:
-    """Compare a group beside the run of this seed."""
+    """Compare two groups beside the run of this seed."""
     Walk(models, mix(seed, 1)).take(STEPS)
+    Walk(models, mix(seed, 7)).contend(TERMS)
