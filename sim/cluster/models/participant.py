@@ -10,12 +10,13 @@ From protocol.md, section 4:
   twice as long. It is confirmed once every replica here has ended the transaction as it says, and
   no lock of it is left. What wrote nothing may have ended as an abort, and has committed.
 * A coordinator is requested for the state of its transactions. Where it has none, or is silent, the
-  commit partition is requested to end it, and not elsewhere. What decides ends the look.
+  commit partition is requested to end it, and not elsewhere. What decides ends the look. What is
+  about to be decided is requested again: for a reader until it is decided, else `PROBES` times.
 * A new primary sends the outcomes that its predecessor had no confirmation of.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
@@ -39,6 +40,9 @@ from ddlsim.protocol.replica_messages import (
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.units import US_PER_MS, Timestamp
 
+PROBES: Final = 40
+"""How often a coordinator is requested for what is about to end, before that blocks for longer."""
+
 
 class Cleaning:
     """A clean-up under way: the partitions that have not confirmed, and the last wait for each."""
@@ -59,6 +63,7 @@ class Look:
         self.read_ts = read_ts
         self.is_alone = True
         self.has_begun = False
+        self.asked = 0
         self.may_recover = False
         self.outcome: Outcome | None = None
         self.decided_us: int | None = None
@@ -328,7 +333,7 @@ class ModelledParticipant(Participant):
         if not look.is_alone:
             return outcome
         if look.decided_us is None:
-            if outcome is not None or read_ts is not None:
+            if outcome is not None or read_ts is not None or look.asked < PROBES:
                 self._wrong(f"{tx.label} is taken for {outcome}, and nothing has decided it")
         elif outcome != look.outcome:
             self._wrong(f"{tx.label} is taken for {outcome}, and was answered as {look.outcome}")
@@ -356,7 +361,7 @@ class ModelledParticipant(Participant):
         if request.read_ts is None and not any(look.has_begun for look in looks):
             self._compare_reason(request.tx)
         for look in looks:
-            look.has_begun = True
+            look.has_begun, look.asked = True, look.asked + 1
 
     def record_activity(self, tx: TxId, commit_place: PartitionId, place: PartitionId) -> None:
         self._seen_us[tx] = self.node.watch.now_us
@@ -365,7 +370,8 @@ class ModelledParticipant(Participant):
     def _adopt_intents(self, local: LocalReplica) -> None:
         """To take over what an earlier primary left is no activity of what is active here.
 
-        Each transaction with an intent here is then active, so that its end is looked for.
+        Each transaction with an intent here is then active, so that its end is looked for, where
+        its outcome is.
         """
         before = {tx: active.seen_us for tx, active in self._active.items()}
         super()._adopt_intents(local)
@@ -374,6 +380,10 @@ class ModelledParticipant(Participant):
         for intent in local.machine.intents.values():
             if intent.tx not in self._active:
                 self._wrong(f"an intent of {intent.tx.label} in {local.place} is not taken over")
+            elif intent.tx not in before:
+                place = self._active[intent.tx].commit_place
+                if place != intent.commit_place:
+                    self._wrong(f"the end of {intent.tx.label} will be looked for in {place}")
 
     def probe_coordinator(self, tx: TxId) -> None:
         """What blocks others is left alone for a while."""

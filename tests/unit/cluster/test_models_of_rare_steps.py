@@ -4,7 +4,8 @@ A term that is over is started late; a lock is held and none awaited; a partitio
 a clock is set forward while something waits for it; a replica has no others to wait for; an
 operation comes before its lease; intents are taken over; a view is read through another one; a
 deleted row is of a newer schema; a commit waits for its writes; all is confirmed, and a timer was
-set; the catalog changes at the leader; an outcome is lost.
+set; the catalog changes at the leader; an outcome is lost; a
+transaction is about to end.
 """
 
 from collections.abc import Callable
@@ -15,13 +16,17 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.cluster.models.operations import ModelledReplica
+from ddlsim.cluster.models.participant import ModelledParticipant
 from ddlsim.cluster.run import run
 from ddlsim.kernel.clock import PhysicalClock
+from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
+from ddlsim.protocol.partition.partition import Intent
+from ddlsim.protocol.replica_messages import Fate, TxState
 from ddlsim.protocol.replication.group import Group
-from ddlsim.protocol.transaction import commit, enlistment
+from ddlsim.protocol.transaction import commit, enlistment, participant
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.protocol.transaction.locks import LockTable
@@ -149,6 +154,50 @@ def test_an_operation_that_comes_before_its_lease_is_stamped_behind_it(
     request = cast("Any", SimpleNamespace(op="op", sent_ts=Timestamp(100)))
     compare = ModelledReplica._compare_op_ts
     compare(cast("Any", replica), request, Timestamp(op_ts), Timestamp(150))
+    assert len(seen) == found
+
+
+@pytest.mark.parametrize("known", [(1, 0), None])
+def test_an_intent_is_taken_over_with_the_place_of_its_end(known: Any) -> None:
+    """Its transaction's outcome is in the commit partition, and not where the intent is."""
+    tx, seen = TxId(Timestamp(5), 0, "T"), list[str]()
+    intent = Intent(tx, "op", Timestamp(6), 1, None, (2, 0))
+    intents = {(7,): intent}
+    local = cast("Any", SimpleNamespace(place=(1, 0), machine=SimpleNamespace(intents=intents)))
+    taken = cast("Any", object.__new__(ModelledParticipant))
+    taken._active, taken._seen_us, taken.leases = {}, {}, SimpleNamespace(held=lambda _place: True)
+    taken.node = SimpleNamespace(watch=SimpleNamespace(now_us=0))
+    taken._divergence = SimpleNamespace(found=seen.append)
+    if known is not None:
+        record = taken.record_activity
+        taken.record_activity = lambda tx, _place, here: record(tx, known, here)
+    taken._adopt_intents(local)
+    assert len(seen) == (known is not None)
+
+
+@pytest.mark.parametrize(("probes", "found"), [(1, 1), (39, 1), (40, 0)])
+def test_what_is_about_to_end_is_looked_for_again(
+    probes: int, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tx, seen = TxId(Timestamp(5), 0, "T"), list[str]()
+    asking = cast("Any", object.__new__(ModelledParticipant))
+
+    async def deciding(_to: str, _request: Any, _wait_us: Micros) -> TxState:
+        (look,) = asking._looks[tx]
+        look.asked += 1
+        return TxState(Timestamp(7), Fate.DECIDING)
+
+    async def rest(_wait_us: Micros) -> None:
+        return
+
+    settings = SimpleNamespace(orphan_answer_ms=1, retry_us=1)
+    clock = SimpleNamespace(now=lambda: Timestamp(6), update=lambda _ts: None)
+    asking.node = SimpleNamespace(settings=settings, clock=clock, request=deciding, sleep=rest)
+    asking._looks, asking._nodes = {}, ("n1",)
+    asking._divergence = SimpleNamespace(found=seen.append)
+    monkeypatch.setattr(participant, "PROBES", probes)
+    with pytest.raises(StopIteration):
+        asking.resolved(tx, (1, 0)).send(None)
     assert len(seen) == found
 
 
