@@ -112,7 +112,7 @@ def _judged(strategy: Strategy, sync: Any, tables: Tables, commit_ts: Timestamp)
     tx = TxId(Timestamp(1), 0, "T")
     if strategy.validate_at_finish is not None:
         finish = Finish(commit_ts, tx, commit_ts, (tables[0][0], 0), (), tables)
-        return _ended(strategy.validate_at_finish(sync, finish))
+        return ended(strategy.validate_at_finish(sync, finish))
     if strategy.commit_schema.__name__ not in JUDGES:
         return None
     by_id = {one: SimpleNamespace(object_id=one, version=version) for one, version, _ in tables}
@@ -120,14 +120,14 @@ def _judged(strategy: Strategy, sync: Any, tables: Tables, commit_ts: Timestamp)
     known = {"wrote": False, "queried": False, "last_op_ts": MAX_TIMESTAMP, "shown": {}}
     record = SimpleNamespace(id=tx, by_id=by_id, **known)
     coordinator = SimpleNamespace(sync=sync, strategy=strategy)
-    return _ended(strategy.commit_schema(cast("Any", coordinator), cast("Any", record), commit_ts))
+    return ended(strategy.commit_schema(cast("Any", coordinator), cast("Any", record), commit_ts))
 
 
-def _ended(work: Any) -> Any:
+def ended(work: Any) -> Any:
     """The value of a coroutine that waits for nothing."""
     coroutine: Coroutine[Any, Any, Any] = work
     try:
         coroutine.send(None)
     except StopIteration as end:
         return end.value
-    raise AssertionError("a judgement waits, and its metadata is complete")
+    raise AssertionError("it waits, and has nothing to wait for")

@@ -26,6 +26,7 @@ from ddlsim.cluster.models.partition import ModelledPartition
 from ddlsim.cluster.models.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.replicas import ModelledReplicas
 from ddlsim.cluster.models.safe_time import DatedSync, ModelledTicker
+from ddlsim.cluster.models.stored_news import compare_news
 from ddlsim.cluster.models.submission_walks import walk_submissions
 from ddlsim.cluster.models.submissions import ModelledMetaStorage, joins
 from ddlsim.cluster.models.submitter_walks import walk_submitter
@@ -72,6 +73,7 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     walk_submitter(models, strategy, seed)
     walk_locks(models, seed)
     compare_commits(models.divergence("commit questions", node), strategy, seed)
+    compare_news(models.divergence("news", node), strategy)
     if strategy.fills_index is not None or not seed % SELDOM:
         walk_entries(models, strategy, seed)
     if strategy.fills_index is not None:

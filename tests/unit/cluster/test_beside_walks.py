@@ -4,18 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.cluster.models.commit_questions import compare_commits
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.lock_walks import walk_locks
+from ddlsim.cluster.models.stored_news import compare_news
 from ddlsim.cluster.models.submission_walks import SubmissionWalk, walk_submissions
 from ddlsim.cluster.models.submitter_walks import walk_submitter
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
-from ddlsim.protocol.transaction import commit_check
+from ddlsim.protocol.transaction import commit_check, conditional, execution
 from ddlsim.protocol.transaction.locks import LockTable
+from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.strategies.iep import IEP
 from ddlsim.strategies.iep_closed import IEP_CLOSED
 from ddlsim.strategies.ignite3 import IGNITE3
@@ -34,7 +38,13 @@ def commits(models: Models, seed: int) -> None:
         compare_commits(models.divergence("commit questions", "n"), strategy, seed)
 
 
-WALKS = {"locks": walk_locks, "taken": submissions, "sent": submitter, "commits": commits}
+def news(models: Models, _seed: int) -> None:
+    compare_news(models.divergence("news", "n"), IEP)
+
+
+WALKS = {
+    "locks": walk_locks, "taken": submissions, "sent": submitter, "commits": commits, "news": news,
+}  # fmt: skip
 
 
 def differences(walk: Callable[[Models, int], None], seed: int) -> list[PartDiverged]:
@@ -94,6 +104,26 @@ def always(_method: Any) -> Callable[..., bool]:
     return lambda *_: True
 
 
+def by_its_clock(_method: Any) -> Callable[..., Any]:
+    return lambda node, _local: node.clock.now()
+
+
+def answers_by_its_clock(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, outcome: Any) -> Any:
+        sent_ts = self.node.clock.now()
+        return replace(method(self, outcome), sent_ts=sent_ts)
+
+    return planted
+
+
+def answers_before_the_end(method: Any) -> Callable[..., Any]:
+    def planted(*given: Any) -> Any:
+        answer = method(*given)
+        return replace(answer, sent_ts=answer.commit_ts)
+
+    return planted
+
+
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int], None]]] = {
     "others wait on": (LockTable, "_refuse_all", leaves_the_next_one_waiting, walk_locks),
     "a number is anyone's": (ReplicaManager, "_on_submit", without_the_sender, submissions),
@@ -101,6 +131,10 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int],
     "knows every version": (ReplicaManager, "_knows_version", always, submissions),
     "is sure of what is lost": (ReplicaManager, "result_of", is_sure, submitter),
     "judges one table": (commit_check, "validate", by_the_first, commits),
+    "tells by its clock": (execution, "stored_ts", by_its_clock, news),
+    "tells of inserts by its clock": (conditional, "stored_ts", by_its_clock, news),
+    "ends by its clock": (Participant, "_finished", answers_by_its_clock, news),
+    "ends before the end": (Replica, "_answer_to_a_copy", answers_before_the_end, news),
 }
 
 
