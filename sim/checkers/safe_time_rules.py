@@ -10,7 +10,6 @@ on its disk anew, and publishes no safe time before it has them.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from heapq import merge
 from typing import Final
 
 from ddlsim.checkers.base import Anomaly
@@ -34,13 +33,15 @@ def safe_time_rules(case: Case) -> Iterator[Anomaly]:
     stamps = [message_ts for message_ts, _ in logged]
     known: dict[tuple[str, int], dict[int, None]] = {}
     reached: dict[tuple[str, int], int] = {}
-    events = merge(case.of(SafeTimeAdvanced), case.of(UpdateApplied), key=lambda placed: placed[0])
-    for at, event in events:
+    events: list[tuple[int, SafeTimeAdvanced | UpdateApplied]] = [
+        *case.of(SafeTimeAdvanced),
+        *case.of(UpdateApplied),
+    ]
+    for at, event in sorted(events, key=lambda placed: placed[0]):
         life = (event.node, bisect_left(case.deaths.get(event.node, ()), at))
         if isinstance(event, UpdateApplied):
             known.setdefault(life, {})[event.catalog_version] = None
             continue
-        assert isinstance(event, SafeTimeAdvanced), event
         begin, end = reached.get(life, 0), bisect_right(stamps, event.safe_ts)
         reached[life] = max(begin, end)
         for message_ts, version in logged[begin:end]:

@@ -9,7 +9,7 @@ are before, at and behind the stamp.
 """
 
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ddlsim.cluster.models.clock_rules import copies
 from ddlsim.cluster.models.commit_questions import ended
@@ -60,11 +60,10 @@ class Told:
         self.local: Any = SimpleNamespace(place=PLACE, machine=machine, pending={}, at_once={})
         replicas = SimpleNamespace(at=lambda _place: self.local)
         leases = SimpleNamespace(held=lambda _place: True)
-        self.part: Any = SimpleNamespace(
-            node=self.node, strategy=strategy, replicas=replicas, leases=leases, _under_way={}
-        )
-        self.part._finished = lambda outcome: Participant._finished(self.part, outcome)
-        self.part.repeated_answer = lambda *given: Executor.repeated_answer(self.part, *given)
+        fields = {"node": self.node, "strategy": strategy, "replicas": replicas, "leases": leases}
+        self.part = part = cast("Any", SimpleNamespace(**fields, _under_way={}))
+        part._finished = lambda outcome: Participant._finished(part, outcome)
+        part.repeated_answer = lambda *given: Executor.repeated_answer(part, *given)
 
 
 def _operate(tx: TxId, op: str, action: str, *, one_phase: bool = False) -> Operate:
