@@ -20,6 +20,7 @@ from ddlsim.cluster.models.lock_walks import walk_locks
 from ddlsim.cluster.models.locks import ModelledLocks
 from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.cluster.models.meta import ModelledApplication
+from ddlsim.cluster.models.meta_walks import walk_meta
 from ddlsim.cluster.models.operations import ModelledExecutor, ModelledReplica
 from ddlsim.cluster.models.participant import ModelledParticipant
 from ddlsim.cluster.models.partition import ModelledPartition
@@ -71,6 +72,7 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     walk(models, seed)
     walk_submissions(models, strategy, seed)
     walk_submitter(models, strategy, seed)
+    walk_meta(models, strategy, seed)
     walk_locks(models, seed)
     compare_commits(models.divergence("commit questions", node), strategy, seed)
     compare_news(models.divergence("news", node), strategy)

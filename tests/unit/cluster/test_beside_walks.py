@@ -9,12 +9,14 @@ from msgspec.structs import replace
 from ddlsim.cluster.models.commit_questions import compare_commits
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.lock_walks import walk_locks
+from ddlsim.cluster.models.meta_walks import Applying, MetaWalk, walk_meta
 from ddlsim.cluster.models.stored_news import compare_news
 from ddlsim.cluster.models.submission_walks import SubmissionWalk, walk_submissions
 from ddlsim.cluster.models.submitter_walks import walk_submitter
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.ports import NO_REPLY
+from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.transaction import commit_check, conditional, execution
 from ddlsim.protocol.transaction.locks import LockTable
@@ -42,8 +44,13 @@ def news(models: Models, _seed: int) -> None:
     compare_news(models.divergence("news", "n"), IEP)
 
 
+def meta(models: Models, seed: int) -> None:
+    walk_meta(models, IEP, seed)
+
+
 WALKS = {
     "locks": walk_locks, "taken": submissions, "sent": submitter, "commits": commits, "news": news,
+    "meta": meta,
 }  # fmt: skip
 
 
@@ -124,6 +131,24 @@ def answers_before_the_end(method: Any) -> Callable[..., Any]:
     return planted
 
 
+def appends_once(method: Any) -> Callable[..., Any]:
+    """What was stamped before is taken for what is on its way."""
+
+    async def planted(self: Any, command: Any) -> Any:
+        if command.command_id in self._stamps:
+            return self.application.applied_index
+        return await method(self, command)
+
+    return planted
+
+
+def without_a_wait(_method: Any) -> Callable[..., Any]:
+    async def planted(_self: Any, _index: int) -> None:
+        return
+
+    return planted
+
+
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int], None]]] = {
     "others wait on": (LockTable, "_refuse_all", leaves_the_next_one_waiting, walk_locks),
     "a number is anyone's": (ReplicaManager, "_on_submit", without_the_sender, submissions),
@@ -131,6 +156,8 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int],
     "knows every version": (ReplicaManager, "_knows_version", always, submissions),
     "is sure of what is lost": (ReplicaManager, "result_of", is_sure, submitter),
     "judges one table": (commit_check, "validate", by_the_first, commits),
+    "appends once": (MetaStorage, "_stamped_and_proposed", appends_once, meta),
+    "answers before the end": (Applying, "reaches", without_a_wait, meta),
     "tells by its clock": (execution, "stored_ts", by_its_clock, news),
     "tells of inserts by its clock": (conditional, "stored_ts", by_its_clock, news),
     "ends by its clock": (Participant, "_finished", answers_by_its_clock, news),
@@ -153,3 +180,12 @@ def test_a_walk_of_submissions_has_copies_refusals_and_ends() -> None:
     assert any(one.is_appended and one.end.is_known for one in known)
     assert any(one.is_taken and not one.is_appended for one in known)
     assert any(not one.is_taken for one in known)
+
+
+def test_a_walk_of_a_leader_loses_entries_and_is_sent_them_again() -> None:
+    walks = [MetaWalk(Models(lambda _: None, Loop()), IEP, seed) for seed in range(10)]
+    for walk in walks:
+        walk.take(60)
+    assert any(walk.lost for walk in walks)
+    assert any(walk.repeated for walk in walks)
+    assert any(walk.applying.results for walk in walks)
