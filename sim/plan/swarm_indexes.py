@@ -11,6 +11,8 @@ from ddlsim.plan.swarm_work import LATE
 
 ROWS: Final = (1, 2, 8, 50)
 """Rows of one step of a backfill."""
+AGAIN: Final = 0.3
+"""The share of worlds without an aim in which transactions write few rows several times each."""
 FEW: Final = 0.6
 """The share of worlds with few other clients, and no other DDL: tables stay, and locks are free."""
 
@@ -48,6 +50,8 @@ def add(knobs: Knobs, data: Table) -> None:
         "retries": die.pick((0, 2)),
     }
     aim = knobs.pick("build aimed at", AIMS)
+    if knobs.on("rows written again", AGAIN, unless=aim != OFF):
+        _again(work)
     if aim != OFF:
         AIMED[aim](knobs, data, work)
     if knobs.on("few beside index builds", FEW) or aim != OFF:
@@ -67,6 +71,11 @@ def add(knobs: Knobs, data: Table) -> None:
 
 def _faulty(data: Table, fault: Table) -> None:
     data["faults"] = [*data.get("faults", []), fault]
+
+
+def _again(work: Table) -> None:
+    """Transactions write one row several times: only the last write of each has entries."""
+    work |= {"keys": 3, "transaction_operations": [3, 5], "finds": 0.1, "implicit": 0.1}
 
 
 def _crowded(data: Table, work: Table) -> None:

@@ -187,7 +187,11 @@ def _questions() -> Compared:
 
 
 def _written(strategy: Strategy) -> Compared:
-    """The entries of a row behind a write, where those of the row before were there, or not."""
+    """The entries of a row behind a write, where those of the row before were there, or not.
+
+    Of several writes of a transaction to a key the last one counts: what an earlier one of its own
+    would leave has no entries, so that they change against the newest committed version.
+    """
     node: Any = SimpleNamespace(name="beside")
     catalog: Any = SimpleNamespace(definition=lambda _, version: TABLES.get(version))
     writer = index_entries.EntryWriter(node, strategy, catalog)
@@ -198,9 +202,11 @@ def _written(strategy: Strategy) -> Compared:
         newest = (
             None if old is None and version == 1 else RowVersion("w", Timestamp(5), version, old)
         )
-        machine = SimpleNamespace(newest=lambda _key, newest=newest: newest)
-        local: Any = SimpleNamespace(machine=machine)
-        request: Any = SimpleNamespace(key=(0,), row=new)
+        own = {(0,): Intent(ME, "o", Timestamp(4), 2, (0, 9, 9), (1, 0))}
+        kept, pending = (own, {}) if version == 1 else ({}, own)
+        machine = SimpleNamespace(newest=lambda _key, newest=newest: newest, intents=kept)
+        local: Any = SimpleNamespace(machine=machine, pending=pending)
+        request: Any = SimpleNamespace(key=(0,), row=new, tx=ME)
         changes = writer.changes(request, local, table)
         for one in table.indexes:
             before, after = (_entry(one, row) for row in (old, new))

@@ -66,6 +66,12 @@ async def at_once(*_given: Any) -> None:
     return
 
 
+def against_its_own(self: EntryWriter, request: Any, local: Any, table: Any) -> Any:
+    own = index_entries.own_intent(local, request.tx, request.key)
+    newest = own or local.machine.newest(request.key)
+    return None if newest is None else self.shown(table, (newest.version, newest.row))
+
+
 ANSWERS: dict[str, tuple[Any, str, Any]] = {
     "every index was available": (index_rules, "had_state", returning(True)),
     "no index was available": (index_rules, "had_state", returning(False)),
@@ -78,6 +84,7 @@ ANSWERS: dict[str, tuple[Any, str, Any]] = {
     "every row has the values": (index_entries, "has_values", returning(True)),
     "no index answers": (index_entries, "asked_index", returning(None)),
     "a write is made against no row": (EntryWriter, "_committed", returning(None)),
+    "a write is made against one of its own": (EntryWriter, "_committed", against_its_own),
     "own writes are not seen": (index_entries, "own_intent", returning(None)),
     "no index is there": (index_states, "index_of", returning(None)),
 }
