@@ -18,6 +18,7 @@ from ddlsim.cluster.models.leases import ModelledLeases, ModelledPlacement
 from ddlsim.cluster.models.lock_waits import ModelledLockWaits
 from ddlsim.cluster.models.lock_walks import walk_locks
 from ddlsim.cluster.models.locks import ModelledLocks
+from ddlsim.cluster.models.looks import compare_looks
 from ddlsim.cluster.models.member import ModelledMember
 from ddlsim.cluster.models.meta import ModelledApplication
 from ddlsim.cluster.models.meta_walks import walk_meta
@@ -76,6 +77,7 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     walk_locks(models, seed)
     compare_commits(models.divergence("commit questions", node), strategy, seed)
     compare_news(models.divergence("news", node), strategy)
+    compare_looks(models.divergence("looks", node))
     if strategy.fills_index is not None or not seed % SELDOM:
         walk_entries(models, strategy, seed)
     if strategy.fills_index is not None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ddlsim.cluster.models.commit_questions import compare_commits
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.lock_walks import walk_locks
+from ddlsim.cluster.models.looks import compare_looks
 from ddlsim.cluster.models.meta_walks import Applying, MetaWalk, walk_meta
 from ddlsim.cluster.models.stored_news import compare_news
 from ddlsim.cluster.models.submission_walks import SubmissionWalk, walk_submissions
@@ -18,7 +19,8 @@ from ddlsim.kernel.engine import Loop
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
-from ddlsim.protocol.transaction import commit_check, conditional, execution
+from ddlsim.protocol.replica_messages import Fate
+from ddlsim.protocol.transaction import commit_check, conditional, execution, participant
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.replica import Replica
@@ -48,9 +50,13 @@ def meta(models: Models, seed: int) -> None:
     walk_meta(models, IEP, seed)
 
 
+def looks(models: Models, _seed: int) -> None:
+    compare_looks(models.divergence("looks", "n"))
+
+
 WALKS = {
     "locks": walk_locks, "taken": submissions, "sent": submitter, "commits": commits, "news": news,
-    "meta": meta,
+    "meta": meta, "looks": looks,
 }  # fmt: skip
 
 
@@ -149,6 +155,18 @@ def without_a_wait(_method: Any) -> Callable[..., Any]:
     return planted
 
 
+def reads_past_what_ends(method: Any) -> Callable[..., Any]:
+    """What is about to end has not committed by then, for a reader."""
+
+    async def planted(self: Any, tx: Any, place: Any, read_ts: Any = None) -> Any:
+        state = self._answers[0]
+        return (
+            None if read_ts and state is Fate.DECIDING else await method(self, tx, place, read_ts)
+        )
+
+    return planted
+
+
 PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int], None]]] = {
     "others wait on": (LockTable, "_refuse_all", leaves_the_next_one_waiting, walk_locks),
     "a number is anyone's": (ReplicaManager, "_on_submit", without_the_sender, submissions),
@@ -158,6 +176,8 @@ PLANTED: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[[Models, int],
     "judges one table": (commit_check, "validate", by_the_first, commits),
     "appends once": (MetaStorage, "_stamped_and_proposed", appends_once, meta),
     "answers before the end": (Applying, "reaches", without_a_wait, meta),
+    "reads past what ends": (Participant, "resolved", reads_past_what_ends, looks),
+    "asks once": (participant, "PROBES", lambda _: 1, looks),
     "tells by its clock": (execution, "stored_ts", by_its_clock, news),
     "tells of inserts by its clock": (conditional, "stored_ts", by_its_clock, news),
     "ends by its clock": (Participant, "_finished", answers_by_its_clock, news),
