@@ -158,12 +158,17 @@ class ModelledExecutor(Executor):
         op_ts: Timestamp,
         table: Table,
     ) -> Operated:
+        """A write of a client that sends two at once may be overtaken by a later op_ts."""
         once = (request.tx, request.op)
         if self._left.get(once) == request.lease_start:
             self.divergence.found(f"{request.op} is carried out twice under one lease")
         self._left[once] = request.lease_start
+        before = local.machine.intents.get(request.key)
         answer: Operated = super().leave_intent(coordinator, request, local, op_ts, table)
-        if answer.reason is None:
+        if before is not None and before.tx == request.tx and before.op_ts >= op_ts:
+            if answer.replicated and local.machine.intents.get(request.key) != before:
+                self.divergence.found(f"{request.op} replaces {before}, which has overtaken it")
+        elif answer.reason is None:
             found: Found = (request.tx.label, table.version, request.row)
             place = (request.tx, local.place, request.key)
             self._last[place] = Last(request.op, request.lease_start, found)
