@@ -30,7 +30,7 @@ PLACE: Final = (3, 2)
 
 
 class Asking:
-    """A participant at one node of two; `answers` are the coordinator's, who is the other one."""
+    """A participant at one node of two; `answers` are those of the other one, the coordinator."""
 
     def __init__(self, answers: list[Fate | None]) -> None:
         self._answers = answers
