@@ -5,18 +5,22 @@ before the catalog's listeners ran, it looks up too early. That shows as a wrong
 if one comes between the two, at a Top that is DD later than the update: often none does.
 
 Safe times and updates of one life of a node are compared: one that has restarted takes the updates
-on its disk anew, and publishes no safe time before it has them.
+on its disk anew, and publishes no safe time before it has them. An update that is stamped below a
+command before it in the log is left out: there the stamps broke the promise, not the catalog.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Final
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied
-from ddlsim.units import show
+from ddlsim.history.world_events import CommandLogged
+from ddlsim.units import MIN_TIMESTAMP, show
 
+META: Final = "meta"
 PUBLISHED: Final = ("AFTER_LISTENERS", "AFTER_ALL_LISTENERS")
 """The rules of designs whose safe time follows the catalog."""
 
@@ -25,10 +29,11 @@ def safe_time_rules(case: Case) -> Iterator[Anomaly]:
     """What is complete up to Tm has every update with that Tm or a smaller one."""
     if case.header.design.rules.get("publish_safe_time") not in PUBLISHED:
         return
+    highest = _highest_before(case)
     logged = sorted(
         (update.message_ts, update.catalog_version)
         for _, update in case.schemas.updates
-        if update.op is not None
+        if update.op is not None and highest(update.index) < update.message_ts
     )
     stamps = [message_ts for message_ts, _ in logged]
     known: dict[tuple[str, int], dict[int, None]] = {}
@@ -54,3 +59,13 @@ def safe_time_rules(case: Case) -> Iterator[Anomaly]:
                     (event,),
                     clauses=("98.x.3",),
                 )
+
+
+def _highest_before(case: Case) -> Callable[[int], int]:
+    """Of an index of the meta storage's log: the highest stamp of the commands before it."""
+    stamps = sorted(
+        (event.index, event.stamp) for _, event in case.of(CommandLogged) if event.group == META
+    )
+    indices = [index for index, _ in stamps]
+    highest = [MIN_TIMESTAMP, *accumulate((stamp for _, stamp in stamps), max)]
+    return lambda index: highest[bisect_left(indices, index)]

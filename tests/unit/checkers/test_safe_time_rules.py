@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
-from ddlsim.history.world_events import NodeCrashed, NodeRestarted
+from ddlsim.history.world_events import CommandLogged, NodeCrashed, NodeRestarted
 from tests.support.history import Story, add_column, ts
 from tests.support.judging import anomalies
 
@@ -67,3 +67,21 @@ def test_a_design_that_does_not_wait_for_its_catalog_promises_nothing(rule: str)
     story = begun(rule)
     story.add(30, SafeTimeAdvanced, "n1", ts(20))
     assert kinds(story) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "stamp", "found"),
+    [(True, 19, 1), (True, 20, 0), (True, 21, 0), (False, 21, 1)],
+)
+def test_what_is_stamped_below_an_earlier_command_was_never_promised(
+    before: bool, stamp: int, found: int
+) -> None:
+    """Of a leader whose clock is behind that of its predecessor."""
+    story = begun()
+    [update] = [one for one in story.history().events
+                if isinstance(one, UpdateLogged) and one.op == "D"]  # fmt: skip
+    index = update.index - 1 if before else update.index + 1
+    story.add(19, CommandLogged, "n2", "meta", index, 1, ts(stamp))
+    story.add(19, CommandLogged, "n2", "t/0", 0, 1, ts(99))
+    story.add(30, SafeTimeAdvanced, "n1", ts(25))
+    assert kinds(story) == [AHEAD] * found

@@ -418,6 +418,8 @@ SHOWN_IN = {"scans what is committed": 14, "refuses before the end of a lease": 
 def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, method, fault, part = PLANTED[name]
     monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
+    if part == "participant":  # what is compared before the run sees some of these, too
+        monkeypatch.setattr("ddlsim.cluster.models.parts.compare_news", lambda *_: None)
     shown = [SHOWN_IN[name]] if name in SHOWN_IN else []
     assert first_part(monkeypatch, *shown) == part
 

@@ -237,7 +237,7 @@ def test_every_intent_that_an_earlier_primary_left_is_taken_over(
     part._active, part._wrong = {}, seen.append
 
     def adopt(self: Any, _local: Any) -> None:
-        self._active = {tx: SimpleNamespace(seen_us=0) for tx in txs[left:]}
+        self._active = {tx: SimpleNamespace(seen_us=0, commit_place=place) for tx in txs[left:]}
 
     monkeypatch.setattr(Participant, "_adopt_intents", adopt)
     local = cast("Any", SimpleNamespace(place=place, machine=SimpleNamespace(intents=intents)))
