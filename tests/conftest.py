@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from xdist.scheduler import LoadFileScheduling
 
+from ddlsim.cluster.models.once import AGREED
 from ddlsim.garbage import collect_seldom
 
 # What a script runs in the background ignores SIGINT, and so would all that tests start.
@@ -121,3 +122,14 @@ def spark() -> Iterator[Any]:
     quick = {**sessions.QUICK, "spark.sql.shuffle.partitions": "2"}
     with sessions.session("local[2]", name="tests", settings=quick) as session:
         yield session
+
+
+@pytest.fixture(autouse=True)
+def _models_are_asked_again(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where a test plants a fault, what agreed before is compared again, and so it is behind it."""
+    plants = "monkeypatch" in request.fixturenames
+    if plants:
+        AGREED.clear()
+    yield
+    if plants:
+        AGREED.clear()

@@ -12,6 +12,7 @@ from ddlsim.cluster.models.client import ModelledClient
 from ddlsim.cluster.models.clock import Merges
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
+from ddlsim.cluster.models.once import once
 from ddlsim.cluster.models.parts import beside, converse, modelled
 from ddlsim.cluster.models.rules import ModelledRules
 from ddlsim.cluster.schedule import scheduled
@@ -56,7 +57,8 @@ class Cluster(Machines):
         if self._modelled:
             rules = self._models.divergence("rules", plan.meta_leader)
             self._rules = ModelledRules(rules).of(strategy)
-            beside(self._models, strategy, plan.meta_leader, plan.seed)
+            what = strategy, plan.meta_leader, plan.seed
+            once(self._models, what, lambda: beside(self._models, *what))
         recorder.record = scheduled(plan, self.network, self.hosts, recorder.record)
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)

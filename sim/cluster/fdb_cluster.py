@@ -15,6 +15,7 @@ from ddlsim.cluster.designs import layer_design
 from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
+from ddlsim.cluster.models.once import once
 from ddlsim.cluster.models.store import StoreModel, compare_store, does_as_promised, watched
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.cluster.store_models.beside import StoreModels
@@ -89,7 +90,8 @@ class FdbCluster(Machines):
             self._classes = watched(self._model)
         if self._modelled:
             self._classes = modelled_store(self._classes, self._beside)
-            walk_beside(self._models, design, Settings(**plan.nodes[0].settings), plan.seed)
+            what = design, Settings(**plan.nodes[0].settings), plan.seed
+            once(self._models, what, lambda: walk_beside(self._models, *what))
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}
