@@ -13,6 +13,16 @@ FATES: Final = ("late", "stall", "lost")
 """What `explore` tries of a message."""
 
 
+def _another_design() -> list[click.Parameter]:
+    """What is set over a scenario."""
+    return [
+        flag("--strategy", "another design", "S", shell_complete=complete.strategies),
+        flag("--mutant", "remove or break one rule of the design", "M",
+             shell_complete=complete.mutants),
+        repeated("--set", "set a key of the file", "PATH=VALUE"),
+    ]  # fmt: skip
+
+
 def shrinking() -> list[click.Parameter]:
     """A failing run, and when its shrinking ends."""
     return [
@@ -20,10 +30,7 @@ def shrinking() -> list[click.Parameter]:
                  "[FAILURE]", required=False, shell_complete=complete.scenarios),
         flag("--seed", "the seed of a scenario (default: 0)", "N", type=values.seed),
         flag("--swarm", "what the seed draws, around the scenario if there is one"),
-        flag("--strategy", "another design", "S", shell_complete=complete.strategies),
-        flag("--mutant", "remove or break one rule of the design", "M",
-             shell_complete=complete.mutants),
-        repeated("--set", "set a key of the file", "PATH=VALUE"),
+        *_another_design(),
         *judging(),
         flag("--violation", "what to shrink it for: an invariant, a checker, a finding, or a "
              "signature or its id (default: what the scenario expects, else the gravest)", "NAME"),
@@ -50,10 +57,7 @@ def exploring() -> list[click.Parameter]:
                  "wait, too; lost (default: late and stall)", "F", type=Known(FATES)),
         repeated("--kind", "only messages of this kind are late (default: all)", "K"),
         flag("--seed", "the seed (default: that of the scenario, or 0)", "N", type=values.seed),
-        flag("--strategy", "another design", "S", shell_complete=complete.strategies),
-        flag("--mutant", "remove or break one rule of the design", "M",
-             shell_complete=complete.mutants),
-        repeated("--set", "set a key of the file", "PATH=VALUE"),
+        *_another_design(),
         *judging(),
         flag("--keep-going", "do not end at the first violation"),
         flag("--time", "end after 90s, 10m or 1h, wherever it is then", "T", type=values.duration),

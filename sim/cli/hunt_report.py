@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from ddlsim.checkers.outcome import Outcome, worst
 from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import hunted, shapes_hunt, words
+from ddlsim.cli import seen as seen_as
 from ddlsim.cli.options import Options
 from ddlsim.history.history import FORMAT
 from ddlsim.search.corpus import Found, State
@@ -77,15 +78,9 @@ def _per_hour(state: State) -> shapes_hunt.PerHour:
 
 
 def _found(result: Result, found: Found) -> shapes_hunt.HuntFound:
-    seen, shrunk = found.seen, result.shrunk.get(hunted.stem(found))
+    shrunk = result.shrunk.get(hunted.stem(found))
     return {
-        "id": seen.id,
-        "signature": seen.signature,
-        "status": seen.status,
-        "invariant": seen.invariant,
-        "checker": seen.checker,
-        "kind": seen.kind,
-        "summary": seen.summary,
+        **seen_as.document(found.seen),
         "worlds": found.count,
         "first": found.number,
         "cpu_s": found.cpu_s,
@@ -134,9 +129,7 @@ def show(result: Result) -> None:
     kinds = (f"{name} {count:,}" for name, count in whole["coverage"].items())
     words.labelled("coverage", ", ".join(kinds), to)
     for one in whole["found"]:
-        status, signature = one["status"], one["signature"]
-        known = signature.startswith(status)  # of a crash, or of a run that is stuck
-        words.say(signature if known else f"{status}: {signature}", to, "bold")
+        words.say(seen_as.heading(one), to, "bold")
         often = f"in {one['worlds']} worlds, first in {one['first']} after {one['cpu_s']:.1f} s"
         words.labelled("summary", f"{one['summary']}; {often} of CPU", to)
         words.labelled("world", one["file"], to)

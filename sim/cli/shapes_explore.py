@@ -2,6 +2,8 @@
 
 from typing import TypedDict
 
+from ddlsim.cli.shapes_hunt import SeenShape
+
 LateMessage = TypedDict(
     "LateMessage",
     {
@@ -30,20 +32,13 @@ class ExploreLevel(TypedDict):
     histories: int
 
 
-class ExploreFound(TypedDict):
+class ExploreFound(SeenShape):
     """A signature with a status: what it is, in how many runs, and what is late in the first.
 
     `first` is that run's number, from 0; `sentences` say `late` in words; `file` is the scenario
     that shows it.
     """
 
-    id: str
-    signature: str
-    status: str
-    invariant: str
-    checker: str
-    kind: str
-    summary: str
     runs: int
     first: int
     late: list[LateMessage]

@@ -3,6 +3,18 @@
 from typing import TypedDict
 
 
+class SeenShape(TypedDict):
+    """A signature with a status, and what it is."""
+
+    id: str
+    signature: str
+    status: str
+    invariant: str
+    checker: str
+    kind: str
+    summary: str
+
+
 class PerHour(TypedDict):
     """What an hour of CPU time gives at the rate of a hunt."""
 
@@ -21,19 +33,12 @@ class HuntShrunk(TypedDict):
     story: list[str]
 
 
-class HuntFound(TypedDict):
+class HuntFound(SeenShape):
     """A signature with a status: what it is, in how many worlds, and the first of them.
 
     `first` is that world's number, `cpu_s` what had been spent by then, `seed` the seed of its run.
     """
 
-    id: str
-    signature: str
-    status: str
-    invariant: str
-    checker: str
-    kind: str
-    summary: str
     worlds: int
     first: int
     cpu_s: float

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from ddlsim.checkers.outcome import Outcome, worst
 from ddlsim.checkers.signature import CRASH
 from ddlsim.cli import documents, hunted, repeat, shapes_explore, words
+from ddlsim.cli import seen as seen_as
 from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
@@ -30,9 +31,10 @@ from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.scenario.tomltext import toml_text
 from ddlsim.search import exhaust
-from ddlsim.search.exhaust import Exhaustion, Fate, Found, Job, Late, Message, Ran, World
+from ddlsim.search.exhaust import Exhaustion, Found, Job, Late, Message, Ran, World
 from ddlsim.search.explore import STUCK
 from ddlsim.search.hunt import is_known
+from ddlsim.shrink.script import in_ms
 from ddlsim.units import US_PER_MS
 
 Ended = Literal["exhausted", "violation", "time", "interrupted"]
@@ -40,7 +42,6 @@ OUT: Final = "explored"
 """The directory of what is found, without --out."""
 LATE_MS: Final = 100.0
 """By how much messages are late where a design has no DD."""
-DEFAULT: Final[tuple[Fate, ...]] = ("late", "stall")
 DD: Final = "delay_duration_ms"
 BATCH: Final = 8
 """Runs that a process gets at once: one takes some 10 ms."""
@@ -101,7 +102,7 @@ def world_of(options: Options, scenario: Scenario) -> World:
         overrides=scenario.overrides,
         seed=seed,
         late_us=late_us,
-        fates=tuple(dict.fromkeys(options.fate)) or DEFAULT,
+        fates=tuple(dict.fromkeys(options.fate)) or exhaust.DEFAULT,
         kinds=tuple(options.kind),
         loads=tuple(options.load),
         strict=options.strict,
@@ -204,8 +205,6 @@ def _text(world: World, found: Found) -> str:
     judged = {"strict": world.strict, "all_claims": world.all_claims}
     whole = tomllib.loads(repeated(world.text, world.overrides, world.seed, **judged))
     seen = found.seen
-    for key in ("expect", "expect_under", "reaches", "never_reaches", "finding"):
-        whole.pop(key, None)
     loosen(whole)
     if is_known(seen):
         whole["expect"] = {"finding": hunted.finding_of(seen)}
@@ -224,24 +223,20 @@ def _hold(late: Late) -> dict[str, Any]:
     table: dict[str, Any] = {"from": hold.sender, "to": hold.to}
     table |= {} if hold.kind is None else {"kind": hold.kind, "messages": 1}
     table |= {"nth": hold.nth} if hold.nth > 1 else {}
-    table["from_ms"] = _ms(hold.from_us)
-    return table | ({"lost": True} if hold.until_us is None else {"until_ms": _ms(hold.until_us)})
-
-
-def _ms(at_us: int) -> float | int:
-    return at_us // US_PER_MS if at_us % US_PER_MS == 0 else at_us / US_PER_MS
+    table["from_ms"] = in_ms(hold.from_us)
+    return table | ({"lost": True} if hold.until_us is None else {"until_ms": in_ms(hold.until_us)})
 
 
 def sentence(late: Late) -> str:
     """A message and its fate, in words."""
     one = late.message
-    which = f"{one.kind} from {one.sender} to {one.to}, sent at {_ms(one.sent_us):,} ms"
+    which = f"{one.kind} from {one.sender} to {one.to}, sent at {in_ms(one.sent_us):,} ms"
     if one.nth > 1:
         which += f" (number {one.nth} of that instant)"
     if late.by_us is None:
         return f"{which}, is lost"
     behind = " with all behind it on its link" if late.fate == "stall" else ""
-    return f"{which}, is {_ms(late.by_us)} ms late{behind}"
+    return f"{which}, is {in_ms(late.by_us)} ms late{behind}"
 
 
 # --- the document ---------------------------------------------------------------------------------
@@ -285,16 +280,10 @@ def _by_word(entry: tuple[Outcome, int]) -> str:
 
 
 def _found(options: Options, directory: str, found: Found) -> shapes_explore.ExploreFound:
-    seen, file = found.seen, _file(directory, found)
+    file = _file(directory, found)
     words_ = ["ddlsim", "run", file, *repeat.also(options.load, outside=options.allow_outside)]
     return {
-        "id": seen.id,
-        "signature": seen.signature,
-        "status": seen.status,
-        "invariant": seen.invariant,
-        "checker": seen.checker,
-        "kind": seen.kind,
-        "summary": seen.summary,
+        **seen_as.document(found.seen),
         "runs": found.runs,
         "first": found.number,
         "late": [_late(one) for one in found.late],
@@ -321,7 +310,7 @@ def _command(options: Options, world: World) -> str:
     """The command that explores again."""
     said = ["ddlsim", "explore", options.scenario, "--seed", str(world.seed)]
     said += ["--depth", str(options.depth)]
-    said += ["--late", ",".join(f"{_ms(one)}" for one in world.late_us)]
+    said += ["--late", ",".join(f"{in_ms(one)}" for one in world.late_us)]
     for flag in ("strategy", "mutant", "out"):
         if getattr(options, flag) is not None:
             said += [f"--{flag}", str(getattr(options, flag))]
@@ -353,9 +342,7 @@ def show(whole: shapes_explore.Explore) -> None:
     ends = ", ".join(f"{count:,} {word}" for word, count in whole["outcomes"].items())
     words.labelled("outcomes", f"{ends}; {ENDS[whole['ended']]}", to)
     for one in whole["found"]:
-        known = one["signature"].startswith(one["status"])  # of a crash, or of a run that is stuck
-        text = one["signature"] if known else f"{one['status']}: {one['signature']}"
-        words.say(text, to, "bold")
+        words.say(seen_as.heading(one), to, "bold")
         often = f"in {counted(one['runs'], 'run')}, first in run {one['first']:,}"
         words.labelled("summary", f"{one['summary']}; {often}", to)
         for text in one["sentences"]:

@@ -221,8 +221,6 @@ def _around(source: Source, knobs: Knobs) -> Table:
     files = {k: v for k, v in source.overrides.items() if k.startswith(EMBEDDED)}
     base = read(source.text, source.name or NAME, overrides=files)
     data: Table = tomllib.loads(source.text)
-    for key in ("finding", "reaches", "never_reaches", "expect", "expect_under"):
-        data.pop(key, None)
     _embed(data, base)
     if base.processes:
         swarm_fdb.around(knobs, data, base)

@@ -4,6 +4,8 @@ from typing import Any, Final
 
 ENDS: Final = (("step", "after"), ("hold", "until"), ("pause", "until"))
 """Where a scenario waits for an event of a step."""
+OF_ITS_RUN: Final = ("finding", "reaches", "never_reaches", "expect", "expect_under")
+"""The keys of a scenario that say what its own run shows and reaches."""
 FAILS: Final = ("fails", "aborts")
 """The keys of a step's `expect` that say that it fails."""
 
@@ -28,7 +30,9 @@ def without_expectations(steps: list[dict[str, Any]]) -> None:
 
 
 def loosen(data: dict[str, Any]) -> None:
-    """Drop what steps expect, and let all wait for an end instead of a success or a failure."""
+    """Drop what it and its steps expect, and let all wait for an end instead of a success."""
+    for key in OF_ITS_RUN:
+        data.pop(key, None)
     without_expectations(data.get("step", []))
     for name, key in ENDS:
         for table in data.get(name, []):

@@ -100,7 +100,8 @@ class RowTypes:
     def _declare(self, statement: Statement) -> None:
         match statement:
             case CreateTable(name=name):
-                columns, key = with_key(statement).columns, with_key(statement).key
+                made = with_key(statement)
+                columns, key = made.columns, made.key
                 for spec in columns:
                     self._declare_column(name, spec)
                 by_name = {spec.name: spec.type for spec in columns}

@@ -15,7 +15,6 @@ from msgspec import structs
 
 from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.checkers.signature import CRASH, id_of
 from ddlsim.cluster.designs import check_design
 from ddlsim.cluster.run import run
 from ddlsim.history.events import AnyEvent
@@ -29,7 +28,7 @@ from ddlsim.scenario import findings
 from ddlsim.scenario.loosened import whenever_done
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.search.crash import crash_of
-from ddlsim.search.explore import BAD_INPUT, LOST, Seen, seen_in, seen_of
+from ddlsim.search.explore import BAD_INPUT, Seen, seen_in, seen_lost, seen_of
 from ddlsim.units import Micros
 
 W = TypeVar("W", HoldPlan, PausePlan)
@@ -51,6 +50,7 @@ class Message(Record, frozen=True):
 Fate = Literal["late", "stall", "lost"]
 """What happens to a message: it is late; it and all behind it on its link wait for it to arrive, as
 on one TCP connection; or it is lost."""
+DEFAULT: Final[tuple[Fate, ...]] = ("late", "stall")
 FATES: Final[tuple[Fate, ...]] = ("late", "stall", "lost")
 
 
@@ -93,7 +93,7 @@ class World(Record, frozen=True):
     overrides: dict[str, Any]
     seed: int
     late_us: tuple[int, ...]
-    fates: tuple[Fate, ...] = ("late", "stall")
+    fates: tuple[Fate, ...] = DEFAULT
     kinds: tuple[str, ...] = ()
     loads: tuple[str, ...] = ()
     strict: bool = False
@@ -257,8 +257,7 @@ def worker(world: World) -> Callable[[Sequence[Job]], list[Ran]]:
 
 def lost(job: Job, how: str) -> Ran:
     """The result of a run that no process survives."""
-    name = f"{CRASH}: {how}"
-    return Ran(Outcome.CRASHED, "", (Seen(id_of(name), name, CRASH, "", CRASH, LOST, how),))
+    return Ran(Outcome.CRASHED, "", (seen_lost(how),))
 
 
 def check(world: World) -> tuple[Message, ...]:

@@ -183,6 +183,12 @@ def seen_of(one: Violation) -> Seen:
     return Seen(signature.id, signature.text, one.status, *names, one.summary)
 
 
+def seen_lost(how: str) -> Seen:
+    """The crash of a run at which the process died."""
+    name = f"{CRASH}: {how}"
+    return Seen(id_of(name), name, CRASH, "", CRASH, LOST, how)
+
+
 def _crashed(world: Stored, error: Exception, *, drawn: bool, cpu_s: float) -> Explored:
     """A run that raised."""
     found = (seen_of(crash_of(error)),)
@@ -212,13 +218,12 @@ def explorer(target: Target) -> Callable[[Sequence[Job]], list[Explored]]:
 def lost(target: Target, job: Job, how: str) -> Explored:
     """The result of a world that no process survives: made as it was there, and not run."""
     world, drawn = Explorer(target).world_of(job)
-    name = f"{CRASH}: {how}"
     return Explored(
         world=Stored(toml_text(world.data), world.seed),
         drawn=drawn,
         outcome=Outcome.CRASHED,
         features=(),
         transactions=0,
-        seen=(Seen(id_of(name), name, CRASH, "", CRASH, LOST, how),),
+        seen=(seen_lost(how),),
         cpu_s=0.0,
     )

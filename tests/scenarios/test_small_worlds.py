@@ -1,24 +1,13 @@
 """Faithful designs keep their claims in every run of a small world with one late message."""
 
 import pytest
-from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.scenario.load import load
-from ddlsim.search.exhaust import Exhaustion, Worker, World
+from ddlsim.search.exhaust import World
+from tests.support.exhausting import exhausted
 
 LATE_US = 120_000
-
-
-def explored(name: str, design: str, **more: tuple[str, ...]) -> Exhaustion:
-    scenario = load(name, {"strategy.name": design})
-    world = World(name, scenario.text, scenario.overrides, 0, (LATE_US,))
-    of = Exhaustion(structs.replace(world, **more), 1)
-    worker = Worker(of.world)
-    while of.open_level() is not None:
-        for job in list(of.jobs()):
-            of.take(job, worker.act([job])[0])
-    return of
 
 
 @pytest.mark.parametrize(
@@ -29,7 +18,8 @@ def explored(name: str, design: str, **more: tuple[str, ...]) -> Exhaustion:
     ],
 )
 def test_no_late_message_breaks_a_claim(name: str, design: str, kinds: tuple[str, ...]) -> None:
-    of = explored(name, design, kinds=kinds)
+    scenario = load(name, {"strategy.name": design})
+    of = exhausted(World(name, scenario.text, scenario.overrides, 0, (LATE_US,), kinds=kinds))
     assert of.exhausted
     assert of.found == {}
     assert set(of.outcomes) == {Outcome.OK}

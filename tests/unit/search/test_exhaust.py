@@ -18,6 +18,7 @@ from ddlsim.scenario.loosened import whenever_done
 from ddlsim.search import exhaust
 from ddlsim.search.exhaust import FATES, Exhaustion, Job, Late, Message, Ran, Worker, World
 from ddlsim.units import US_PER_MS
+from tests.support.exhausting import exhausted
 
 BY_US = 80 * US_PER_MS
 
@@ -174,10 +175,7 @@ def test_one_stalled_link_shows_that_no_completeness_is_waited_for() -> None:
     broken = structs.replace(
         world(mutant="no_completeness_wait"), late_us=(200_000,), kinds=("append-entries",)
     )
-    worker, explored = Worker(broken), Exhaustion(broken, 1)
-    while explored.open_level() is not None:
-        for job in list(explored.jobs()):
-            explored.take(job, worker.act([job])[0])
+    explored = exhausted(broken)
     by_fate = {one.late[0].fate for one in explored.found.values()}
     assert by_fate == {"stall"}
     assert {one.seen.invariant for one in explored.found.values()} >= {"I1"}
