@@ -66,9 +66,10 @@ def execute(options: Options) -> int:
     bounds.check_run(scenario.name, scenario.estimate, None)
     world = world_of(options, scenario)
     sent = exhaust.check(world)
-    _check_kinds(world, sent)
+    if sent is not None:
+        _check_kinds(world, sent)
     with nullcontext() if options.out is None else hunted.folder(directory):
-        done = _explored(options, world, len(sent))
+        done = _explored(options, world, len(sent or ()))
         for found in done.explored.found.values():
             make_folder(Path(directory))
             write_text(_file(directory, found), _text(world, found))

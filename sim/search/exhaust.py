@@ -168,7 +168,7 @@ class Worker:
     def _ran(self, job: Job) -> Ran:
         world = self._world
         try:
-            planned = plan_of(self._scenario, world.seed, job)
+            planned = plan_of(self._scenario, world.seed, job, models=not job.late)
             history = run(planned)
             sent = messages_of(history, planned, job.late, world.kinds) if job.wider else ()
             if job.wider:
@@ -188,16 +188,16 @@ def scenario_of(world: World) -> Scenario:
     return read(world.text, world.name, overrides=world.overrides)
 
 
-def plan_of(scenario: Scenario, seed: int, job: Job) -> Plan:
+def plan_of(scenario: Scenario, seed: int, job: Job, *, models: bool = False) -> Plan:
     """The plan of a run: what its scenario expects of another run is not asked for.
 
     What waits for a step to be ok, or to fail, waits for its end: where a message is late it may
     end otherwise, and what waits for it is to go on.
 
-    The parts of nodes are compared with their models in the world's own run alone: that takes ten
-    times as long as a run of plane `fdb`, twice as long on the other one.
+    `models` compare the parts of nodes, in the world's own run alone: that takes ten times as long
+    as a run of plane `fdb`, twice as long on the other one.
     """
-    own = plan(scenario, seed, trace=job.wider, models=not job.late)
+    own = plan(scenario, seed, trace=job.wider, models=models)
     return structs.replace(
         own,
         holds=(*map(_until_done, own.holds), *(one.hold for one in job.late)),
@@ -260,12 +260,19 @@ def lost(job: Job, how: str) -> Ran:
     return Ran(Outcome.CRASHED, "", (seen_lost(how),))
 
 
-def check(world: World) -> tuple[Message, ...]:
-    """The messages of the world's own run; raises what is wrong with the scenario or its design."""
+def check(world: World) -> tuple[Message, ...] | None:
+    """The messages of the world's own run; raises what is wrong with the scenario or its design.
+
+    None if the run crashes, which is then the first result.
+    """
     scenario = scenario_of(world)
     planned = plan_of(scenario, world.seed, Job((), wider=True))
     check_design(planned)
-    return messages_of(run(planned), planned, (), ())
+    try:
+        history = run(planned)
+    except Exception:
+        return None
+    return messages_of(history, planned, (), ())
 
 
 # --- all runs -------------------------------------------------------------------------------------

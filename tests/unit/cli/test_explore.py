@@ -118,10 +118,11 @@ def test_an_interrupt_tells_what_was_done(
     assert (document(done)["ended"], document(done)["runs"]) == ("interrupted", 3)
 
 
+@pytest.mark.parametrize("part", ["judge", "run"])
 def test_a_run_that_raises_is_a_crash(
-    tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
+    part: str, tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ddlsim.search.exhaust.judge", lambda *_, **__: 1 // 0)
+    monkeypatch.setattr(f"ddlsim.search.exhaust.{part}", lambda *_, **__: 1 // 0)
     done = explore(tmp_path, tiny, "--output", "json")
     assert done.code == 4
     [crash] = document(done)["found"]

@@ -112,6 +112,7 @@ def arrivals(history: History, one: Message) -> list[int]:
 def chosen() -> Iterator[Message]:
     """Some messages of the world's own run: several that are sent at one instant are among them."""
     whole = exhaust.check(world())
+    assert whole is not None
     several = [one for one in whole if one.nth > 1 or one.behind > 1]
     assert several
     yield from (*whole[::9], *several[:2])
