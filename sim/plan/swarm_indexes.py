@@ -6,7 +6,7 @@ Worlds of other designs are drawn without a die of this module, and stay what th
 from collections.abc import Callable
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
+from ddlsim.plan.swarm_knobs import OF_NEAR_MS, OFF, Knobs, Table
 from ddlsim.plan.swarm_work import LATE
 
 ROWS: Final = (1, 2, 8, 50)
@@ -104,6 +104,11 @@ def _unanswered(knobs: Knobs, data: Table, work: Table) -> None:
     count = die.pick((5, 1000, 1000))
     _faulty(data, {"name": "lost_message", "kind": "are-older-open", "count": count})
     protocol["election_timeout_ms"] = max(delay_ms // 4, 5)
+    data["network"] = {**data["network"], "latency_ms": OF_NEAR_MS}
+    data["network"].pop("links", None)  # where messages take longer, no leader would stay
+    knobs.tell("election_timeout_ms", protocol["election_timeout_ms"])
+    knobs.tell("latency_ms", OF_NEAR_MS)
+    knobs.tell("slow link", OFF)
     protocol["tx_timeout_ms"] = max(protocol["tx_timeout_ms"], 40 * delay_ms)
     protocol |= {"backfill_rows": max(ROWS), "backfill_pause_ms": 0}
     _crowded(data, work)

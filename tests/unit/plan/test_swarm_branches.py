@@ -1,5 +1,7 @@
 """Worlds that are drawn for one rare branch of the protocol reach it."""
 
+import tomllib
+
 import pytest
 
 from ddlsim.checkers.judge import judge
@@ -34,3 +36,17 @@ def test_a_world_with_a_unique_index_over_intents_convicts_what_overlooks_them()
     assert swarm.draw(mutant, seed).knobs["unique index over intents"] == "on"
     verdict = judge(run(plan(swarm.scenario(mutant, seed), seed)))
     assert {one.invariant for one in verdict.violations if one.status == "violation"} == {"I7"}
+
+
+def test_where_elections_wait_for_a_part_of_dd_messages_take_less() -> None:
+    """Else no leader would stay, and I9 would be broken by the settings alone."""
+    builds = swarm.source_of(None, {"strategy.name": "ignite_index"})
+    worlds = (tomllib.loads(swarm.draw(builds, seed).text) for seed in MANY)
+    asks = "are-older-open"
+    aimed = [
+        world for world in worlds if any(f.get("kind") == asks for f in world.get("faults", []))
+    ]
+    assert len(aimed) > len(MANY) / 10
+    for world in aimed:
+        assert world["network"]["latency_ms"] * 20 <= world["protocol"]["election_timeout_ms"]
+        assert "links" not in world["network"]
