@@ -21,7 +21,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # No example is refused for being slow: a busy machine makes any of them slow.
 SLOW = (HealthCheck.too_slow,)
 settings.register_profile(
-    "ci", derandomize=True, max_examples=100, deadline=None, suppress_health_check=SLOW
+    "ci", derandomize=True, max_examples=50, deadline=None, suppress_health_check=SLOW
 )
 # By hand, at night: pytest --hypothesis-profile nightly
 settings.register_profile(

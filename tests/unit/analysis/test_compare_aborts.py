@@ -57,10 +57,24 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 
 @cache
+def world(design: str, settings: str) -> World:
+    return worlds([design], None, SETTINGS[settings])[0][0]
+
+
+@cache
+def runner(design: str, settings: str) -> Runner:
+    return Runner(comparing.job_of(world(design, settings), ()))
+
+
+@cache
+def row(design: str, settings: str, seed: int) -> RunRow:
+    return runner(design, settings).row(seed)
+
+
+@cache
 def ran(design: str, settings: str, seeds: int = SEEDS) -> tuple[World, tuple[RunRow, ...], Line]:
-    one = worlds([design], None, SETTINGS[settings])[0][0]
-    runner = Runner(comparing.job_of(one, ()))
-    rows = tuple(runner.row(seed) for seed in range(seeds))
+    one = world(design, settings)
+    rows = tuple(row(design, settings, seed) for seed in range(seeds))
     return one, rows, line_of(one, rows, ())
 
 
@@ -79,13 +93,13 @@ def under(
     design: str, settings: str, kind: Crossing, seeds: int = SEEDS, **changes: object
 ) -> tuple[float, float]:
     """What a form gives for the runs of a design, some of whose measures are changed."""
-    world, rows, _ = ran(design, settings, seeds)
+    one, rows, _ = ran(design, settings, seeds)
     took: Measured = measured(rows)._replace(**changes)
-    return crossings.schema_aborts(formulas.Forms(world.scenario), took, kind)
+    return crossings.schema_aborts(formulas.Forms(one.scenario), took, kind)
 
 
 def form_of(design: str) -> Crossing:
-    rules = formulas.Forms(ran(design, "compatible")[0].scenario).design.rules
+    rules = formulas.Forms(world(design, "compatible").scenario).design.rules
     found = protocol_forms.crossing(rules)
     assert found is not None
     return found
@@ -205,17 +219,17 @@ def test_an_aimed_transaction_uses_a_table_by_its_operations() -> None:
     "design", ["a0_on_receipt", "a3_barrier", "a4_on_receipt", "b12_two_step", "b16_mdl"]
 )
 def test_designs_of_other_rules_have_no_form_of_aborts(design: str) -> None:
-    assert "schema_aborts" not in ran(design, "")[2].formulas
+    assert "schema_aborts" not in ran(design, "", seeds=1)[2].formulas
 
 
 @pytest.mark.parametrize("design", ["a5_safetime", "a6_safetime_csmax"])
 def test_a_look_up_behind_another_one_waits_longest_where_dd_covers_no_delay(
     design: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world, rows, line = ran(design, "calm")
+    calm, rows, line = ran(design, "calm")
     assert line.formulas["dml_added_mean"].agrees
     monkeypatch.setattr(Wait, "mean_again", lambda *args: 0.0)
-    found = formulas.by_formula(world.scenario, rows)["dml_added_mean"](line.dml_added_mean)
+    found = formulas.by_formula(calm.scenario, rows)["dml_added_mean"](line.dml_added_mean)
     assert found.agrees is False
 
 
@@ -227,7 +241,7 @@ def test_a_look_up_behind_another_one_waits_longest_where_dd_covers_no_delay(
     ],
 )  # fmt: skip
 def test_what_waits_for_no_safe_time_has_no_form_of_that_wait(design: str, has: bool) -> None:
-    assert ("dml_added_mean" in ran(design, "")[2].formulas) is has
+    assert ("dml_added_mean" in ran(design, "", seeds=1)[2].formulas) is has
 
 
 def test_settings_of_the_store_are_those_of_its_designs_alone() -> None:

@@ -37,16 +37,17 @@ for line in sys.stdin:
     if not child:
         for number, file in enumerate(files, start=1):
             os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
-        if last_alone:
-            command.survey = lambda seeds, *more: survey(seeds[-1:], *more)
+        least = -1 if last_alone else -2
+        command.survey = lambda seeds, *more: survey(seeds[least:], *more)
         sys.exit(command.main(words))
     print(child, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 """Forks a process for each command: what all of them read of the source is read once.
 
-A command, where its survey begins with its last seed, and the files of its stdout and stderr come
-in a line; its process's number and its code are answered in a line each.
+A command, whether its survey ends with its last seed, and the files of its stdout and stderr come
+in a line; its process's number and its code are answered in a line each. A survey looks at the last
+two of its seeds alone, whose worlds are small.
 """
 SMALL = 5
 """So many seeds end with one whose world is small."""
