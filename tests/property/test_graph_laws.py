@@ -48,7 +48,7 @@ from tests.support.columns_reference import (
     read,
 )
 
-CASES = int(os.environ.get("DDLSIM_CASES", "400"))
+CASES = int(os.environ.get("DDLSIM_CASES", "200"))
 THROUGH = {"G0": ("ww", ["ww"]), "G1c": ("wr", ["ww", "wr"]), "G-single": ("rw", ["ww", "wr"])}
 SINGLE = {
     "internal", "G1a", "G1b", "garbage-read", "dirty-update", "future-read", "missed-own-write",

@@ -88,7 +88,7 @@ def test_a_terminated_sweep_on_spark_resumes_on_a_cluster_and_survives_an_execut
     master: tuple[str, int], tmp_path: Path
 ) -> None:
     address, worker = master
-    file = sweep_file(tmp_path, 24)
+    file = sweep_file(tmp_path, 16)
     out = tmp_path / "cluster"
     loopback = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
     conf = [*loopback, "spark.executor.memory=512m", "spark.cores.max=1"]

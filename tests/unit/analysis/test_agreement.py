@@ -27,7 +27,7 @@ def test_line_agrees_where_interval_and_bracket_overlap(
 
 @pytest.mark.slow
 def test_experiment_1_waits_and_latency() -> None:
-    lines = waits.lines(range(5), quick=True, jobs=1)
+    lines = waits.lines(range(4), quick=True, jobs=1)
     assert not off(lines)
     assert {line.figure for line in lines} == {
         "share that waits",
@@ -58,7 +58,7 @@ def test_a_formula_with_another_gap_or_without_the_logs_round_disagrees(
 
 @pytest.mark.slow
 def test_experiment_3_aborts() -> None:
-    lines = aborts.lines(range(5), quick=True, jobs=1)
+    lines = aborts.lines(range(3), quick=True, jobs=1)
     assert not off(lines)
     assert {line.cell["design"] for line in lines} == {"option 3, enlist", "option 3, begin"}
 
@@ -79,7 +79,7 @@ def test_experiment_5_own_ddl_under_two_clocks() -> None:
 
 
 def test_experiment_6_freeze() -> None:
-    lines = freeze.lines(range(8), quick=True, jobs=1)
+    lines = freeze.lines(range(5), quick=True, jobs=1)
     assert not off(lines)
     frozen = {line.cell["outage_ms"]: line.simulated for line in lines[::2]}
     assert frozen[250] == pytest.approx(250 + 5 - 50 + 50, abs=60)
@@ -87,7 +87,7 @@ def test_experiment_6_freeze() -> None:
 
 def test_b13_transactions_that_outlive_an_old_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a window that is counted from the message, not from the activation, disagrees."""
-    assert not off(aliases.lines(range(6), quick=True, jobs=1))
+    assert not off(aliases.lines(range(4), quick=True, jobs=1))
     (runs,) = measured([partial(aliases.world, 100)], range(6), aliases.crossed, jobs=1)
     assert not off([aliases.line_of(100, runs)])
     assert off([aliases.line_of(100 - aliases.DD_MS, runs)])

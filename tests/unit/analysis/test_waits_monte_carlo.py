@@ -111,7 +111,7 @@ def test_the_waits_of_tune_are_those_of_the_monte_carlo(name: str) -> None:
     at, error = played(model(name), dd, h)
     assert not off_formula(by_formula(name, h), dd, at, error)
     cells = Cells(world(name), {DELAYS: written(shape(name))}, "iep", Load(0.4, 50), ())
-    with Runs(range(12), jobs=1) as runs:
+    with Runs(range(8), jobs=1) as runs:
         figures = runs.run([cells.looks(Setting(dd, h, 10))])[0]
     for (of, share), value, more in zip(SHARES.items(), at, error, strict=True):
         assert OF[of] == share
@@ -137,7 +137,7 @@ def test_skewed_clocks_shift_the_waits() -> None:
     at, error = played(own, 60, 250)
     assert not off_formula(bracket(known, 250), 60, at, error)
     cells = Cells(known, {DELAYS: delays, OFFSETS: text}, "iep", Load(0.4, 50), ())
-    with Runs(range(12), jobs=1) as runs:
+    with Runs(range(8), jobs=1) as runs:
         figures = runs.run([cells.looks(Setting(60, 250, 80))])[0]
     for of, value, more in zip(SHARES, at, error, strict=True):
         low, high = figures.interval(Goal(f"schema_wait_{of}", 0.0))
