@@ -42,6 +42,24 @@ KINDS: Final = {
 """What may stand in the place of a file and never end."""
 
 
+DISGUISES: Final = {
+    b"\x1f\x8b": "it is packed by gzip; unpack it",
+    b"PK\x03\x04": "it is packed by zip; unpack it",
+    b"BZh": "it is packed by bzip2; unpack it",
+    b"\xfd7zXZ\x00": "it is packed by xz; unpack it",
+    b"\x28\xb5\x2f\xfd": "it is packed by zstd; unpack it",
+    b"\xff\xfe": "it is UTF-16; save it as UTF-8",
+    b"\xfe\xff": "it is UTF-16; save it as UTF-8",
+    b"\xef\xbb\xbf": "an editor has put a byte order mark in front; save it as UTF-8 without one",
+}
+"""How files begin that hold a text in another form, and what to do with them."""
+
+
+def disguise(head: bytes) -> str | None:
+    """Why a file that begins so is not plain UTF-8 text, with a remedy; None if that is unknown."""
+    return next((why for mark, why in DISGUISES.items() if head.startswith(mark)), None)
+
+
 def unfit(file: str | Path, most: int) -> str | None:
     """Why a file is not read, found before it is opened: it is a pipe or a device, which may never
     end, or it has more bytes than are read. None for any other, and for a directory.

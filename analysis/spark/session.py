@@ -7,6 +7,7 @@ plans (our tables are small), Unix sockets between the JVM and Python, and `loca
 
 import atexit
 import importlib
+import logging
 import os
 import re
 import shutil
@@ -83,17 +84,31 @@ def session(
     master: str, *, name: str = "ddlsim", settings: dict[str, str] | None = None
 ) -> Iterator["SparkSession"]:
     """A session for a `with` block; raises `NoJavaError` or `BadMasterError`."""
-    spark = begin(master, name=name, settings=settings)
-    try:
+    with _interrupts_unlogged():
+        spark = begin(master, name=name, settings=settings)
         try:
-            yield spark
-        finally:
-            end(spark)  # which fails where the same signal has ended the JVM
-    except Exception as error:
-        asked = _interrupt_behind(error)
-        if asked is None:
-            raise
-        raise asked from None
+            try:
+                yield spark
+            finally:
+                end(spark)  # which fails where the same signal has ended the JVM
+        except Exception as error:
+            asked = _interrupt_behind(error)
+            if asked is None:
+                raise
+            raise asked from None
+
+
+@contextmanager
+def _interrupts_unlogged() -> Iterator[None]:
+    """Keep tracebacks from stderr: py4j logs the interrupt that it raises, with Python's root
+    logger, which is given a handler for stderr then if it has none.
+    """
+    root, unheard = logging.getLogger(), logging.NullHandler()
+    root.addHandler(unheard)
+    try:
+        yield
+    finally:
+        root.removeHandler(unheard)
 
 
 def begin(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from ddlsim.files import disguise
 from ddlsim.foreign.inference import list_append, rw_register
 from ddlsim.foreign.inference.inference import MOST_FOUND, Finding, Found, weaker_than
 from ddlsim.foreign.readers import edn, json_lines
@@ -75,6 +76,8 @@ def parse(data: Text, path: str = "history") -> Transactions:
         entries = edn.read(data)
     elif json_lines.is_json(head):
         entries = json_lines.read(data[:])
+    elif (why := disguise(head)) is not None:
+        raise ForeignError(path, 1, f"cannot be read: {why}")
     else:
         raise ForeignError(
             path, 1, "is no Jepsen history: an EDN map such as {:type :invoke, :f :txn, :value "

@@ -209,7 +209,9 @@ def _header(record: bytes, path: str | Path) -> Header:
     try:
         fields: Any = msgspec.json.decode(record)
     except UNREADABLE as error:
-        raise BadHistory(path, 1, _foreign("it is not JSON")) from error
+        disguise = files.disguise(record)
+        what = _foreign("it is not JSON") if disguise is None else f"cannot be read: {disguise}"
+        raise BadHistory(path, 1, what) from error
     if not isinstance(fields, dict) or fields.get("event") != "Header":
         raise BadHistory(path, 1, _foreign("its first line is no Header"))
     if fields.get("format") != HISTORY_FORMAT:

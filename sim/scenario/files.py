@@ -60,7 +60,10 @@ class Files:
 
 def reason(error: Exception) -> str:
     """Why a file cannot be read, without its path."""
-    return error.strerror or "error" if isinstance(error, OSError) else "it is not UTF-8 text"
+    if isinstance(error, OSError):
+        return error.strerror or "error"
+    held = error.object if isinstance(error, UnicodeDecodeError) else b""
+    return files.disguise(held) or "it is not UTF-8 text"
 
 
 def text_at(file: str | FilePath, name: str, remedy: str = "") -> str:

@@ -25,6 +25,8 @@ PLAIN: Final = rb'[^;"\\#{}()]*+(?:"[\w.-]*+"[^;"\\#{}()]*+)*'
 """Forms of vectors, keywords, numbers, symbols and texts without signs."""
 GAP: Final = rb"[\s,]*+"
 TAG: Final = rb"(?:#jepsen\.history\.Op\s*+)?"
+DROP: Final = rb"(?:#_\s*+)*"
+"""EDN's sign that the form behind it does not count."""
 TOGETHER: Final = 500
 """Entries read at once: what the processor's caches hold."""
 FIELDS: Final = ("type", "process", "value", "index", "f")
@@ -44,7 +46,8 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 _NIL: Final = re.compile(rb"(?<=[\[ ])nil(?=[\] ])")
-_START: Final = re.compile(rb"(?:\s|;[^\n]*\n)*([\[(])?(?:\s|;[^\n]*\n)*" + TAG + rb"\{\s*+:")
+_LEAD: Final = rb"(?:\s|;[^\n]*\n)*"
+_START: Final = re.compile(_LEAD + rb"([\[(])?" + _LEAD + DROP + TAG + rb"\{\s*+:")
 
 
 def is_edn(head: bytes) -> bool:
@@ -238,10 +241,14 @@ def _end_of_form(data: bytes, at: int) -> int:
 
 
 def _forms(data: bytes, entries: Entries) -> Iterator[tuple[int, bytes]]:
-    """The forms of a text with the lines they begin on; a trouble for one that is cut off."""
-    line, counted, depth, begin = 1, 0, 0, -1
+    """The forms of a text with the lines they begin on, without those behind `#_`; a trouble for
+    one that is cut off."""
+    line, counted, depth, begin, dropping = 1, 0, 0, -1, 0
     for found in _TOKEN.finditer(data):
         kind = found.lastgroup
+        if begin < 0 and found.group().startswith(b"#_"):
+            dropping += found.group().count(b"#_")
+            continue
         if begin < 0 and not (kind == "skip" and found.group().startswith(b";")):
             begin = found.start()
             line += data.count(b"\n", counted, begin)
@@ -253,9 +260,12 @@ def _forms(data: bytes, entries: Entries) -> Iterator[tuple[int, bytes]]:
         if kind == "bad" or depth < 0:
             break
         if not depth and kind in {"atom", "close"}:
-            yield line, data[begin : found.end()]
+            if dropping:
+                dropping -= 1
+            else:
+                yield line, data[begin : found.end()]
             begin = -1
-    if begin >= 0:
+    if begin >= 0 or dropping:
         what = "an entry is cut off, or its brackets do not match"
         entries.troubles.append(Trouble(line, what))
 

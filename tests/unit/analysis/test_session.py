@@ -1,5 +1,6 @@
 """A signal that ends a command does so whatever has become of Spark; no JVM is begun here."""
 
+import logging
 import signal
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -56,3 +57,18 @@ def test_sigterm_is_raised_as_such_whether_or_not_spark_can_be_called(
         signal.signal(signal.SIGTERM, before)
     assert ended.value.code == 143
     assert cancelled == ["all"]
+
+
+def test_an_interrupt_that_py4j_logs_puts_no_traceback_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def begin(_master: str, **_more: object) -> object:
+        logging.error("KeyboardInterrupt while sending command.")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sessions, "begin", begin)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with pytest.raises(KeyboardInterrupt), sessions.session("local[2]"):
+        pass
+    assert capsys.readouterr().err == ""
+    assert logging.getLogger().handlers == []

@@ -261,7 +261,17 @@ def test_a_missing_file_is_named(schema: str) -> None:
     assert done == (2, "", "ddlsim: nope.sql: No such file or directory\n")
 
 
-def test_a_file_that_is_no_text_is_named(schema: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\xff\xff", "it is not UTF-8 text"),
+        (b"\xff\xfe", "it is UTF-16; save it as UTF-8"),
+        (b"\x1f\x8b\x08\x08", "it is packed by gzip; unpack it"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named(
+    content: bytes, said: str, schema: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bytes.sql"
-    path.write_bytes(b"\xff\xfe")
-    assert ddlsim("compat", schema, str(path)).err == f"ddlsim: {path}: it is not UTF-8 text\n"
+    path.write_bytes(content)
+    assert ddlsim("compat", schema, str(path)).err == f"ddlsim: {path}: {said}\n"

@@ -17,6 +17,7 @@ from tests.support.register_cases import lines, verdict_of
 
 MADE = history(Shape(80, failed=0.1, unknown=0.1), seed=5)
 PLAIN = synthetic.edn(MADE)
+OTHER = "{:type :ok, :f :txn, :value [[:append 0 9999]], :process 99}"
 
 
 def told(text: str) -> list[tuple[object, ...]]:
@@ -46,6 +47,9 @@ def told(text: str) -> list[tuple[object, ...]]:
         f"; a comment {{\n\n{PLAIN}\n; and one more",
         PLAIN.replace("{:type :ok, :f :txn", "{:f :txn, :type :ok"),
         "{:type :info, :f :start, :value {:a [1 2]}, :process :nemesis, :index 160}\n" + PLAIN,
+        f"#_{OTHER}\n{PLAIN}",
+        f"[#_ {OTHER}\n{PLAIN} #_ #_ {OTHER} {OTHER}]",
+        PLAIN.replace("}\n", "} #_" + OTHER + "\n") + "; #_",
         json.dumps(synthetic.objects(MADE)),
         json.dumps(synthetic.objects(MADE), indent=1),
         synthetic.json_lines(MADE),
@@ -74,7 +78,7 @@ def test_a_line_may_have_several_entries_and_a_comment(changed: str) -> None:
     assert (verdict.valid, verdict.notes) == (True, verdict_of(PLAIN).notes)
 
 
-@pytest.mark.parametrize("more", [" garbage", " {:type :ok", "]", " [1]", " #_{:a 1}"])
+@pytest.mark.parametrize("more", [" garbage", " {:type :ok", "]", " [1]", " #_"])
 def test_what_else_a_line_has_is_a_trouble(more: str) -> None:
     verdict = verdict_of(PLAIN.replace("}\n", f"}}{more}\n", 1))
     assert verdict.valid == "unknown"
@@ -298,3 +302,8 @@ def test_so_may_one_in_json() -> None:
     entries = ({"type": "invoke", "value": asked}, {"type": "ok", "value": told})
     text = "".join(f"{json.dumps({'process': 0, 'f': 'txn', **one})}\n" for one in entries)
     assert verdict_of(text).valid is True
+
+
+@pytest.mark.parametrize("text", [f"{OTHER} #_\n{OTHER}\n", f"{OTHER}\n#_"])
+def test_an_entry_is_not_taken_or_left_out_where_it_is_unsure(text: str) -> None:
+    assert verdict_of(text).valid == "unknown"

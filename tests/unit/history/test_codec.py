@@ -129,13 +129,27 @@ def test_load_refuses_a_line_that_is_not_an_event(saved: Path, line: bytes, said
 
 @pytest.mark.parametrize(
     "text",
-    [b'{"process":0,"type":"invoke","f":"txn"}\n', b"# notes\n", b"[1,2]\n", b"\xff\xfe\x00\n"],
+    [b'{"process":0,"type":"invoke","f":"txn"}\n', b"# notes\n", b"[1,2]\n", b"\xff\x00\n"],
 )
 def test_load_refuses_a_foreign_file(tmp_path: Path, text: bytes) -> None:
     error = refused(tmp_path / "x.jsonl", [text, text])
     assert error.line == 1
     assert "not a history of this program" in error.message
     assert "--input" in error.message
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        (b"\x1f\x8b\x08\x08", "it is packed by gzip; unpack it"),
+        (b"\xff\xfe{\x00", "it is UTF-16; save it as UTF-8"),
+        (b"\xef\xbb\xbf", "an editor has put a byte order mark in front; save it as UTF-8 "),
+    ],
+)
+def test_load_names_what_hides_a_history(saved: Path, mark: bytes, said: str) -> None:
+    saved.write_bytes(mark + saved.read_bytes())
+    with pytest.raises(BadHistory, match=f"^{re.escape(str(saved))}:1: cannot be read: {said}"):
+        load(saved)
 
 
 def test_load_refuses_another_format(saved: Path) -> None:
