@@ -22,8 +22,11 @@ def settings(options: Options) -> dict[str, Any]:
     given += [(flag, path, getattr(options, flag[2:], None)) for path, flag in DESIGN.items()]
     found: dict[str, Any] = {}
     for flag, path, value in given:
-        if value is not None and found.setdefault(path, value) != value:
-            what = f"{value!r} for {path}, which --set says to be {found[path]!r}"
+        if value is None:
+            continue
+        first = found.setdefault(path, value)
+        if first is not value and first != value:  # NaN is not equal to itself
+            what = f"{value!r} for {path}, which --set says to be {first!r}"
             raise InputError(f"{flag}: {what}; keep one of them")
     return found
 

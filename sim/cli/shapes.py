@@ -24,9 +24,9 @@ Valid = bool | Literal["unknown"]
 class RunOfSeed(TypedDict):
     """One run. `reached` counts every probe; `omitted` counts, by checker, kind and status, the
     violations that are not listed; `missed` are steps that did not end as expected, `unmatched`
-    holds, pauses and faults that met nothing, `stuck` operations that never ended, `unjudged`
-    invariants that the history has not the voice for. A crashed run has a `crash`, and neither
-    fingerprint nor figures."""
+    holds, pauses and faults that met nothing, and clients that began nothing, `stuck` operations
+    that never ended, `unjudged` invariants that the history has not the voice for. A crashed run
+    has a `crash`, and neither fingerprint nor figures."""
 
     seed: int
     outcome: Word

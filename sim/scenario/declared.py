@@ -91,7 +91,8 @@ class Declared:
         return f"no {kind} is called {name!r}{aside(meant)}; {near(name, known)}"
 
     def refused(self, statement: Statement, meant: str) -> str | None:
-        """Why every catalog refuses a statement: what it names that no statement makes.
+        """Why every catalog refuses a statement: what it names that no statement makes, or a type
+        that no version of its column converts to.
 
         `meant` says what to do if that is meant.
         """
@@ -130,6 +131,8 @@ class Declared:
         excused = getattr(action, "if_exists", False)
         if isinstance(action, OF_A_COLUMN) and not excused:
             yield from self._columns(table, (action.name,), meant)
+            if isinstance(action, AlterColumn) and action.type is not None and self.scripted:
+                yield self.types.never_becomes(table, action.name, action.type, meant)
         elif isinstance(action, AddConstraint):
             spec = action.constraint
             own = [one.removeprefix(f"{table}.") for one in spec.reads]

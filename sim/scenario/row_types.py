@@ -21,7 +21,7 @@ from ddlsim.model.ddl import (
 from ddlsim.model.ops import Key
 from ddlsim.model.schema import ColumnType, Value
 from ddlsim.protocol.schema.alter_table import IMPLICIT_KEY, with_key
-from ddlsim.protocol.schema.column_types import holds
+from ddlsim.protocol.schema.column_types import convertible, holds
 from ddlsim.scenario.problems import near
 
 Types = dict[str, dict[ColumnType, None]]
@@ -39,6 +39,10 @@ class RowTypes:
         self._views |= {one.new_name for one in ordered if isinstance(one, RenameView)}
         for statement in ordered:
             self._declare(statement)
+        self._made = {
+            table: {name: dict(types) for name, types in columns.items()}
+            for table, columns in self._columns.items()
+        }
         for _ in ordered:  # a chain of renames is at most this long
             for statement in ordered:
                 self._change(statement)
@@ -96,6 +100,21 @@ class RowTypes:
             return None
         what = f"no version of {table} has a column {column!r}{aside(meant)}"
         return f"{what}; {near(column, [one for one in known if one != IMPLICIT_KEY])}"
+
+    def never_becomes(self, table: str, column: str, new: ColumnType, meant: str) -> str | None:
+        """Why no version of a column converts to a type; None if one does, or was made with it.
+
+        A renamed one may have been made as any column. `meant` says what to do if that is meant.
+        """
+        every = [types for columns in self._made.values() for types in columns.values()]
+        own = self._made.get(table, {}).get(column)
+        types = [one for one in self._columns.get(table, {}).get(column, ()) if one != new]
+        if not types or any(convertible(one, new) for one in types):
+            return None
+        if any(new in one for one in ([own] if own else every)):
+            return None
+        what = " or ".join(map(str, types))
+        return f"no conversion leads from {column} of {table} ({what}) to {new}{aside(meant)}"
 
     def _declare(self, statement: Statement) -> None:
         match statement:

@@ -26,7 +26,8 @@ class RunRow(Record, frozen=True):
     `reached` counts every probe, those that the scenario asks for in any case. `arguments` are
     texts about violations by their indices: the first of each structure. `missed` are scripted
     steps that did not end as expected and probes that must not be reached, `stuck` operations that
-    never ended, `unmatched` holds, pauses and faults without effect. A crashed run has a `crash`
+    never ended, `unmatched` holds, pauses and faults without effect, and clients that invoked
+    nothing before the end of the load. A crashed run has a `crash`
     and neither fingerprint nor figures; `origin` is its traceback, for developers. `prices` are
     there only where the job asks for them.
     """
@@ -104,7 +105,7 @@ def _row_of(
         omitted=verdict.omitted,
         arguments=arguments,
         missed=(*_missed(case), *_forbidden(case)),
-        unmatched=tuple(event.what for _, event in case.of(NothingMatched)),
+        unmatched=tuple(_unmatched(case)),
         stuck=tuple(waiting(case, event) for event in verdict.stuck),
         unjudged=verdict.unjudged,
         figures=with_measures(measured, verdict.measures),
@@ -115,6 +116,12 @@ def _row_of(
             "schema_wait_ms": bucketed(taken.wait_us),
         },
     )
+
+
+def _unmatched(case: Case) -> Iterator[str]:
+    yield from (event.what for _, event in case.of(NothingMatched))
+    if not case.count("Invoked"):
+        yield "the load (no transaction and no DDL was begun before its end)"
 
 
 def _missed(case: Case) -> Iterator[str]:

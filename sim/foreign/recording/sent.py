@@ -24,7 +24,10 @@ def head_at(path: str) -> Recording:
             raise ForeignError(path, 0, why)
         with Path(path).open("rb") as file:
             head = head_of(file.readline(LONGEST_HEAD))
-    except (OSError, msgspec.DecodeError) as error:
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise ForeignError(path, 0, f"cannot be read ({why}); name what `record` wrote") from None
+    except msgspec.DecodeError as error:
         raise ForeignError(path, 1, f"is no recording ({error}); record one anew") from None
     if why := _unknown(head):
         raise ForeignError(path, 1, f"{why}; record one anew")

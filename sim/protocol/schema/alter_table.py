@@ -243,7 +243,10 @@ def _alter_column(table: Table, action: AlterColumn) -> Change:
     else:
         default = fit(column.default, new_type)
     if isinstance(default, Misfit):
-        return refuse(f"column {column.name!r}: default {default.message}")
+        what = f"column {column.name!r}: default {default.message}"
+        if not action.sets_default:
+            what += f" as {column.type} has it; drop it before, and set it again after"
+        return refuse(what)
     after = evolve(column, type=new_type, nullable=nullable, default=default)
     if not action.sets_default or same_default(column, after):
         after = evolve(after, default=column.default)

@@ -358,7 +358,7 @@ def test_a_cut_line_is_left_out(calm: Path, tmp_path: Path) -> None:
     [
         (("--against", "x"), "add --from DIR"),
         (("--from", "x", "--slo", "dml_wait_p99<=1ms"), "not both"),
-        (("--from", "nowhere"), "nowhere"),
+        (("--from", "nowhere"), "cannot be read (No such file or directory); name what `record`"),
     ],
 )
 def test_bad_words_are_refused(words: tuple[str, ...], said: str) -> None:

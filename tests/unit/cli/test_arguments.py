@@ -59,6 +59,10 @@ MISTYPED = [
         "--set: 0 for network.loss, which --set says to be 0.1; keep one of them",
     ),
     (
+        "run smoke --set network.loss=nan",
+        "smoke.toml: --set network.loss: must be at least 0, not nan",
+    ),
+    (
         "hunt --strategy iep --set strategy.name=ignite3",
         "--strategy: 'iep' for strategy.name, which --set says to be 'ignite3'; keep one of them",
     ),

@@ -465,3 +465,29 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
     path.write_text("", "utf-8")
     done = ddlsim("run", "smoke", "--out", str(path))
     assert done.err == f"ddlsim: --out {path}: it is a file; name a directory\n"
+
+
+IDLE = """
+title = "Its load ends before any client begins"
+[protocol]
+preset = "ignite3_tests"
+[cluster]
+nodes = 3
+[run]
+load_ms = 1
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[workload]]
+name = "mixed"
+clients = 2
+operations = 4
+"""
+
+
+def test_a_run_in_which_no_client_began_anything_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "idle.toml"
+    file.write_text(IDLE, "utf-8")
+    done = ddlsim("run", str(file))
+    assert done.code == 0
+    assert "met nothing the load (no transaction and no DDL was begun" in flat(done.out)
+    assert document(str(file), "--set", "run.load_ms=500")["runs"][0]["unmatched"] == []

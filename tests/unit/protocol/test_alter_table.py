@@ -217,3 +217,12 @@ def test_set_default_of_equal_meaning_keeps_its_form(
     assert (change.after.default, type(change.after.default)) == (form, type(form))
     assert [ruling.clause for ruling in rulings(change)] == ["110.column.type"]
     assert isinstance(outcome_of(f"{schema}; {retype}", again), NoOp)
+
+
+def test_a_default_that_a_retyped_column_cannot_keep_is_named_with_what_to_do() -> None:
+    made = "CREATE TABLE t (id INT PRIMARY KEY, n DECIMAL(5, 0) DEFAULT 3);"
+    refused = refusal_of(made, "ALTER TABLE t ALTER COLUMN n SET DATA TYPE BIGINT")
+    what = "'3' is not a value of BIGINT as DECIMAL(5, 0) has it; drop it before, and set it again"
+    assert what in refused.message
+    steps = "ALTER TABLE t ALTER COLUMN n DROP DEFAULT; ALTER TABLE t ALTER COLUMN n SET DATA TYPE "
+    assert table_of(made + steps + "BIGINT").columns[1].type.name == "BIGINT"
