@@ -18,7 +18,8 @@ def waiting(case: Case, event: NeverCompleted) -> str:
         what, node, at_us = last
         sentence += f"; last, at {at_us / 1000:g} ms, {what} on {node}"
     node = operation.invoked.node if last is None else last[1]
-    return f"{sentence}; {_state(case, node)}"
+    state = _state(case, node)
+    return f"{sentence}; {state}" if state else sentence
 
 
 def _last_seen(case: Case, tx_name: str, op: str) -> tuple[str, str, int] | None:
@@ -48,9 +49,11 @@ def _last_seen(case: Case, tx_name: str, op: str) -> tuple[str, str, int] | None
 
 
 def _state(case: Case, node: str) -> str:
-    """Whether a node lives, and what its schema safe time is."""
+    """Whether a node lives, and what its schema safe time is, which no process of a store has."""
     if node in case.dead:
         return f"{node} is dead"
+    if case.is_layered:
+        return ""
     last: Event | None = None
     safe = "has published no safe time"
     for _, event in case.of(SafeTimeAdvanced):

@@ -22,6 +22,7 @@ from ddlsim.cli.words import counted
 from ddlsim.execute.parallel import Executor
 from ddlsim.files import make_folder, no_file, write_text
 from ddlsim.history.history import FORMAT
+from ddlsim.plan import work
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
@@ -97,10 +98,14 @@ def world_of(options: Options, scenario: Scenario) -> World:
         nodes = plan(scenario, seed).nodes
         dd_ms = max((node.settings.get(DD, 0) for node in nodes), default=0)
         late_us = (round((2 * dd_ms or LATE_MS) * US_PER_MS),)
+    patience_ms, drain_ms = work.patience_ms(scenario), scenario.table.run.drain_ms
+    overrides = dict(scenario.overrides)
+    if drain_ms is not None and drain_ms < patience_ms:  # what a message is lost for ends in it
+        overrides["run.drain_ms"] = patience_ms
     return World(
         name=scenario.name,
         text=scenario.text,
-        overrides=scenario.overrides,
+        overrides=overrides,
         seed=seed,
         late_us=late_us,
         fates=tuple(dict.fromkeys(options.fate)) or exhaust.DEFAULT,

@@ -142,7 +142,7 @@ def lengths(
     planned_faults: tuple[FaultPlan, ...],
 ) -> tuple[Micros, Micros]:
     """Load and drain in µs: what `[run]` says, else enough for all that is planned."""
-    run, numbers = scenario.table.run, scenario.numbers
+    run = scenario.table.run
     load_us = Micros(0)
     if run.load_ms is not None:
         load_us = ms(run.load_ms)
@@ -151,9 +151,14 @@ def lengths(
         load_us = Micros(max(instants, default=Micros(0)) + ms(AFTER_THE_LAST_MS))
     drain_ms = run.drain_ms
     if drain_ms is None:
-        drain_ms = numbers["operation_timeout_ms"] + numbers["commit_wait_ms"] + DRAIN_EXTRA_MS
-        drain_ms += _of_statements_ms(scenario, programs, steps)
+        drain_ms = patience_ms(scenario) + _of_statements_ms(scenario, programs, steps)
     return load_us, ms(drain_ms)
+
+
+def patience_ms(scenario: Scenario) -> int:
+    """Longer than a client waits for any answer: by then it has given an operation up."""
+    numbers = scenario.numbers
+    return numbers["operation_timeout_ms"] + numbers["commit_wait_ms"] + DRAIN_EXTRA_MS
 
 
 def _of_statements_ms(

@@ -1,6 +1,6 @@
 """The timeline around scripted steps: holds, slow applications, clock steps, leaders and pauses."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ddlsim.model.programs import Step
 from ddlsim.scenario.checks import check_event, check_group, check_step, must_exist, must_vote
@@ -19,6 +19,7 @@ def check_script(
     voters: tuple[str, ...],
     tables: Mapping[str, int],
     steps: tuple[Step, ...],
+    is_client: Callable[[str], bool],
 ) -> None:
     """Check that what these tables name exists and ends.
 
@@ -28,13 +29,9 @@ def check_script(
     ends = [*nodes, *dict.fromkeys(step.client for step in steps)]
     for index, hold in enumerate(table.hold):
         path: Path = ("hold", index)
-        must_exist(hold.sender, ends, origin, (*path, "from"))
-        must_exist(hold.to, ends, origin, (*path, "to"))
-        check_kind(hold.kind, origin, (*path, "kind"))
-        check_step(hold.label, ids, origin, (*path, "label"))
-        check_event(hold.until, ids, origin, (*path, "until"))
-        if not hold.lost or (hold.until_ms, hold.until) != (None, None):
-            _check_end(hold, hold.from_ms, origin, path)
+        for key, end in (("from", hold.sender), ("to", hold.to)):
+            must_exist(None if end and is_client(end) else end, ends, origin, (*path, key))
+        _check_hold(hold, ids, origin, path)
     for index, apply in enumerate(table.apply):
         must_exist(apply.node, nodes, origin, ("apply", index, "node"))
     for index, clock in enumerate(table.clock):
@@ -53,6 +50,15 @@ def check_script(
         check_point(pause.point, origin, (*path, "point"))
         check_event(pause.until, ids, origin, (*path, "until"))
         _check_end(pause, 0, origin, path)
+
+
+def _check_hold(hold: HoldTable, ids: Sequence[str], origin: Origin, path: Path) -> None:
+    """Check what kind of messages it is about, which step's, and when it ends."""
+    check_kind(hold.kind, origin, (*path, "kind"))
+    check_step(hold.label, ids, origin, (*path, "label"))
+    check_event(hold.until, ids, origin, (*path, "until"))
+    if not hold.lost or (hold.until_ms, hold.until) != (None, None):
+        _check_end(hold, hold.from_ms, origin, path)
 
 
 def _check_end(held: HoldTable | PauseTable, from_ms: float, origin: Origin, path: Path) -> None:

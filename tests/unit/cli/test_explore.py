@@ -75,6 +75,28 @@ def test_a_violation_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
     assert found["command"] in text
 
 
+def test_a_client_gives_up_what_a_lost_message_leaves_it_waiting_for(tmp_path: Path) -> None:
+    """However short the scenario's own drain is: that says nothing about the protocol."""
+    file = tmp_path / "short.toml"
+    file.write_text(TINY.replace("[[step]]", "[run]\ndrain_ms = 2_000\n\n[[step]]", 1))
+    done = explore(tmp_path, str(file), "--fate", "lost", "--kind", "client-operation")
+    assert done.code == 0, done.out
+    longer = explore(tmp_path, str(file), "--set", "run.drain_ms=90000", "--output", "json")
+    assert document(longer)["outcome"] == "ok"
+
+
+def test_a_workload_s_client_may_be_the_end_of_a_hold(tmp_path: Path) -> None:
+    """A scenario that is written for a late message of such a client can be run."""
+    file = tmp_path / "mixed.toml"
+    hold = 'to = "n1"\nfrom_ms = 0\nuntil_ms = 90\n\n[[step]]'
+    work = '[[workload]]\nname = "mixed"\nclients = 1\noperations = 2\n\n[[hold]]\nfrom = '
+    for client, code in (("mixed-1", 0), ("mixes-1", 2)):
+        file.write_text(TINY.replace("[[step]]", f'{work}"{client}"\n{hold}', 1))
+        done = ddlsim("run", str(file))
+        assert done.code == code, done.err
+    assert "hold[0].from: no node is called 'mixes-1'; nodes: n1, n2, n3, c1, c2" in done.err
+
+
 def test_it_goes_on_where_that_is_asked_for(tmp_path: Path) -> None:
     found = document(explore(tmp_path, *BROKEN, "--keep-going", "--output", "json"))
     assert (found["outcome"], found["ended"]) == ("violated", "exhausted")
