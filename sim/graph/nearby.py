@@ -118,12 +118,7 @@ class Surroundings:
         within[-2:] = False
         if high - low >= HALF * self._nodes:
             return Surroundings(self._nodes, self._blocks, within)
-        ends = [(within.take(one.source, mode="wrap"), one.target) for one in self._blocks]
-        inside = [
-            np.flatnonzero(source & within.take(target, mode="wrap")) for source, target in ends
-        ]
-        blocks = [one.take(rows) for one, rows in zip(self._blocks, inside, strict=True)]
-        return Surroundings(self._nodes, blocks, within)
+        return Surroundings(self._nodes, self._inside(np.flatnonzero(within), within), within)
 
     def near(self, after: Array, before: Array, enough: int, meet: int = 0) -> Array:
         """The nodes within some steps over edges: on from `after`, and back from `before`.
@@ -159,18 +154,22 @@ class Surroundings:
         """The edges between some nodes, which are in order and renumbered; no self-loops."""
         marked = np.zeros(self._nodes + 2, np.bool_)
         marked[nodes] = True
-        found: list[Edges] = []
-        for block, out, into in zip(self._blocks, self._out, self._into, strict=True):
-            by_target = into.sorted and not out.sorted
-            rows = into.at(nodes, marked) if by_target else out.at(nodes, marked)
-            other = block.source if by_target else block.target
-            found.append(block.take(rows[marked.take(other.take(rows))]))
-        whole = joined(found)
+        whole = joined(self._inside(nodes, marked))
         whole = whole.take(whole.source != whole.target)
         numbers = nodes.astype(np.int32)
         source = np.searchsorted(numbers, whole.source).astype(np.int32)
         target = np.searchsorted(numbers, whole.target).astype(np.int32)
         return Edges(source, target, whole.kind, whole.why)
+
+    def _inside(self, nodes: Array, marked: Array) -> list[Edges]:
+        """The edges between some nodes, in order, which `marked` marks; by block."""
+        found: list[Edges] = []
+        for block, out, into in zip(self._blocks, self._out, self._into, strict=True):
+            by_target = into.sorted and not out.sorted
+            rows = into.at(nodes, marked) if by_target else out.at(nodes, marked)
+            other = block.source if by_target else block.target
+            found.append(block.take(rows[marked.take(other.take(rows), mode="wrap")]))
+        return found
 
     def no_way_back(self, first: Link, order: Order, crowd: int, *, apart: bool) -> bool:
         """Whether it is shown that no way leads from the target of an edge back to its source.
