@@ -276,7 +276,7 @@ def is_quiet(knobs: Knobs) -> bool:
     return knobs.on("quiet", QUIET, unless=requires_values(knobs))
 
 
-QUIET_DDL: Final = {"clients": 1, "operations": 3, "inside": 0.0, "reads": 0.0}
+QUIET_DDL: Final = {"clients": 1, "operations": 3, "inside": 0, "reads": 0, "session": 0}
 
 
 def _quiet(knobs: Knobs, load_ms: int) -> Table:
@@ -484,6 +484,7 @@ def _ddl_mix(knobs: Knobs, delay_ms: int) -> Table:
     mix["inside"] = die.pick((0.4, 0.8) if only_compatible(knobs) else (0.1, 0.3, 0.6))
     mix["reads"] = die.pick((0.0, 0.3, 0.6))
     mix["inside_gap_ms"] = [0, delay_ms * die.pick((0, 0.1, 0.3))]
+    mix["session"] = knobs.pick("session of statements", (0.0, 0.0, 1.0))
     return {**mix, "pause_ms": [0, delay_ms], **MIXES[kinds]}
 
 

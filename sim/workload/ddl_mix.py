@@ -63,6 +63,7 @@ class DdlMix(Workload):
     same client is open, which has used a table before the first and mostly uses another after each,
     `inside_gap_ms` apart; the statements are mostly about tables that it has used. `reads` is the
     probability that after another statement a read-only transaction reads the table changed last.
+    `session` is the share of clients with a causal token.
     """
 
     name: ClassVar[str] = "ddl_mix"
@@ -104,12 +105,13 @@ class DdlMix(Workload):
     inside: float = 0.0
     inside_gap_ms: Span = 0
     reads: float = 0.0
+    session: float = 0.0
 
     def verify(self) -> None:
         check(self.operations >= 1, "operations", "must be at least 1")
         check_span(self.pause_ms, "pause_ms")
         check_span(self.inside_gap_ms, "inside_gap_ms")
-        check_shares({"inside": self.inside, "reads": self.reads})
+        check_shares({"inside": self.inside, "reads": self.reads, "session": self.session})
         for name in KINDS:
             check(getattr(self, name) >= 0, name, "must not be negative")
         check(sum(self._weights) > 0, ", ".join(KINDS), "must not all be 0")
@@ -149,7 +151,8 @@ class DdlMix(Workload):
                 items.append(DdlItem(node, sql, die.duration_us(self.pause_ms)))
                 if self.reads and schema.changed is not None and past.chance(self.reads):
                     items.append(self._read(schema.changed, world, past))
-        return Program(client, tuple(items))
+        session = Die(dice.stream(client, "session")).chance(self.session)
+        return Program(client, tuple(items), session)
 
     def _read(self, table: Table, world: WorkloadWorld, die: Die) -> TransactionItem:
         """A read-only transaction on any node."""

@@ -156,6 +156,14 @@ def test_every_kind_of_fault_and_of_client_is_drawn() -> None:
     assert sum(not faults_of(seed) for seed in MANY) > len(MANY) * swarm_faults.CALM / 2
 
 
+def test_in_some_worlds_the_clients_of_statements_carry_a_token() -> None:
+    """Else what a session has installed itself is nowhere owed to it [98.own]."""
+    mixes = [load for seed in MANY for load in data(seed)["workload"] if load["name"] == "ddl_mix"]
+    with_token = [load for load in mixes if load.get("session")]
+    assert len(mixes) / 6 < len(with_token) < len(mixes) / 2
+    assert any(load["reads"] and load["inside"] for load in with_token)
+
+
 def test_a_request_of_a_client_is_late_where_another_message_would_be_doubled() -> None:
     (struck,) = [fault for fault in faults_of(5016) if "client-ddl sent" in str(fault)]
     assert struck["name"] == "late_message"

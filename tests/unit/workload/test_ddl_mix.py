@@ -103,6 +103,12 @@ def test_views_of_the_start_come_back_under_their_names() -> None:
     assert any(sql.endswith("RENAME TO tv") for sql in texts)
 
 
+def test_sessions_are_a_share_of_the_clients() -> None:
+    made = programs("ddl_mix", clients=200, operations=1, session=0.25)
+    assert 30 < sum(program.session for program in made) < 70
+    assert not any(program.session for program in programs("ddl_mix", clients=5, operations=1))
+
+
 def test_a_renamed_zone_gets_another_name() -> None:
     texts = [sql.split() for sql in statements(**NONE | {"zone": 1, "rename_zone": 3})]
     renamed = [words for words in texts if words[0] == "ALTER"]
