@@ -15,6 +15,7 @@ from ddlsim.cluster.store_models.draws import Draws
 from ddlsim.cluster.store_models.layer_walk import named
 from ddlsim.cluster.store_models.rule_bench import Bench, conflicts, on
 from ddlsim.cluster.store_models.shelf import PLAIN, Machine, ShelfTransaction
+from ddlsim.fdb.versions import versions_in
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import MODE, MODES, lease_key, switched_key
 from ddlsim.layer.rules.reading import PESSIMISTIC
@@ -126,10 +127,38 @@ def _renewed(bench: Bench, task: Any) -> None:
         bench.same("whether leases conflict on the one before", late, [True] * len(found))
 
 
+def _given_back(bench: Bench, task: Any) -> None:
+    """A lease that a transaction needs stays, also if that came in the pause; no other older one.
+
+    What a transaction that is committing needs is its lease: given back, an update would not wait
+    for it.
+    """
+    part: Any = bench.part
+    newest, name = bench.number, bench.node.name
+    ends = bench.shelf.version + versions_in(SPAN_MS, part.settings.versions_per_second)
+    part.leases = dict.fromkeys((newest - 2, newest - 1, newest), ends)
+    for number in part.leases:
+        bench.put(lease_key(name, number), ends)
+    part.transactions["early"] = SimpleNamespace(lease=newest - 2, used=None)
+    bench.loop.spawn(task(part))
+    pause_us = bench.design.poll_ms * US_PER_MS
+    bench.loop.run(until_us=bench.loop.now_us + pause_us // 2)
+    part.transactions["late"] = SimpleNamespace(lease=newest - 1, used=None)
+    del part.transactions["early"]
+    bench.loop.run(until_us=bench.loop.now_us + pause_us)
+    bench.same("the leases with one in use", sorted(part.leases), [newest - 1, newest])
+    del part.transactions["late"]
+    bench.loop.run(until_us=bench.loop.now_us + 2 * pause_us)
+    bench.same("the leases with none in use", sorted(part.leases), [newest])
+    held = [one for one in range(newest + 1) if bench.shelf.now(lease_key(name, one)) is not None]
+    bench.same("the leases in the store with none in use", held, [newest])
+
+
 KEPT: Final[dict[str, Callable[[Bench, Any], None]]] = {
     **dict.fromkeys(COMMITS, _reported),
     "poll_the_head": _unread,
     **dict.fromkeys(("lease_the_newest", "lease_all_in_use"), _renewed),
+    "give_back_the_older": _given_back,
 }
 """What compares what a task keeps, by the task's name."""
 

@@ -64,6 +64,11 @@ async def counts_errors(method: Any, layer: Any) -> Any:
     return await method(layer)
 
 
+def of_the_open(method: Any, layer: Any, tx: Any) -> Any:
+    """What has its lease for its commit needs none."""
+    return None if tx.lease is not None else method(layer, tx)
+
+
 class Reporter:
     """A part whose mode is another one only once its report is answered."""
 
@@ -89,6 +94,7 @@ PLANTS: dict[str, tuple[object, str, Callable[..., Any], str]] = {
     "the last table is compared": (Schema, "same_until", of_the_last, "tidb_lease"),
     "a lease is renewed that was taken": (leases, "_acquire", renews_all, "tidb_mdl"),
     "a lease that is late shortens": (leases, "_acquire", sent_blindly, "crdb"),
+    "a commit needs no lease": (leases, "needed", of_the_open, "crdb"),
     "an error renews a lease": (waiting, "refreshed_apart", counts_errors, "c6_f1"),
     "a mode is reported first": (waiting, "_follow", reports_first, "c14_modes"),
 }
