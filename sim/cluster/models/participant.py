@@ -9,6 +9,8 @@ From protocol.md, section 4:
 * A clean-up is sent to those that have not confirmed, at the present primary, each time waited for
   twice as long. It is confirmed once every replica here has ended the transaction as it says, and
   no lock of it is left. What wrote nothing may have ended as an abort, and has committed.
+* Locks are released once no write of the transaction can come behind that: each one here is
+  applied, or its partition has the end of the transaction in its log, which refuses it.
 * A coordinator is requested for the state of its transactions. Where it has none, or is silent, the
   commit partition is requested to end it, and not elsewhere. What decides ends the look. What is
   about to be decided is requested again: for a reader until it is decided, else `PROBES` times.
@@ -136,6 +138,11 @@ class ModelledParticipant(Participant):
         return found
 
     def release(self, tx: TxId) -> None:
+        """Locks outlast a write on its way to a log, or the end of its transaction precedes it."""
+        for place, local in self.replicas.members.items():
+            on_its_way = any(one.tx == tx for one in local.pending.values())
+            if on_its_way and tx not in local.machine.ended:
+                self._wrong(f"{tx.label} has no locks, and its write to {place} is on its way")
         super().release(tx)
         self._executed.pop(tx, None)
 

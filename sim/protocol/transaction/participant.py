@@ -213,26 +213,15 @@ class Participant:
                 here = (*here, place)
             else:
                 elsewhere.append(place)
-        if not elsewhere and not here:
-            self._end_here(local.place, tx, commit_ts)
-            return
         cleaning = self._begin_cleaning(tx, commit_ts, here)
+        if not elsewhere and not here:  # recovery names no other participant
+            if cleaning:
+                self.node.spawn(self._end_cleaning(tx, cleaning))
+            return
         if cleaning or elsewhere:
             self.node.spawn(self._send_outcome_on(local, tx, commit_ts, elsewhere, cleaning))
         elif here:
             self._mark_cleaned(local, tx)
-
-    def _end_here(self, stored_at: PartitionId, tx: TxId, commit_ts: Timestamp | None) -> None:
-        """End a transaction on this node that has no participant but its commit partition.
-
-        Recovery names no other one. A write may be on its way to the log of another partition here:
-        were the locks released before that log has its end, it would be on top of others' writes.
-        """
-        active = self._active.get(tx)
-        used = () if active is None or commit_ts is not None else active.places
-        cleaning = self._begin_cleaning(tx, commit_ts, tuple(p for p in used if p != stored_at))
-        if cleaning:
-            self.node.spawn(self._end_cleaning(tx, cleaning))
 
     async def _send_outcome_on(
         self,
@@ -316,8 +305,16 @@ class Participant:
     def _begin_cleaning(
         self, tx: TxId, commit_ts: Timestamp | None, places: tuple[PartitionId, ...]
     ) -> list[Future[None]]:
-        """Submit the clean-ups; the pending ones. Releases the locks if there are none."""
+        """Submit the clean-ups; the pending ones. Releases the locks if there are none.
+
+        An abort ends the transaction in every partition here in which it was active, whichever of
+        them it is known to have been in: its write may be on its way to the log of another one, and
+        were the locks released before that log has its end, it would come on top of others' writes.
+        """
         cleaning: list[Future[None]] = []
+        active = self._active.get(tx)
+        if commit_ts is None and active is not None:
+            places = tuple(dict.fromkeys((*places, *active.places)))
         for place in places:
             local = self.replicas.at(place)
             if local is None or tx in local.machine.ended:

@@ -103,6 +103,8 @@ def test_a_write_upon_the_intent_of_another_transaction_is_seen(
 
     monkeypatch.setattr(Participant, "_begin_cleaning", released_at_once)
     history = ran()
-    assert {one.part for one in differences(history)} == {"partition"}
-    assert all("comes upon the intent" in one.what for one in differences(history))
+    found = {(one.part, one.what.partition(" ")[2]) for one in differences(history)}
+    assert {part for part, _ in found} == {"participant", "partition"}
+    assert ("participant", "has no locks, and its write to (1, 0) is on its way") in found
+    assert all("comes upon the intent" in what for part, what in found if part == "partition")
     assert "lost-write" in [one.kind for one in judge(history).violations]

@@ -321,9 +321,25 @@ def test_a_scan_resolves_an_intent_whose_transaction_holds_a_lock_of_another_par
 
 def test_what_recovery_ends_keeps_its_locks_until_a_write_on_its_way_elsewhere_is_ended() -> None:
     """The commit partition is the only participant; another one here has the write in flight."""
+    trio = _write_on_its_way()
+    trio.ask(RecoverTx(Timestamp(0), LOST, PLACE), "n1")
+    _holds_its_locks_until_its_end(trio)
+
+
+def test_what_an_operation_finds_aborted_keeps_its_locks_until_a_write_elsewhere_is_ended() -> None:
+    """What an earlier primary left in one partition is cleaned up there, for an operation."""
+    trio = _write_on_its_way()
+    trio["n1"].node.spawn(trio["n1"].replica.participant.clean_here(LOST, None, (PLACE,)))
+    _holds_its_locks_until_its_end(trio)
+
+
+OTHER = (1, 1)
+
+
+def _write_on_its_way() -> Trio:
+    """n1 is primary of both partitions; n2 leads the other one, and has no write of LOST yet."""
     trio = Trio(partitions=2)
-    place = (1, 1)
-    trio.local("n1", place).group.transfer_to("n2")
+    trio.local("n1", OTHER).group.transfer_to("n2")
     trio.later(20)
     trio.raft_stops = True
     trio.send(LOST, "put", 7, (7, 1), partition=1)
@@ -331,9 +347,12 @@ def test_what_recovery_ends_keeps_its_locks_until_a_write_on_its_way_elsewhere_i
     trio.raft_stops = False
     trio["n1"].replica.participant.record_activity(LOST, PLACE, PLACE)
     trio.cut = {"n2"}
-    trio.ask(RecoverTx(Timestamp(0), LOST, PLACE), "n1")
+    return trio
+
+
+def _holds_its_locks_until_its_end(trio: Trio) -> None:
     trio.later(20)
-    machine, locks = trio.local("n1", place).machine, trio["n1"].replica.locks
+    machine, locks = trio.local("n1", OTHER).machine, trio["n1"].replica.locks
     assert LOST in trio.local("n1").machine.ended
     assert (LOST in machine.ended, locks.holds_any(LOST)) == (False, True)
     trio.cut = set()
