@@ -9,7 +9,7 @@
 * The schema safe time of every node moves with each idle command, that of a replicated partition on
   every replica with each of its own.
 * Where there are no safe times, leases and groups, transactions alone are judged.
-* An index goes on to its next state (`index_progress`).
+* An index goes on to its next state (`index_progress`); an old name ends (`alias_progress`).
 * No leader steps down, and no partition in use is without a primary for longer than it takes to
   replace one.
 """
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from ddlsim.checkers.alias_progress import alias_progress
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.calm import TICKS_US, Calm
 from ddlsim.checkers.case.case import Case, Operation, Transaction
@@ -56,6 +57,7 @@ def _in_calm(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
     yield from _safe_times(case, calm, from_us)
     yield from _partitions(case, calm, from_us)
     yield from _leaders(case, from_us)
+    yield from alias_progress(case, calm, from_us)
     if calm.leases_last:
         yield from _primaries(case, calm, from_us)
         yield from _transactions(case, calm, from_us)

@@ -26,6 +26,7 @@ def has_open_work(servers: Mapping[str, Server], hosts: Mapping[str, Host]) -> b
         return True
     return any(
         server.replica.has_open_work
+        or server.alias_ends.has_open_work
         or server.index_states.has_open_work
         or server.backfill.has_open_work
         for server in running.values()

@@ -147,8 +147,8 @@ class Server:
         self.driver = parts.driver(node, strategy, self.metastorage, self.placement.places)
         self.metastorage.on_elected = self.driver.start
         self.metastorage.on_activation(self.driver.look_soon)
-        aliases = parts.alias_ends(node, strategy, self.catalog, self.metastorage)
-        self.metastorage.on_activation(aliases.watch)
+        self.alias_ends = parts.alias_ends(node, strategy, self.catalog, self.metastorage)
+        self.metastorage.on_activation(self.alias_ends.watch)
         self._serve_partitions(strategy, parts)
         self._build_indexes(strategy, parts)
         self.metastorage.on_activation(self.coordinator.marks.watch)

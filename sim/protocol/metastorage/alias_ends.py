@@ -36,11 +36,18 @@ class AliasEnds:
         self.strategy = strategy
         self.catalog = catalog
         self.metastorage = metastorage
+        self.under_way: dict[int, None] = {}
+
+    @property
+    def has_open_work(self) -> bool:
+        """Whether an alias is still to be ended."""
+        return bool(self.under_way)
 
     def watch(self, applied: AppliedUpdate) -> None:
         """Handle an update that this node has applied: the aliases it creates will be ended."""
         for change in applied.update.objects:
             if isinstance(change.definition, Alias):
+                self.under_way[change.object_id] = None
                 self.node.spawn(self._end(change.definition, applied.activation_ts))
 
     def due_ts(self, alias: Alias, activation_ts: Timestamp) -> Timestamp:
@@ -58,6 +65,7 @@ class AliasEnds:
             await node.clock_passes(Timestamp(due_ts - ahead))
             snapshot = catalog.latest()
             if snapshot.by_id(alias.id) is None:
+                self.under_way.pop(alias.id, None)
                 return
             if not self.metastorage.group.is_leader:
                 await node.sleep(node.settings.resend_us)

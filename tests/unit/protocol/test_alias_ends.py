@@ -65,6 +65,20 @@ def test_the_name_ends_when_its_window_is_over() -> None:
     assert 401 <= active_ms <= 403
 
 
+def test_a_name_that_is_to_end_is_open_work_of_every_node() -> None:
+    group = Group("abc", strategy=B13_ALIAS)
+    watching: list[AliasEnds] = []
+    for part in group.parts.values():
+        watching.append(AliasEnds(part.node, group.strategy, part.catalog, part.meta))
+        part.meta.on_activation(watching[-1].watch)
+    assert [one.has_open_work for one in watching] == [False] * 3
+    group.submit("b", renamed())
+    group.until(300)
+    assert [one.has_open_work for one in watching] == [True] * 3
+    group.until(2000)
+    assert [one.has_open_work for one in watching] == [False] * 3
+
+
 def test_alias_end_is_submitted_once_by_the_leader() -> None:
     group = watched()
     group.submit("b", renamed())
