@@ -110,19 +110,23 @@ def _promised(case: Case, tx: Transaction) -> Promise | None:
 
 
 def _missed_ddl(case: Case, tx: Transaction, promise: Promise) -> Iterator[Anomaly]:
-    """An older version than the promised one, or no table where one was promised."""
+    """An older version than the promised one, or no table where one was promised and stands still.
+
+    By read_ts another client may have renamed or dropped it.
+    """
+    assert tx.read_ts is not None, tx.name
     missed: str | None = None
+    by_then_ts = max(promise.activation_ts, tx.read_ts)
     for use in tx.uses():
         due = case.schemas.effective(use.object_id, promise.activation_ts)
         if due is not None and use.version < due.version:
             missed = case.schemas.describe(use.object_id, use.version)
     for _, resolved in tx.resolved:
         named = resolved.name is not None and not resolved.object_id
-        if named and case.schemas.relations(str(resolved.name), promise.activation_ts):
+        if named and case.schemas.relations(str(resolved.name), by_then_ts):
             missed = f"no table {resolved.name!r}"
     if missed is None:
         return
-    assert tx.read_ts is not None, tx.name
     yield Anomaly(
         "session-missed-ddl",
         f"{promise.op} was acknowledged to the client of {tx.name}, active since "

@@ -9,6 +9,7 @@ from ddlsim.checkers.judge import judge
 from ddlsim.history.events import RowRead
 from ddlsim.history.world_events import LeaseBegan, NodeCrashed, TxRecovered
 from ddlsim.model import ddl
+from ddlsim.model.ddl import ObjectDropped
 from ddlsim.model.design import Claim
 from ddlsim.model.schema import Column
 from tests.support.history import INT, Story, add_column, ts
@@ -264,6 +265,18 @@ def test_a_session_sees_its_acknowledged_ddl() -> None:
     story.resolve("P", 0, 29, 0, at=41, purpose="enlist", name="new")
     assert kinds(story) == ["session-missed-ddl"]
     assert kinds(story_without_session()) == []
+
+
+@pytest.mark.parametrize(("read_at", "found"), [(35, ["session-missed-ddl"]), (37, [])])
+def test_a_session_is_owed_no_table_that_another_client_has_dropped(
+    read_at: int, found: list[str]
+) -> None:
+    story = Story()
+    table = story.created("D", "new", tu=30, submit=20, ack=32)
+    story.ddl("E", table, ObjectDropped(), tu=36, submit=33, ack=38)
+    story.begin("P", 40, client="ddl", read_at=read_at, session=True)
+    story.resolve("P", 0, read_at, 0, at=41, purpose="enlist", name="new")
+    assert [kind for kind in kinds(story) if kind == "session-missed-ddl"] == found
 
 
 def story_without_session() -> Story:
