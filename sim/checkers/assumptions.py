@@ -120,6 +120,14 @@ class Clocks:
             offsets += self.offsets(at_us, before=at_us > 0).values()
         return max(offsets) - min(offsets)
 
+    def least_ahead_us(self) -> int:
+        """The least that the fastest clock ever was ahead of true time; below 0: behind it."""
+        found: list[int] = []
+        for at_us in (0, *self._instants):
+            found.append(max(self.offsets(at_us).values(), default=0))
+            found.append(max(self.offsets(at_us, before=at_us > 0).values(), default=0))
+        return min(found)
+
     def furthest_ms(self, at_us: int) -> int:
         """The most milliseconds that any clock can have shown up to an instant."""
         instants = [one for one in self._instants if one < at_us]

@@ -14,23 +14,46 @@ none of that.
 On a plane without such clocks a transaction reads at one version of a store and commits at a later
 one.
 
+And no timestamp is ahead of every physical clock: a hybrid clock shows what its own or another one
+has shown, or counts on. A node that restarts begins its own at a limit on its disk, which none may
+have shown; so it waits until its physical clock does [98.x.7].
+
 Where this fails no cycle need have formed yet: it takes clocks that are apart at the right moment.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
+from ddlsim.checkers.assumptions import Clocks
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.history.event import Event
-from ddlsim.history.events import ReadExecuted, WriteExecuted
-from ddlsim.units import show
+from ddlsim.history.events import (
+    ReadExecuted,
+    TxBegan,
+    TxCommitted,
+    UpdateLogged,
+    WriteExecuted,
+)
+from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
+Stamped = TxBegan | ReadExecuted | WriteExecuted | TxCommitted | UpdateLogged
+STAMPS: Final[dict[type[Stamped], str]] = {
+    TxBegan: "begin_ts",
+    ReadExecuted: "op_ts",
+    WriteExecuted: "op_ts",
+    TxCommitted: "commit_ts",
+    UpdateLogged: "message_ts",
+}
+"""Events of which a timestamp was taken from the clock of a node, by its field."""
 CLAUSES = ("110.x.1", "110.x.2")
 NEEDED = {
     "check_operation_when": "ARRIVAL_AND_AFTER_LOCKS",
     "before_commit_ts": "await_outstanding_operations",
 }
 """The rules of a design that what is judged here rests on."""
+SHOWN = {"clock": "hybrid_clock", "takes_part_ts": "once_the_limit_has_come"}
+"""Those that no timestamp being ahead of every physical clock rests on."""
 
 
 def clock_rules(case: Case) -> Iterator[Anomaly]:
@@ -40,12 +63,44 @@ def clock_rules(case: Case) -> Iterator[Anomaly]:
             yield from _at_one_version(case, tx)
         return
     rules = case.header.design.rules
+    if all(rules.get(field) == rule for field, rule in SHOWN.items()):
+        yield from _shown(case)
     if any(rules.get(field, rule) != rule for field, rule in NEEDED.items()):
         return
     for tx in case.transactions.values():
         yield from _within(case, tx) if tx.read_ts is None else _in_the_past(tx, tx.read_ts)
     yield from _found(case)
     yield from _updates(case)
+
+
+def _shown(case: Case) -> Iterator[Anomaly]:
+    """The first timestamp of each node that no physical clock had shown by then."""
+    clocks = case.once(Clocks)
+    ahead_us = clocks.least_ahead_us()
+    found: dict[str, None] = {}
+    for kind, field in STAMPS.items():
+        for _, event in case.of(kind):
+            stamp: int = getattr(event, field)
+            node = event.node
+            shown_ms = physical_ms(Timestamp(stamp))
+            if shown_ms * US_PER_MS <= event.at_us + ahead_us or node in found:
+                continue
+            if _is_of_reader(case, event) or shown_ms <= clocks.furthest_ms(event.at_us):
+                continue
+            found[node] = None
+            yield Anomaly(
+                "stamped-ahead-of-all-clocks",
+                f"at {event.at_us / US_PER_MS:g} ms {node} had stamped something at {show(stamp)}, "
+                f"and no physical clock had shown more than {clocks.furthest_ms(event.at_us)} ms",
+                (event,),
+                clauses=("98.x.7",),
+            )
+
+
+def _is_of_reader(case: Case, event: Event) -> bool:
+    """Whether a read-only transaction reads at a timestamp of its client's choice."""
+    tx = case.transactions.get(getattr(event, "tx", ""))
+    return tx is not None and tx.read_ts is not None
 
 
 def _disordered(

@@ -17,8 +17,14 @@ from ddlsim.checkers.faulty_nodes import slow_apply_us
 from ddlsim.checkers.obligations import has_no_primary, obligations
 from ddlsim.checkers.stuck import waiting
 from ddlsim.checkers.waits import Waits
-from ddlsim.history.events import AnyEvent, SafeTimeAdvanced, UpdateApplied
-from ddlsim.history.world_events import LeftOpen, NeverCompleted, NodeCrashed, TxRecovered
+from ddlsim.history.events import AnyEvent, SafeTimeAdvanced, UpdateApplied, UpdateLogged
+from ddlsim.history.world_events import (
+    LeftOpen,
+    NeverCompleted,
+    NodeCrashed,
+    SchemaBehind,
+    TxRecovered,
+)
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 WITH_THE_CATALOG: Final = ("AFTER_LISTENERS", "ON_APPLICATION")
@@ -33,9 +39,10 @@ class Liveness:
     What never completes makes a run *stuck*, whatever is claimed. Beside that: no living node's
     schema safe time stands still for good while others move on, or waits for anything but the
     catalog; no transaction that has ended, or has lost its coordinator, leaves locks or intents
-    behind; and no operation waits for a faulty node that is not one of its participants (`waits`),
-    as every process of a store is where SQL is a layer on it. Only this checker sees a design that
-    is safe because it stands still.
+    behind; no process that a watch tells of updates misses one for good; and no operation waits for
+    a faulty node that is not one of its participants (`waits`), as every process of a store is
+    where SQL is a layer on it. Only this checker sees a design that is safe because it stands
+    still.
     """
 
     name = "liveness"
@@ -50,6 +57,7 @@ class Liveness:
         yield from _frozen(case)
         yield from _held_up(case)
         yield from _left_open(case)
+        yield from _behind(case)
         yield from obligations(case)
         case.measures = replace(case.measures, after_heal_ms=_after_heal_ms(case))
         if case.of_cluster.get("calm") and case.faults and not case.is_layered:
@@ -136,6 +144,31 @@ def _held_up(case: Case) -> Iterator[Anomaly]:
                 f"time had not come to there",
                 (applied,),
                 clauses=("98.x.3", "98.risk.2"),
+            )
+
+
+WATCH_US: Final = 1_000 * US_PER_MS
+"""More than it takes to arm a watch, to be told of a change and to read the schema."""
+
+
+def _behind(case: Case) -> Iterator[Anomaly]:
+    """A process whose watch has not told it of an update, though it was armed again since.
+
+    Where the network loses messages, or a script holds them, a watch may be lost again and again.
+    """
+    if not case.of_cluster.get("calm"):
+        return
+    changed_us = max((event.at_us for _, event in case.of(UpdateLogged)), default=0)
+    over_us = max((event.at_us for event in case.faults), default=changed_us)
+    over_us = max(over_us, changed_us)
+    for _, behind in case.of(SchemaBehind):
+        if behind.at_us - over_us >= behind.again_ms * US_PER_MS + WATCH_US:
+            yield Anomaly(
+                "schema-froze",
+                f"when the run ended, node {behind.node} still kept update {behind.kept} of the "
+                f"schema and not {behind.newest}; the last update and the last fault were over at "
+                f"{over_us / 1000:g} ms",
+                (behind,),
             )
 
 

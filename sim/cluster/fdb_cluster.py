@@ -27,6 +27,7 @@ from ddlsim.fdb.log import Log
 from ddlsim.fdb.processes import boot
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.storage import Storage
+from ddlsim.history.world_events import SchemaBehind
 from ddlsim.kernel.host import Host
 from ddlsim.layer.classes import LayerClasses
 from ddlsim.layer.client import LayerClient
@@ -53,12 +54,14 @@ from ddlsim.nemesis.roles import META, VacantRoleError
 from ddlsim.plan.records import Plan, StorePlan
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.transaction.client import Connection
-from ddlsim.units import Micros
+from ddlsim.units import US_PER_MS, Micros
 
 BOOT_VERSION: Final = 0
 """Since when the initial schema is in force: the version at which the store begins."""
 SPACES: Final = (ROWS, INDEXES, JOBS, SCHEMA, OUTCOMES)
 """The spaces of keys, each a shard of its own, in the order of the keys."""
+MORE_MS: Final = 1_500
+"""A watch is awaited for so much longer than it takes to arm it again."""
 JUDGED: Final = ((ROWS,), (INDEXES,), (OUTCOMES,))
 """The spaces that are read back when a run has ended."""
 
@@ -97,6 +100,7 @@ class FdbCluster(Machines):
         self.stores: dict[str, object] = {}
         self.layers: dict[str, LayerProcess] = {}
         self._last: int | None = None
+        self._newest = 0, 0
         self._record_clocks()
         for name in (*self._roles, *(node.name for node in plan.nodes)):
             self.open_port(name, HybridClock)
@@ -172,7 +176,8 @@ class FdbCluster(Machines):
     def has_open_work(self) -> bool:
         """Whether a machine is down, or a process of the layer has a transaction or a statement.
 
-        Or a storage server lacks what the logs had when these were first over.
+        Or a storage server lacks what the logs had when these were first over, or a process may
+        still learn of an update by its watch.
         """
         running = self._running()
         if len(running) < len(self.hosts) or any(
@@ -182,9 +187,23 @@ class FdbCluster(Machines):
             return True
         if self._last is None:
             self._last = max(log.last for log in self.stores.values() if isinstance(log, Log))
-        return any(
-            isinstance(one, Storage) and one.version < self._last for one in self.stores.values()
+        return (
+            any(
+                isinstance(one, Storage) and one.version < self._last
+                for one in self.stores.values()
+            )
+            or self._awaits_watches()
         )
+
+    def _awaits_watches(self) -> bool:
+        """Whether a watch may still tell a process of the newest update."""
+        behind = list(self.schemas_behind())
+        if not behind:
+            return False
+        if self._newest[0] != behind[0].newest:
+            self._newest = behind[0].newest, self.loop.now_us
+        least_us = (behind[0].again_ms + MORE_MS) * US_PER_MS
+        return self.loop.now_us < max(self._newest[1], self.plan.load_until_us) + least_us
 
     def _running(self) -> dict[str, Host]:
         return {name: host for name, host in self.hosts.items() if host.alive}
@@ -196,6 +215,16 @@ class FdbCluster(Machines):
             if name in running:
                 for tx, what in process.left_open():
                     yield name, tx, what
+
+    def schemas_behind(self) -> Iterator[SchemaBehind]:
+        """Processes that a watch should have told of an update."""
+        settings = self.config.settings
+        again_ms = settings.watch_timeout_ms + settings.watch_poll_ms
+        newest = max(process.part.log.number for process in self.layers.values())
+        for name, process in self.layers.items():
+            kept = process.watched_number
+            if kept is not None and kept < newest and name in self._running():
+                yield SchemaBehind(self.loop.now_us, name, kept, newest, again_ms)
 
     def not_at_rest(self) -> Iterator[tuple[str, str, str]]:
         """What no running server of a shard has yet, though all logs do: it may be committed."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ddlsim.cluster.adapters import NodePort, Pauses, Recorder
-from ddlsim.history.world_events import ClockSet
+from ddlsim.history.world_events import ClockSet, SchemaBehind
 from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
@@ -103,6 +103,10 @@ class Machines(ABC):
     def not_at_rest(self) -> Iterator[tuple[str, str, str]]:
         """What has not come to rest, so that what storage holds says nothing: (node, what it does,
         what it waits for)."""
+        return iter(())
+
+    def schemas_behind(self) -> Iterator[SchemaBehind]:
+        """Processes that a watch should have told of an update."""
         return iter(())
 
     @abstractmethod

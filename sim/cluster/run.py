@@ -210,6 +210,8 @@ class Run:
             self._recorder.record(NeverCompleted(self.loop.now_us, name, what, waits_for))
         for name, tx, what in self.cluster.left_open():
             self._recorder.record(LeftOpen(self.loop.now_us, name, tx, what))
+        for behind in self.cluster.schemas_behind():
+            self._recorder.record(behind)
 
     def _work_is_over(self) -> bool:
         """Whether every client is done, all nodes run, and no transaction left anything open."""

@@ -176,6 +176,19 @@ class LeftOpen(Event, frozen=True):
     what: str
 
 
+class SchemaBehind(Event, frozen=True):
+    """When the run ended, a process that renews its schema by a watch still kept update `kept`.
+
+    Another process had read update `newest`. A watch of which nothing comes is armed again after
+    `again_ms` at most.
+    """
+
+    node: str
+    kept: int
+    newest: int
+    again_ms: int
+
+
 class StepMissed(Event, frozen=True):
     """A scripted step did not end as its `expect` says; `line` is its place in the scenario."""
 
@@ -230,6 +243,7 @@ WorldEvent = (
     | SettingChanged
     | NeverCompleted
     | LeftOpen
+    | SchemaBehind
     | StepMissed
     | NothingMatched
     | MessageSent

@@ -19,6 +19,7 @@ from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.execution import Done, Executor
 from ddlsim.layer.keyspace import is_of_schema, outcome_key
 from ddlsim.layer.part import LayerBoot, Part
+from ddlsim.layer.rules.waiting import WATCHING
 from ddlsim.layer.schema_change import SchemaChange
 from ddlsim.layer.store import Store
 from ddlsim.layer.transaction import LayerTx, State, Turn
@@ -83,6 +84,14 @@ class LayerProcess:
     def has_open_work(self) -> bool:
         """Whether a transaction is open, or a statement under way."""
         return bool(self.transactions) or self._change.is_busy
+
+    @property
+    def watched_number(self) -> int | None:
+        """The update that it keeps, where a watch tells it of the next one; else None."""
+        if not any(task in WATCHING for task in self.design.background):
+            return None
+        cache = self.part.cache
+        return self.part.first if cache is None else cache.schema.number
 
     def left_open(self) -> list[tuple[str, str]]:
         """What is open: (transaction or statement, what it is)."""

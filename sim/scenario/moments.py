@@ -42,6 +42,7 @@ AFTERWARDS: Final = (
     index_events.IndexFinal,
     world_events.NeverCompleted,
     world_events.LeftOpen,
+    world_events.SchemaBehind,
     world_events.StepMissed,
     world_events.NothingMatched,
 )

@@ -15,7 +15,7 @@ MUST_FIND = {
     "C1-T1": CROSSING,
     "C1-T2": {"I1", "I10"},
     "C2-T1": STALE,
-    "C2-T2": {"I1", "I3", "I4"},
+    "C2-T2": {"I1", "I3", "I4", "I9"},
     "C2-T3": STALE,
     "C3-T1": {"I1", "I2", "I7", "I8"},
     "C3-T2": STALE,

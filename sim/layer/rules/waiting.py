@@ -3,6 +3,8 @@
 [settle, before_statement, after_statement, background]
 """
 
+from typing import Final
+
 from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.layer.design import LayerPart, Step
@@ -228,6 +230,10 @@ async def watch_armed_later(layer: LayerPart) -> None:
                 transaction.cancel()
                 await layer.rest("watch")
         await watch.fired
+
+
+WATCHING: Final = (watch_the_head, watch_the_flag, watch_armed_later)
+"""Those by which a process learns of an update from a watch alone, and else of none."""
 
 
 async def poll_the_head(layer: LayerPart) -> None:

@@ -15,6 +15,7 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
+from ddlsim.history.world_events import ClockSet
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
 
@@ -106,3 +107,44 @@ def test_an_update_is_stamped_behind_what_its_statement_looked_up(
         )
         == found
     )
+
+
+# --- ahead of every physical clock ----------------------------------------------------------------
+
+HYBRID = {"clock": "hybrid_clock", "takes_part_ts": "once_the_limit_has_come"}
+
+
+def ahead(*events: Told, rules: dict[str, str] = HYBRID) -> list[str]:
+    """The events come at 10 ms; the clock of n2 is 3 ms ahead of true time from 5 ms on."""
+    story = Story()
+    story.design = replace(story.design, rules=rules)
+    story.table("t")
+    story.settings |= {"n1": {}, "n2": {}}
+    story.add(5, ClockSet, "n2", 3_000, 0)
+    for kind, *fields in events:
+        story.add(10, kind, *fields)
+    found = [one for one in anomalies("machinery", story) if one.kind == AHEAD]
+    return [one.summary for one in found]
+
+
+AHEAD = "stamped-ahead-of-all-clocks"
+
+
+def test_no_timestamp_is_ahead_of_every_physical_clock() -> None:
+    """[98.x.7]"""
+    assert ahead(began("T1", ts(13))) == []
+    assert ahead(began("T1", ts(13) + 9)) == []
+    assert ahead(began("T1", ts(14))) == [
+        "at 10 ms n1 had stamped something at 14, and no physical clock had shown more than 13 ms"
+    ]
+    assert len(ahead(began("T1", ts(12)), wrote("T1", ts(14)), committed("T1", ts(15)))) == 1
+    assert len(ahead(began("T1", ts(12)), committed("T1", ts(14)))) == 1
+    update = (UpdateLogged, "n1", "d", 2, 2, ts(14), ts(15), 1, ())
+    assert len(ahead(update)) == 1
+
+
+def test_a_reader_and_a_design_without_these_clocks_may_be_ahead() -> None:
+    reader = (began("T1", ts(14), ts(14)), read("T1", ts(14), None))
+    assert ahead(*reader) == []
+    assert ahead(began("T1", ts(14)), rules=HYBRID | {"clock": "physical_clock"}) == []
+    assert ahead(began("T1", ts(14)), rules={"clock": "hybrid_clock"}) == []

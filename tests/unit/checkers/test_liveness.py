@@ -15,6 +15,7 @@ from ddlsim.history.world_events import (
     NeverCompleted,
     NodeCrashed,
     NodeRestarted,
+    SchemaBehind,
     TxRecovered,
 )
 from tests.support.history import Story, ts
@@ -145,6 +146,40 @@ def test_ended_transactions_leave_no_locks_or_intents() -> None:
     other.abort("T", 11)
     other.add(99, LeftOpen, "n2", "T", "intents")
     assert kinds(other) == ["left-open"]
+
+
+# --- a schema that a watch should have renewed ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end_ms", "calm", "found"),
+    [(2079, 1, []), (2080, 1, ["schema-froze"]), (2080, 0, [])],
+)
+def test_a_watch_that_is_armed_again_tells_of_every_update(
+    end_ms: int, calm: int, found: list[str]
+) -> None:
+    """Within a second more than it takes to arm it again, once nothing changes or fails any more.
+
+    Unless the network loses messages, or a script holds them.
+    """
+    story = Story()
+    story.settings[""]["calm"] = calm
+    story.add(10, FaultBegan, "partition", "n2", ("n2",))
+    story.add(30, FaultHealed, "partition", "n2", ("n2",))
+    assert kinds(story) == []
+    story.add(end_ms, SchemaBehind, "n2", 1, 2, 1050)
+    assert kinds(story) == found
+
+
+def test_what_a_watch_did_not_tell_is_named() -> None:
+    story = Story()
+    story.settings[""]["calm"] = 1
+    story.add(9000, SchemaBehind, "n2", 1, 2, 100)
+    [anomaly] = anomalies("liveness", story)
+    assert anomaly.summary == (
+        "when the run ended, node n2 still kept update 1 of the schema and not 2; the last update "
+        "and the last fault were over at 0 ms"
+    )
 
 
 # --- how long it took ----------------------------------------------------------------------------

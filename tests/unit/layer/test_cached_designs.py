@@ -53,6 +53,19 @@ def test_c2_a_watch_brings_the_change() -> None:
     assert not misses_an_entry(w)
 
 
+def test_c2_a_process_tells_which_update_its_watch_has_brought() -> None:
+    w = World("c2_watch")
+    process = w.processes["b"]
+    w.run_ms(10)
+    assert process.watched_number == process.part.first
+    w.store.cut_watches.add("b")
+    w.ddl("a", INDEX)
+    w.run_ms(10)
+    assert w.processes["a"].watched_number == process.part.first + 1
+    assert process.watched_number == process.part.first
+    assert World("c2b_poll").processes["b"].watched_number is None
+
+
 @pytest.mark.parametrize(
     ("task", "missed"), [(waiting.watch_armed_later, True), (waiting.watch_the_head, False)]
 )
