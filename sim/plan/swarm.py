@@ -7,13 +7,16 @@ seed it gives the same run. Settings of the command line override what was drawn
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec import field
 
 from ddlsim.model.records import Record
 from ddlsim.plan import (
+    swarm_aliases,
+    swarm_answers,
+    swarm_crossings,
     swarm_cutovers,
     swarm_delays,
     swarm_faults,
@@ -25,6 +28,7 @@ from ddlsim.plan import (
     swarm_moments,
     swarm_required,
     swarm_uniques,
+    swarm_watches,
     swarm_work,
 )
 from ddlsim.plan.swarm_faults import Surroundings
@@ -34,7 +38,7 @@ from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.rules import FDB, FIRST, IGNITE
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
-from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
+from ddlsim.strategies.base import DESIGNS, STRATEGIES
 
 NAME: Final = "swarm"
 SUFFIX: Final = f"+{NAME}"
@@ -49,6 +53,16 @@ PATIENCE_MS: Final = 1_000
 NEVER_WITH_PCT: Final = ("lease_grant_ms", "read_resend_ms")
 """Limits of one request and its answer: with delays that stay as they are none might ever come."""
 TITLE: Final = "A random world under a random nemesis"
+OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], None]], ...]] = (
+    ("rename", swarm_aliases.RENAMES, swarm_aliases.add),
+    ("before_answer", swarm_answers.AWAITS, swarm_answers.add),
+    ("activation", (swarm_cutovers.ACTIVATION,), swarm_fdb.cutovers),
+    ("pause_before", (swarm_leases.PAUSE_BEFORE,), swarm_leases.add),
+    ("pause_before", (swarm_leases.IN_THE_STORE,), swarm_leases.add_in_the_store),
+    ("plan", swarm_lives.PLANS, swarm_lives.add),
+    ("background", swarm_watches.TASKS, swarm_watches.add),
+)
+"""What is drawn for the worlds of designs with one of these rules in a field, in this order."""
 
 
 class Source(Record, frozen=True):
@@ -101,14 +115,9 @@ def draw(source: Source, seed: int) -> Drawn:
     data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
     if source.name is None and _builds_indexes(source):
         swarm_indexes.add(knobs, data)
-    if source.name is None and _has(source, "activation", swarm_cutovers.ACTIVATION):
-        swarm_fdb.cutovers(knobs, data)
-    if source.name is None and _has(source, "pause_before", swarm_leases.PAUSE_BEFORE):
-        swarm_leases.add(knobs, data)
-    if source.name is None and _has(source, "pause_before", swarm_leases.IN_THE_STORE):
-        swarm_leases.add_in_the_store(knobs, data)
-    if source.name is None and _has(source, "plan", *swarm_lives.PLANS):
-        swarm_lives.add(knobs, data)
+    for field_of, rules, add in OF_DESIGNS:
+        if source.name is None and _has(source, field_of, rules):
+            add(knobs, data)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
@@ -124,10 +133,12 @@ def _builds_indexes(source: Source) -> bool:
     return name in STRATEGIES and STRATEGIES.get(name).index_entries is not None
 
 
-def _has(source: Source, field: str, *rules: str) -> bool:
-    """Whether the design of the worlds is one of a layer, with one of these rules in a field."""
+def _has(source: Source, field_of: str, rules: Sequence[str]) -> bool:
+    """Whether the design of the worlds has one of these rules in a field."""
     name = source.overrides.get("strategy.name", FIRST[IGNITE])
-    return name in LAYER_DESIGNS and getattr(LAYER_DESIGNS.get(name), field).__name__ in rules
+    found = getattr(DESIGNS.get(name), field_of, ()) if name in DESIGNS else ()
+    several = found if isinstance(found, tuple) else (found,)
+    return any(one.__name__ in rules for one in several)
 
 
 # --- everything drawn --------------------------------------------------------------------------
@@ -160,7 +171,6 @@ def _whole(knobs: Knobs) -> Table:
     workloads = swarm_work.workloads(knobs, names, load_ms, delay_ms, planned=bool(migrations))
     workloads = swarm_required.workloads(knobs, names, workloads, load_ms)
     late = swarm_work.late_table(knobs, nodes, load_ms)
-    required = swarm_required.migrations(knobs, nodes, load_ms)
     around = Surroundings(
         tables=(*names, *(swarm_work.LATE for _ in late)),
         client="mixed-1",
@@ -179,7 +189,7 @@ def _whole(knobs: Knobs) -> Table:
         "network": network,
         "run": {"load_ms": load_ms, "drain_ms": DRAIN_MS},
         "schema": {"sql": sql + swarm_required.schema(knobs)},
-        "migration": migrations + late + required,
+        "migration": migrations + late + swarm_required.migrations(knobs, nodes, load_ms),
         "workload": workloads,
         "faults": [
             *swarm_faults.faults(knobs, around),
@@ -192,6 +202,7 @@ def _whole(knobs: Knobs) -> Table:
         ],
     }
     swarm_uniques.add(knobs, data, names, delay_ms)
+    swarm_crossings.add(knobs, data, names, delay_ms)
     return {key: value for key, value in data.items() if value != []}
 
 

@@ -26,6 +26,8 @@ POINTS: Final = ("before-commit-ts", "after-commit-ts", "after-commit-check")
 ALL_SPARE: Final = 0.9
 """The share of the spare skew that the aimed step may use; no other fault moves a clock then."""
 
+LAGS: Final = 0.4
+"""The share of nodes with a larger DD that learn of updates late meanwhile."""
 LOOK_MS: Final = 10
 """More than the least time (ms) until a new leader first looks at the leases."""
 
@@ -286,14 +288,21 @@ def _cut_until_activation(die: Die, around: Surroundings) -> list[Table]:
 
 
 def _raised_delay(die: Die, around: Surroundings) -> list[Table]:
-    """One node has a larger DD for a while: a statement there activates behind a later one."""
+    """One node has a larger DD for a while: a statement there activates behind a later one.
+
+    It may learn of updates later than they are in force meanwhile.
+    """
     load_ms = around.load_ms
     to = around.delay_duration_ms * die.pick((2, 4, 8))
-    from_ms = die.between(1, load_ms // 3)
-    for_ms = die.between(load_ms // 4, load_ms // 2)
+    span: Table = {"from_ms": die.between(1, load_ms // 3)}
+    span["for_ms"] = die.between(load_ms // 4, load_ms // 2)
     node = die.pick(("any node", "any node", f"primary of {die.pick(around.tables)}"))
+    lags = die.chance(LAGS)
+    if lags:
+        node = f"primary of {die.pick(around.tables)}"
     raised: Table = {"name": "setting_change", "node": node, "key": "delay_duration_ms", "to": to}
-    return [{**raised, "from_ms": from_ms, "for_ms": for_ms}]
+    lag: Table = {"name": "learner_lag", "node": node, "delay_ms": around.delays_ms(die, 1.1, 1.8)}
+    return [raised | span, lag | span] if lags else [raised | span]
 
 
 def _pause_at_activation(die: Die, around: Surroundings) -> list[Table]:

@@ -1,0 +1,58 @@
+"""Renames in two stages, for designs in which the old name of a table stays for a while.
+
+Where the old name stays for as long as the design says, few transactions of a drawn world last from
+before a rename until after its end. Here it ends soon; a table of its own is renamed and back
+again; and transactions write rows of it and rest before they commit.
+
+Worlds of other designs are drawn without a die of this module, and stay what they are.
+"""
+
+from typing import Final
+
+from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_work import NEITHER, is_quiet
+
+RENAMES: Final = ("alias", "alias_unreserved")
+"""The rules of `rename` of such designs."""
+SHARE: Final = 0.3
+"""The share of their worlds in which transactions outlive an old name."""
+NAME: Final = "named"
+"""The table, which clients of its own use."""
+STAYS: Final = (0.5, 1, 2)
+"""How long an old name stays there, as parts of DD."""
+RENAMED: Final = 6
+"""How often the table is renamed."""
+
+
+def add(knobs: Knobs, data: Table) -> None:
+    """Put the table, its renames and its clients into a world."""
+    if not knobs.on("old names outlived", SHARE, unless=is_quiet(knobs)):
+        return
+    protocol, load_ms = data["protocol"], data["run"]["load_ms"]
+    delay_ms = protocol["delay_duration_ms"]
+    alias_ms = max(round(knobs.pick("old name stays, of DD", STAYS) * delay_ms), 1)
+    data["strategy"] = {**data.get("strategy", {}), "alias_ms": alias_ms}
+    names = [line.split()[2] for line in data["schema"]["sql"].splitlines() if "TABLE" in line]
+    data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
+    data["migration"] = [*data.get("migration", []), _renames(load_ms, delay_ms, alias_ms)]
+    others = [{"tables": names, **one} for one in data["workload"]]
+    data["workload"] = [*others, _writers(delay_ms + alias_ms)]
+    protocol["tx_timeout_ms"] = max(protocol["tx_timeout_ms"], 8 * (delay_ms + alias_ms))
+
+
+def _renames(load_ms: int, delay_ms: int, alias_ms: int) -> Table:
+    """The table gets another name and its first one back, each once the old name has ended."""
+    names = [f"{NAME}_too", NAME] * (RENAMED // 2)
+    sql, now = "", NAME
+    for name in names:
+        sql += f"ALTER TABLE {now} RENAME TO {name};\n"
+        now = name
+    every_ms = alias_ms + 2 * delay_ms
+    return {"at_ms": load_ms // 10, "node": "n1", "every_ms": every_ms, "sql": sql}
+
+
+def _writers(lasts_ms: int) -> Table:
+    """Clients whose transactions write one row and rest, some until after the next rename."""
+    table: Table = {"name": "mixed", "clients": 4, "tables": [NAME], "operations": 20, "keys": 100}
+    table |= {**NEITHER, "put": 1, "implicit": 0.1, "retries": 0, "transaction_operations": 1}
+    return table | {"rested": 1.0, "rest_ms": [0, 3 * lasts_ms], "pause_ms": [0, lasts_ms / 2]}

@@ -1,0 +1,93 @@
+"""Worlds in which what a transaction writes comes to its log after a change of the table.
+
+A table of its own has NOT NULL columns, each of which is changed once in several ways at once:
+one rule of compatibility says yes, a later one no; compatible changes follow these closely. Its
+groups are led by other nodes than their primaries, and what a primary sends to the leader takes
+long: until after the next change, or until the lease is over under which it was sent. Other
+transactions rest before they commit.
+"""
+
+from typing import Final
+
+from ddlsim.plan.swarm_faults import is_calm
+from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
+
+NAME: Final = "crossed"
+"""The table, which clients of its own use."""
+SHARE: Final = 0.05
+"""The share of the worlds with faults that are neither quiet nor have compatible changes alone."""
+COLUMNS: Final = ("p", "q", "r", "s", "t", "u")
+LATE: Final = ("into the next version", "into the next version", "beyond the lease")
+
+
+def crosses(knobs: Knobs) -> bool:
+    """Whether the world is one of these; drawn once."""
+    unless = only_compatible(knobs) or is_quiet(knobs) or is_calm(knobs)
+    return knobs.on("late into the log", SHARE, unless=unless)
+
+
+def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
+    """Put the table, its clients, its changes and the late messages into a world.
+
+    `names` are the tables of the other clients.
+    """
+    if not crosses(knobs):
+        return
+    die = knobs.die("late into the log, details")
+    how = die.pick(LATE)
+    knobs.tell("late into the log", how)
+    load_ms, protocol = data["run"]["load_ms"], data["protocol"]
+    data["cluster"]["replicas"] = 3
+    columns = ", ".join(f"{one} INT NOT NULL" for one in COLUMNS)
+    data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, {columns});\n"
+    others = [{"tables": names, **one} for one in data["workload"]]
+    data["workload"] = [*others, _writers(delay_ms)]
+    late: Table = {"name": "late_message", "kind": "partition-submit", "count": 400}
+    late["from_ms"] = max(load_ms // 10, 1)
+    late["delay_ms"] = max(round(delay_ms * die.pick((0.3, 0.7, 1.5))), 1)
+    if how == LATE[0]:
+        data["migration"] = [*data.get("migration", []), *_changes(load_ms, delay_ms)]
+    else:
+        data["faults"] = []  # the lease stays with its holder
+        late["count"] = die.between(5, 20)
+        late["delay_ms"] = _lasting(knobs, protocol, delay_ms) + protocol["operation_timeout_ms"]
+    moved: list[Table] = [
+        {"name": "leader_transfer", "group": f"{NAME}/{part}", "from_ms": max(load_ms // 20, 1)}
+        for part in range(data["cluster"]["partitions"])
+    ]
+    data["faults"] = [*moved, late, *data.get("faults", [])]
+
+
+def _lasting(knobs: Knobs, protocol: Table, delay_ms: int) -> int:
+    """Make leases short, and prolonged in time; how long they last in ms."""
+    lease_ms = max(4 * delay_ms, 40)
+    protocol |= {"lease_duration_ms": lease_ms, "lease_check_ms": max(lease_ms // 8, 5)}
+    protocol["election_timeout_ms"] = max(protocol["election_timeout_ms"], lease_ms)
+    knobs.drop(protocol, "lease_renewal_ms", "lease_grant_ms")
+    for key in ("lease_duration_ms", "lease_check_ms", "election_timeout_ms"):
+        knobs.tell(key, protocol[key])
+    return lease_ms
+
+
+def _changes(load_ms: int, delay_ms: int) -> list[Table]:
+    """One column after the other changes its type, its nullability and its default at once.
+
+    While such a change is announced, before it is in force, one that is compatible is, too.
+    """
+    change = "SET DATA TYPE BIGINT DROP NOT NULL SET DEFAULT 7"
+    changes = [f"ALTER COLUMN {one} {change}" for one in COLUMNS]
+    made: list[Table] = []
+    for place, actions in enumerate((changes, [f"ADD COLUMN {one}_too INT" for one in COLUMNS])):
+        sql = "".join(f"ALTER TABLE {NAME} {action};\n" for action in actions)
+        at_ms = load_ms // 10 + place * max(delay_ms // 4, 1)
+        statements: Table = {"at_ms": at_ms, "node": f"n{place + 1}", "sql": sql}
+        made.append({**statements, "every_ms": max(delay_ms // 2, 1)})
+    return made
+
+
+def _writers(delay_ms: int) -> Table:
+    """Clients that write, each write a transaction of its own or one that rests before it ends."""
+    table: Table = {"name": "mixed", "clients": 6, "tables": [NAME], "operations": 30, "keys": 200}
+    table |= {**NEITHER, "put": 1, "implicit": 0.6, "retries": 0, "transaction_operations": 1}
+    return table | {"rested": 1.0, "rest_ms": [0, 2 * delay_ms], "pause_ms": [0, delay_ms]}

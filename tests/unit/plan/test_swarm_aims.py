@@ -1,0 +1,60 @@
+"""Worlds that are drawn for what a rule alone prevents: whose they are, and whom they convict.
+
+Each seed is that of the first such world which convicts; where draws have changed, it is another.
+"""
+
+import pytest
+
+from ddlsim.plan.swarm_knobs import OFF
+from ddlsim.strategies.base import DESIGNS
+from ddlsim.verify.campaign import Job, Runner
+from ddlsim.verify.row import RunRow
+from tests.support.drawn_worlds import drawn_of
+
+MANY = range(300)
+OF_FEW = {
+    "two statements at the end": ("c2_watch", "c4_fetch", "c4_retry", "c4_session"),
+    "old names outlived": ("b13_alias", "b13_unreserved"),
+    "answers under clocks apart": ("iep_closed",),
+}
+"""Knobs of worlds of some designs alone."""
+AIMS = [
+    ("iep", "one_phase_trusts_arrival", "late into the log", 22, "I8"),
+    ("iep", "believes_first_rule", "late into the log", 22, "I8"),
+    ("iep", "judges_last_step_only", "late into the log", 22, "I8"),
+    ("iep", "subtracts_raised_delay", "DD raised on a node", 48, "I1"),
+    ("iep", "restarts_ahead_of_clocks", "leader dies", 5, "I12"),
+    ("iep", "hides_final_refusals", "late into the log", 9, "I9"),
+    ("b13_alias", "forgets_old_names", "old names outlived", 6, "I8"),
+    ("iep_closed", "answers_at_once", "answers under clocks apart", 1, "I3"),
+    ("iep_closed", "answers_once_active_only", "answers under clocks apart", 1, "I3"),
+    ("c2_watch", "arms_its_watch_later", "two statements at the end", 5, "I9"),
+    ("c2_watch", "watch_lost", "two statements at the end", 5, "I9"),
+]
+
+
+def ran(design: str, mutant: str | None, seed: int) -> RunRow:
+    names = {"strategy.name": design} | ({} if mutant is None else {"strategy.mutant": mutant})
+    return Runner(Job("", "", names, swarm=True, models=False)).row(seed)
+
+
+@pytest.mark.parametrize(("design", "mutant", "knob", "seed", "invariant"), AIMS)
+def test_a_world_with_an_aim_convicts_what_it_is_drawn_for(
+    design: str, mutant: str, knob: str, seed: int, invariant: str
+) -> None:
+    """And not the design as it is."""
+    assert drawn_of(seed, design).knobs[knob] != OFF
+    found = ran(design, mutant, seed).violations
+    assert invariant in {one.invariant for one in found if one.status == "violation"}
+    assert not [one for one in ran(design, None, seed).violations if one.status == "violation"]
+
+
+@pytest.mark.parametrize("knob", OF_FEW)
+def test_worlds_of_other_designs_have_no_such_aim(knob: str) -> None:
+    others = [name for name in DESIGNS if name not in OF_FEW[knob]]
+    assert not [name for name in others if knob in drawn_of(1, name).knobs]
+
+
+def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> None:
+    count = sum(drawn_of(seed).knobs["late into the log"] != OFF for seed in MANY)
+    assert len(MANY) / 60 < count < len(MANY) / 15
