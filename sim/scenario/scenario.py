@@ -272,22 +272,14 @@ def _checked(
     tables = placed(made, Placed(table.cluster.partitions, table.cluster.replicas))
     known = [*(step.client for step in steps), *(entry.client for entry in migrations)]
     partitions = {name: one.partitions for name, one in tables.items()}
-
-    def is_client(name: str) -> bool:
-        return name in known or any(name.startswith(f"{one.label}-") for one in workloads)
-
-    targets = FaultTargets(machines, partitions, is_client)
+    targets = FaultTargets(
+        machines,
+        partitions,
+        lambda name: name in known or any(name.startswith(f"{e.label}-") for e in workloads),
+    )
     check_plane(table, strategy, steps, made, origin)
     at_start = {name: partitions[name] for name in tables_at_start(schema)}
-    check_script(
-        table,
-        origin,
-        nodes=machines,
-        voters=voters,
-        tables=at_start,
-        steps=steps,
-        is_client=is_client,
-    )
+    check_script(table, origin, targets, voters=voters, tables=at_start, steps=steps)
     return Scenario(
         name=source.name,
         table=table,

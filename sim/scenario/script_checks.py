@@ -1,9 +1,10 @@
 """The timeline around scripted steps: holds, slow applications, clock steps, leaders and pauses."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ddlsim.model.programs import Step
 from ddlsim.scenario.checks import check_event, check_group, check_step, must_exist, must_vote
+from ddlsim.scenario.faults import FaultTargets
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.script import HoldTable, PauseTable
@@ -14,23 +15,22 @@ from ddlsim.scenario.vocabulary import check_kind, check_point
 def check_script(
     table: ScenarioTable,
     origin: Origin,
+    targets: FaultTargets,
     *,
-    nodes: tuple[str, ...],
     voters: tuple[str, ...],
     tables: Mapping[str, int],
     steps: tuple[Step, ...],
-    is_client: Callable[[str], bool],
 ) -> None:
     """Check that what these tables name exists and ends.
 
     `tables` are those at the start of the run, each with its number of partitions.
     """
-    ids = [step.id for step in steps]
+    ids, nodes = [step.id for step in steps], targets.nodes
     ends = [*nodes, *dict.fromkeys(step.client for step in steps)]
     for index, hold in enumerate(table.hold):
         path: Path = ("hold", index)
         for key, end in (("from", hold.sender), ("to", hold.to)):
-            must_exist(None if end and is_client(end) else end, ends, origin, (*path, key))
+            must_exist(None if end and targets.is_client(end) else end, ends, origin, (*path, key))
         _check_hold(hold, ids, origin, path)
     for index, apply in enumerate(table.apply):
         must_exist(apply.node, nodes, origin, ("apply", index, "node"))

@@ -172,6 +172,7 @@ def test_a_write_is_executed_once_under_each_lease(monkeypatch: pytest.MonkeyPat
         part: Any = object.__new__(ModelledParticipant)
         part._active, part._executed, part._wrong = {}, {}, seen.append
         part.locks = LockTable(Loop().future)
+        part.replicas = SimpleNamespace(members={})
         assert part.is_new(tx, "T.w", first)
         part._active[tx] = Active((1, 0))
         for lease_start in (first, first, second, second):

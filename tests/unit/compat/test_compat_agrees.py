@@ -103,7 +103,9 @@ def run(baseline: str, *statements: str) -> Told:
         f"{late} T1: c1 = commit",
         f"{late} T2: w3 = put t 3",
     ]
-    return Story("\n".join(lines), schema=SCHEMA, name=BASELINES[baseline].strategy).tell()
+    story = Story("\n".join(lines), schema=SCHEMA, name=BASELINES[baseline].strategy)
+    story.text = story.text.replace("\nddl =", "\nmisfit = true\nddl =")  # some are refused
+    return story.tell()
 
 
 def on_t(report: dict[str, Any]) -> dict[str, Any]:
