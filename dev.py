@@ -192,8 +192,9 @@ def test(args: list[str]) -> int:
     if "bench" in args:
         more += ["-s"]  # shows the figures, one process after the other
     elif all(a.startswith("-") for a in more) and ONE_PROCESS.isdisjoint(more):
-        # more workers than cores: much of what tests of processes and of Spark take is waiting
-        workers = str((os.cpu_count() or 1) + 3)
+        # One more worker than cores: part of what tests of processes and of Spark take is waiting;
+        # two more cost a third of the time where cores share a small cache.
+        workers = str((os.cpu_count() or 1) + 1)
         more += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
     return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
 
