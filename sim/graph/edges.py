@@ -51,8 +51,8 @@ class Edges:
     def __len__(self) -> int:
         return len(self.source)
 
-    def take(self, chosen: Array) -> "Edges":
-        """Those that a mask or an index array chooses."""
+    def take(self, chosen: Array | slice) -> "Edges":
+        """Those that a mask, an index array or a slice chooses."""
         return Edges(self.source[chosen], self.target[chosen], self.kind[chosen], self.why[chosen])
 
 

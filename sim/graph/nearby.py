@@ -23,8 +23,6 @@ SAMPLE: Final = 64
 """So many ends tell of most blocks that they are not sorted."""
 HALVED: Final = 1_000
 """For so many nodes a mask costs less than halving."""
-WINDOW: Final = 0.25
-"""Between nodes that lie within such a share of all numbers, only what lies there is looked up."""
 HALF: Final = 0.5
 """Of a stretch of the order that is shorter than such a share, the edges are taken out first."""
 
@@ -46,6 +44,13 @@ class Lookup:
         """Whether the rows are sorted by it."""
         return self._sorted
 
+    def rows(self, low: int, high: int) -> slice:
+        """Where the rows are that hold numbers from `low` to `high`; all if they are not sorted."""
+        if not self._sorted:
+            return slice(None)
+        ends = np.asarray([low, high + 1], self._nodes.dtype)
+        return slice(*np.searchsorted(self._nodes, ends, side="left").tolist())
+
     def at(self, nodes: Array, marked: Array) -> Array:
         """The rows that hold one of the nodes: in order, and all that `marked` marks."""
         if self._sorted and len(nodes) < HALVED:
@@ -60,11 +65,7 @@ class Lookup:
             for node in nodes.tolist():
                 hit |= self._nodes == node
             return np.flatnonzero(hit)
-        first, last = int(nodes[0]), int(nodes[-1])
-        if last - first > WINDOW * len(marked):
-            return np.flatnonzero(marked.take(self._nodes, mode="wrap"))  # checks no bounds
-        rows = np.flatnonzero((self._nodes >= first) & (self._nodes <= last))
-        return rows[marked.take(self._nodes.take(rows))]
+        return np.flatnonzero(marked.take(self._nodes, mode="wrap"))  # checks no bounds
 
 
 def _is_sorted(nodes: Array) -> bool:
@@ -87,16 +88,14 @@ class Side(NamedTuple):
 
     def add(self, reached: list[Array], within: Array | None) -> "Side":
         """With those nodes too that were reached; missing ends are none, nor what is not within."""
+        nodes = np.unique(np.concatenate(reached)) if reached else np.zeros(0, np.int32)
+        nodes = nodes[nodes >= 0]  # missing ends are -1, and above all
+        nodes = nodes[nodes < len(self.marked) - 2] if within is None else nodes[within[nodes]]
+        nodes = nodes[~self.marked[nodes]]
+        self.marked[nodes] = True
         fresh = np.zeros(len(self.marked), np.bool_)
-        for nodes in reached:
-            fresh[nodes] = True
-        if within is None:
-            fresh[-2:] = False
-        else:
-            fresh &= within
-        fresh &= ~self.marked
-        np.logical_or(self.marked, fresh, out=self.marked)
-        return Side(self.marked, np.flatnonzero(fresh), fresh)
+        fresh[nodes] = True
+        return Side(self.marked, nodes, fresh)
 
 
 class Surroundings:
@@ -116,9 +115,21 @@ class Surroundings:
         """The same graph without what lies before one place of an order or behind another."""
         within = (order.padded >= low) & (order.padded <= high)
         within[-2:] = False
-        if high - low >= HALF * self._nodes:
-            return Surroundings(self._nodes, self._blocks, within)
-        return Surroundings(self._nodes, self._inside(np.flatnonzero(within), within), within)
+        if order.sorted:
+            blocks = self._sliced(low, high)
+        elif high - low < HALF * self._nodes:
+            blocks = self._inside(np.flatnonzero(within), within)
+        else:
+            blocks = self._blocks
+        return Surroundings(self._nodes, blocks, within)
+
+    def _sliced(self, low: int, high: int) -> list[Edges]:
+        """Of blocks that are sorted by one end, the edges with that end from `low` to `high`."""
+        found: list[Edges] = []
+        for block, out, into in zip(self._blocks, self._out, self._into, strict=True):
+            rows = out.rows(low, high) if out.sorted else into.rows(low, high)
+            found.append(block.take(rows))
+        return found
 
     def near(self, after: Array, before: Array, enough: int, meet: int = 0) -> Array:
         """The nodes within some steps over edges: on from `after`, and back from `before`.

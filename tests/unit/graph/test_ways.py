@@ -14,8 +14,19 @@ from ddlsim.graph.certificate import Order
 from ddlsim.graph.chains import weight_of
 from ddlsim.graph.component import Component, by_part, topological
 from ddlsim.graph.cycles import find_cycles
-from ddlsim.graph.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW, Edges, Link, edges
-from ddlsim.graph.history import Array
+from ddlsim.graph.edges import (
+    PREDICATE_EDGE,
+    PROCESS,
+    RW,
+    STRICT_ONLY,
+    WR,
+    WW,
+    Edges,
+    Link,
+    edges,
+    joined,
+)
+from ddlsim.graph.history import NONE, Array
 from ddlsim.graph.models import MODELS
 from ddlsim.graph.nearby import Surroundings
 from ddlsim.graph.reach import on_ways_back
@@ -102,7 +113,6 @@ def test_what_lies_on_ways_back_is_what_networkx_reaches(apart: bool) -> None:
 def _look_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes are looked up in a mask, few are compared, all are compared."""
     monkeypatch.setattr(nearby, "ONE_BY_ONE", request.param)
-    monkeypatch.setattr(nearby, "WINDOW", 0.25 if request.param else 1)
 
 
 @pytest.mark.usefixtures("_look_up")
@@ -124,6 +134,35 @@ def test_what_is_near_is_what_so_many_steps_reach() -> None:
         assert found.tolist() == sorted(due[0] | due[1]), seed
         (whole,) = by_part(nodes, halves, [found])
         assert sorted(links_of(around.among(found))) == sorted(links_of(whole)), seed
+
+
+@pytest.mark.usefixtures("_look_up")
+@pytest.mark.parametrize("numbered", [True, False])
+def test_between_two_places_is_what_lies_there_however_blocks_are_sorted(numbered: bool) -> None:
+    """Blocks with missing ends, sorted by either end or none; the order is that of the numbers."""
+    for seed in range(GRAPHS):
+        nodes, block = forward(seed)
+        missing = edges(np.asarray([0, nodes, nodes]), np.asarray([NONE, nodes - 1, NONE]), WR)
+        block = joined([block, missing])
+        thirds = [block.take(np.arange(at, len(block), 3)) for at in range(3)]
+        blocks = [
+            thirds[0].take(np.argsort(thirds[0].source)),
+            thirds[1].take(np.argsort(thirds[1].target)),
+            thirds[2],
+        ]
+        rank = np.arange(nodes) if numbered else np.random.default_rng(seed).permutation(nodes)
+        low, high = nodes // 5, nodes // 5 + nodes // (2 + seed % 3)
+        inside = {node for node in range(nodes) if low <= rank[node] <= high}
+        after, before = np.asarray([min(inside)]), np.asarray([max(inside)])
+        found = Surroundings(nodes, blocks).between(Order(rank), low, high)
+        graph = nx.DiGraph()
+        graph.add_nodes_from(inside)
+        graph.add_edges_from(
+            link[:2] for link in links_of(block) if {link.source, link.target} <= inside
+        )
+        due = {min(inside), max(inside)} | nx.descendants(graph, min(inside))
+        due |= nx.ancestors(graph, max(inside))
+        assert set(found.near(after, before, nodes).tolist()) == due, seed
 
 
 @pytest.mark.usefixtures("_look_up")
