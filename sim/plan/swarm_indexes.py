@@ -3,6 +3,7 @@
 Worlds of other designs are drawn without a die of this module, and stay what they are.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +17,11 @@ AGAIN: Final = 0.3
 FEW: Final = 0.6
 """The share of worlds with few other clients, and no other DDL: tables stay, and locks are free."""
 
+LONGER: Final = 3
+"""How many times as long the load of such a world lasts."""
+DROPPED: Final = 0.6
+"""The share of such worlds without an aim in which a table is dropped."""
+
 
 def add(knobs: Knobs, data: Table) -> None:
     """Put clients that build an index into a world, and draw how fast the build is."""
@@ -28,7 +34,7 @@ def add(knobs: Knobs, data: Table) -> None:
     die = knobs.die("index builds, details")
     builds, clients = die.between(1, 3), die.between(4, 10)
     knobs.tell("index builds", f"{builds}, {clients} clients")
-    operations = die.between(20, 40)
+    operations = die.between(60, 120)
     long = die.pick((0.0, 0.1, 0.3))
     knobs.tell("long", long or OFF)
     work: Table = {
@@ -36,7 +42,7 @@ def add(knobs: Knobs, data: Table) -> None:
         "clients": clients,
         "builds": builds,
         "operations": operations,
-        "pause_ms": [0, 2 * load_ms / operations],
+        "pause_ms": [0, LONGER * load_ms / operations],
         "gap_ms": [0, delay_ms * die.pick((0, 0.02, 0.2))],
         "long": long,
         "long_gap_ms": [delay_ms / 2, 3 * delay_ms],
@@ -58,15 +64,33 @@ def add(knobs: Knobs, data: Table) -> None:
         late = [one for one in data.pop("migration", ()) if f"TABLE {LATE} " in one["sql"]]
         if late:  # faults may name it
             data["migration"] = late
-        data["run"]["load_ms"] = 2 * load_ms
+        data["run"]["load_ms"] = LONGER * load_ms
         mixed = {
             **data["workload"][0],
             "clients": die.between(1, 4),
+            "operations": LONGER * data["workload"][0]["operations"],
             "find": 15 if aim == OFF else 2,
         }
         data["workload"] = [mixed, work]
+        if aim == OFF:
+            work["stay_ms"] = [0, LONGER * load_ms / builds]
+        if knobs.on("table dropped beside index builds", DROPPED, unless=aim != OFF):
+            _dropped(knobs, data)
     else:
         data["workload"] = [*data["workload"], work]
+
+
+def _dropped(knobs: Knobs, data: Table) -> None:
+    """A table goes with its indexes, comes without them and goes again; if no view reads it."""
+    die, load_ms = knobs.die("table dropped beside index builds, details"), data["run"]["load_ms"]
+    made = die.pick(re.findall(r"CREATE TABLE [^;]*", data["schema"]["sql"]))
+    gone = f"DROP TABLE {made.split()[2]}"
+    change = {
+        "at_ms": die.between(load_ms // 3, load_ms * 2 // 3),
+        "every_ms": max(load_ms // 10, 1),
+        "sql": f"{gone};\n{made};\n{gone};\n",
+    }
+    data["migration"] = [*data.get("migration", ()), change]
 
 
 def _faulty(data: Table, fault: Table) -> None:
@@ -90,7 +114,7 @@ def _crowded(data: Table, work: Table) -> None:
 
 def _lasting(data: Table, work: Table) -> None:
     """The index stays, whatever becomes of its entries."""
-    work |= {"builds": 1, "stay_ms": 2 * data["run"]["load_ms"]}
+    work |= {"builds": 1, "stay_ms": LONGER * data["run"]["load_ms"]}
 
 
 def _unanswered(knobs: Knobs, data: Table, work: Table) -> None:
@@ -98,8 +122,26 @@ def _unanswered(knobs: Knobs, data: Table, work: Table) -> None:
 
     Its transactions, many of them long, cross the build.
     """
+    delay_ms = _taken_for_gone(knobs, data)
+    data["protocol"] |= {"backfill_rows": max(ROWS), "backfill_pause_ms": 0}
+    _crowded(data, work)
+    _lasting(data, work)
+    work |= {"long": 0.8, "long_gap_ms": [delay_ms, 4 * delay_ms], "pause_ms": [0, delay_ms]}
+    work["clients"] = 10
+
+
+def _removed(knobs: Knobs, data: Table, work: Table) -> None:
+    """The same, and the index goes: transactions that it was there for look for rows by it."""
+    delay_ms = _taken_for_gone(knobs, data)
+    work |= {"long": 0.8, "long_gap_ms": [2 * delay_ms, 8 * delay_ms], "finds": 0.7}
+    work |= {"builds": 3, "stay_ms": [0, 4 * delay_ms], "implicit": 0.1, "read_only": 0.1}
+    knobs.tell("index builds", f"3, {work['clients']} clients")
+
+
+def _taken_for_gone(knobs: Knobs, data: Table) -> int:
+    """Lose the questions whether a coordinator has older transactions; return DD, 1 ms at least."""
     protocol = data["protocol"]
-    delay_ms = max(protocol["delay_duration_ms"], 1)
+    delay_ms: int = max(protocol["delay_duration_ms"], 1)
     die = knobs.die("build aimed at, details")
     count = die.pick((5, 1000, 1000))
     _faulty(data, {"name": "lost_message", "kind": "are-older-open", "count": count})
@@ -110,11 +152,7 @@ def _unanswered(knobs: Knobs, data: Table, work: Table) -> None:
     knobs.tell("latency_ms", OF_NEAR_MS)
     knobs.tell("slow link", OFF)
     protocol["tx_timeout_ms"] = max(protocol["tx_timeout_ms"], 40 * delay_ms)
-    protocol |= {"backfill_rows": max(ROWS), "backfill_pause_ms": 0}
-    _crowded(data, work)
-    _lasting(data, work)
-    work |= {"long": 0.8, "long_gap_ms": [delay_ms, 4 * delay_ms], "pause_ms": [0, delay_ms]}
-    work["clients"] = 10
+    return delay_ms
 
 
 def _late_cleanups(knobs: Knobs, data: Table, work: Table) -> None:
@@ -161,6 +199,7 @@ AIMED: Final[dict[str, Aim]] = {
     "drain": _unanswered,
     "clean-ups": _late_cleanups,
     "partition": _late_part,
+    "removal": _removed,
 }
-AIMS: Final = (OFF, OFF, *AIMED, "drain")
+AIMS: Final = (OFF, OFF, *AIMED, "drain", "drain")
 """What a build is aimed at; the drain needs more worlds than the others."""
