@@ -70,12 +70,15 @@ def pytest_testnodeready() -> None:
 
 
 gc.disable()  # until all is collected
+COLLECT_AFTER = 5_000_000
+"""How many new objects make the collector look: histories of several tests are gone by then."""
 
 
 def pytest_collection_finish() -> None:
     """Exempt what collection made from garbage collection: it lives as long as the process."""
     gc.freeze()
     collect_seldom()
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
     gc.enable()
 
 
@@ -126,10 +129,18 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def _models_are_asked_again(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where a test plants a fault, what agreed before is compared again, and so it is behind it."""
-    plants = "monkeypatch" in request.fixturenames
-    if plants:
-        AGREED.clear()
+    """Where a test plants a fault, what agreed before is compared again; behind it that holds."""
+    if "monkeypatch" not in request.fixturenames:
+        yield
+        return
+    before = dict(AGREED)
+    AGREED.clear()
     yield
-    if plants:
-        AGREED.clear()
+    AGREED.clear()
+    AGREED.update(before)
+
+
+@pytest.fixture
+def _only_new_garbage() -> None:
+    """Have `gc.collect` look at what the test makes alone, and not at what others keep."""
+    gc.freeze()

@@ -205,6 +205,7 @@ class TestRequests:
 
 
 class TestCrash:
+    @pytest.mark.usefixtures("_only_new_garbage")
     def test_a_crash_stops_tasks_timers_and_replies(self, small: Small) -> None:
         async def steps() -> None:
             try:

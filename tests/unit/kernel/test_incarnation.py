@@ -32,6 +32,7 @@ def world() -> World:
     return World()
 
 
+@pytest.mark.usefixtures("_only_new_garbage")
 def test_an_ended_incarnation_takes_no_further_step_and_runs_no_finally(world: World) -> None:
     world.loop.spawn(world.steps(), world.incarnation)
     world.loop.call_at(25, world.incarnation.end, "crash")
@@ -43,6 +44,7 @@ def test_an_ended_incarnation_takes_no_further_step_and_runs_no_finally(world: W
     assert world.log == [("step", 1), ("step", 2)]
 
 
+@pytest.mark.usefixtures("_only_new_garbage")
 def test_garbage_collection_in_a_run_closes_no_task_of_the_dead(world: World) -> None:
     """Its future is gone, its incarnation replaced: only the loop still refers to the task."""
 
@@ -77,6 +79,7 @@ def test_a_step_that_was_ready_when_its_incarnation_ended_is_dropped(world: Worl
     assert world.log == []
 
 
+@pytest.mark.usefixtures("_only_new_garbage")
 def test_a_task_that_never_began_is_closed_in_silence(world: World) -> None:
     """Else the interpreter would warn of a coroutine that was never awaited."""
     world.loop.spawn(world.steps("before"), world.incarnation)
@@ -87,6 +90,7 @@ def test_a_task_that_never_began_is_closed_in_silence(world: World) -> None:
     assert world.log == []
 
 
+@pytest.mark.usefixtures("_only_new_garbage")
 def test_so_is_what_it_was_given_to_await(world: World) -> None:
     async def awaits(work: Coroutine[Any, Any, Any]) -> None:
         await work
