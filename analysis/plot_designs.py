@@ -21,6 +21,8 @@ EDGE: Final = 0.05
 """The margin at both ends of an axis, as a share of it, so that points there are whole."""
 BESIDE: Final = 0.36
 """How far below a design's row its second point is drawn."""
+ROOM: Final = 0.5
+"""The distance between the first row and the top, of that between two rows."""
 NEEDLESS: Final = "needless aborts, inner retries included"
 
 
@@ -45,7 +47,7 @@ def draw(cells: Cells) -> Any:
     labels = [cell.label(others) for cell in cells.cells]
     dml.set_yticks(range(len(labels)), labels)
     make_room(drawn, labels)
-    dml.invert_yaxis()
+    dml.set_ylim(len(labels) - 1 + 2 * BESIDE, -ROOM)  # the first row is on top
     for axis, title, unit in (
         (dml, "DML, p99", "ms"),
         (ddl, "DDL, mean", "ms"),

@@ -298,6 +298,23 @@ def _points(axes: Any) -> list[tuple[float, float, str]]:
     return found
 
 
+def test_designs_cuts_no_marker_of_the_first_and_last_row(two: Path, tmp_path: Path) -> None:
+    cells = read(two)
+    with styled():
+        drawn = plot_designs.draw(Cells(cells.cells[:3], cells.provenance))
+        save(drawn, tmp_path / "designs.png")  # makes room for the notes, by which axes shrink
+    seen = 0
+    for axes in drawn.axes:
+        frame = axes.get_window_extent()
+        for own in axes.get_lines():
+            half = (own.get_markersize() + own.get_markeredgewidth()) * drawn.dpi / 72 / 2
+            places = axes.transData.transform(own.get_xydata())
+            for _, y in places[np.isfinite(places).all(axis=1)]:
+                assert frame.y0 + half <= y <= frame.y1 - half
+                seen += 1
+    assert seen > len(drawn.axes)
+
+
 def test_designs_refuses_too_many_cells(two: Path) -> None:
     cells = read(two)
     many = Cells(cells.cells * 4, cells.provenance)
