@@ -19,6 +19,11 @@ ONE_BY_ONE: Final = 6
 ALONE: Final = 2
 CROWD: Final = 64
 """So many states at once are next to none, and still few: where more lead to is left to others."""
+PIECE: Final = 16_384
+"""So many are looked up at once: numpy makes numbers of 64 bits of them, which stay in the cache.
+
+All 100,000 at once take half as much time again.
+"""
 SAMPLE: Final = 64
 """So many ends tell of most blocks that they are not sorted."""
 HALVED: Final = 1_000
@@ -65,7 +70,11 @@ class Lookup:
             for node in nodes.tolist():
                 hit |= self._nodes == node
             return np.flatnonzero(hit)
-        return np.flatnonzero(marked.take(self._nodes, mode="wrap"))  # checks no bounds
+        hit = np.empty(len(self._nodes), np.bool_)
+        for at in range(0, len(hit), PIECE):
+            part = slice(at, at + PIECE)
+            marked.take(self._nodes[part], mode="wrap", out=hit[part])  # checks no bounds
+        return np.flatnonzero(hit)
 
 
 def _is_sorted(nodes: Array) -> bool:
