@@ -117,7 +117,7 @@ def find_cycles(
         span = Span(begin, np.where(end < 0, FOREVER, end))
         span = Span(begin, np.where((begin >= 0) & (span.end < begin), FOREVER, span.end))
     order = rank if isinstance(rank, Order) else Order(np.arange(n) if rank is None else rank)
-    only = None
+    only = back = None
     if span is None:
         back = [np.flatnonzero(order.backward(block)) for block in blocks]
         if not any(map(len, back)):
@@ -132,7 +132,7 @@ def find_cycles(
     found = _at_once(n, blocks, against, None if wanted.level else only, marked, wanted)
     if found is not None:
         return found
-    parts, blocks = in_stretches(order, blocks, span, apart=_apart(wanted), only=only)
+    parts, blocks = in_stretches(order, blocks, span, apart=_apart(wanted), only=only, back=back)
     return _searched(n, blocks, marked, parts, wanted, budget)
 
 

@@ -202,14 +202,20 @@ def _grouped(labels: Array, nodes: int) -> list[Array]:
     return sorted((group for group in groups if len(group) > 1), key=lambda group: int(group[0]))
 
 
-def stretches_of(order: Order, blocks: list[Edges], span: Span | None) -> Array | None:
-    """For each place the number of its stretch, -1 outside of all; None where there is none."""
+def stretches_of(
+    order: Order, blocks: list[Edges], span: Span | None, back: list[Array] | None = None
+) -> Array | None:
+    """For each place the number of its stretch, -1 outside of all; None where there is none.
+
+    `back` are the rows of each block that go back, where they are known.
+    """
     n = len(order.place)
     opened = np.zeros(n + 1, np.int32)
-    for block in blocks:
-        back = order.backward(block)
-        if back.any():
-            _span(opened, order.place[block.target[back]], order.place[block.source[back]])
+    if back is None:
+        back = [np.flatnonzero(order.backward(block)) for block in blocks]
+    for block, rows in zip(blocks, back, strict=True):
+        if len(rows):
+            _span(opened, order.place[block.target[rows]], order.place[block.source[rows]])
     if span is not None:
         low, high = back_in_time(order, span.begin, span.end)
         _span(opened, low, high)
@@ -240,15 +246,17 @@ def in_stretches(
     *,
     apart: bool = False,
     only: Link | None = None,
+    back: list[Array] | None = None,
 ) -> tuple[list[Array], list[Edges]]:
     """The same, and the edges among which those inside the components are.
 
-    `only` is the only edge that goes back, where that is known and real time does not count.
+    `only` is the only edge that goes back, where that is known and real time does not count; `back`
+    are the rows of each block that go back, where they are known.
     """
     n = len(order.place)
     nodes, inner = (None, blocks) if only is None else _only_stretch(order, blocks, only)
     if nodes is None:
-        stretch = stretches_of(order, blocks, span)
+        stretch = stretches_of(order, blocks, span, back)
         if stretch is None:
             return [], []
         places = np.flatnonzero(stretch != NONE)
