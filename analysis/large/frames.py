@@ -72,13 +72,17 @@ def versions(ops: "DataFrame") -> "DataFrame":
     """Every operation that tells a version, with the writers of that version and of the next.
 
     `writer` installed the version; `node_writer` is the same where it counts as committed, and
-    `next_writer` installed the nearest later version of one that does.
+    `next_writer` installed the nearest later version of one that does. `replaced` is a write that
+    its transaction followed by another one on the key, whatever that one tells.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     writer = F.struct("tx", "place", "status", "node", "pos")
-    told = ops.where("version >= 0")
+    own = Window.partitionBy("tx", "key").orderBy(F.col("pos").desc())
+    to_come = own.rowsBetween(Window.unboundedPreceding, -1)
+    again = F.coalesce(F.sum(F.col("write").cast("int")).over(to_come), F.lit(0)) > 0
+    told = ops.withColumn("replaced", F.col("write") & again).where("version >= 0")
     told = told.withColumn("w", F.when(F.col("write"), writer))
     told = told.withColumn("nw", F.when(F.col("write") & F.col("node"), writer))
     key = Window.partitionBy("key")
@@ -211,10 +215,6 @@ def findings(told: "DataFrame") -> "DataFrame":
     same = Window.partitionBy("key", "version")
     plain = told.where(f"kind != {PRECEDES}")
     plain = plain.withColumn("found_before", F.lag("version").over(own))
-    backwards = Window.partitionBy("tx", "key").orderBy(F.col("pos").desc())
-    later = backwards.rowsBetween(Window.unboundedPreceding, -1)
-    again = F.coalesce(F.sum(F.col("write").cast("int")).over(later), F.lit(0)) > 0
-    plain = plain.withColumn("replaced", F.col("write") & again)
     plain = plain.withColumn("stale", F.max("replaced").over(same))
     mine = F.last(F.expr("if(write, version, null)"), ignorenulls=True)
     so_far = own.rowsBetween(Window.unboundedPreceding, -1)

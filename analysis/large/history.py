@@ -140,7 +140,7 @@ def _open(txs: "DataFrame", ops: "DataFrame", model: Model) -> tuple[str, ...]:
     latest = [F.coalesce(F.max(name), F.lit(NONE)) for name in ("process", "begin", "end")]
     found = txs.where(f"status = {COMMITTED} and not ddl").agg(F.count("tx"), *latest).first()
     unordered = order_notes(model, *found) if found is not None else ()
-    said = ops.where(f"version < 0 and status = {COMMITTED}")
+    said = ops.where(f"version < 0 and (status = {COMMITTED} or write and node)")
     appends = said.where(f"kind = {APPEND}")
     if not appends.isEmpty():
         keys = ops.where(f"status != {ABORTED}").groupBy("key")

@@ -163,7 +163,9 @@ def _open(history: ColumnHistory, model: Model) -> tuple[str, ...]:
     Before it, whether the order that a model asks for beside the data's is unknown throughout.
 
     An append that no list shows comes after all that was read, and after all that lists show. Where
-    no other transaction works on its key it hides nothing.
+    no other transaction works on its key it hides nothing. One that is unknown counts as committed
+    as soon as one of its writes has a place: then those of its writes without one leave as much
+    open.
     """
     committed = (history.status == COMMITTED)[history.tx]
     if not committed.any():
@@ -174,7 +176,15 @@ def _open(history: ColumnHistory, model: Model) -> tuple[str, ...]:
         columns = (history.process, history.begin, history.end)
         latest = [int(column[chosen].max(initial=NONE)) for column in columns]
         unordered = order_notes(model, int(chosen.sum()), *latest)
-    said = (history.version < 0) & committed
+    unplaced = history.version < 0
+    if not unplaced.any():
+        return unordered
+    said, write = unplaced & committed, is_write(history.kind)
+    if (unplaced & write & ~committed).any():
+        counts = np.zeros(history.transactions, np.bool_)
+        counts[history.tx[write & ~unplaced]] = True
+        counts &= history.status != ABORTED
+        said |= unplaced & write & counts[history.tx]
     appends = np.flatnonzero(said & (history.kind == APPEND))
     if len(appends):
         said[appends] = _of_several(history)[history.key[appends]]

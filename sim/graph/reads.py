@@ -269,6 +269,7 @@ def _intermediate(
     replaced = versions.slot[pairs.earlier[both]]
     if not len(replaced) or bool((versions.write[pairs.later] & ~both).any()):
         replaced = _replaced(history, versions, pairs)
+    replaced = np.concatenate([replaced, _followed_without_place(history, versions)])
     replaced = replaced[replaced >= 0]
     if not len(replaced):
         return []
@@ -290,10 +291,29 @@ def _replaced(history: ColumnHistory, versions: Versions, pairs: Pairs) -> Array
     return slots
 
 
+def _followed_without_place(history: ColumnHistory, versions: Versions) -> Array:
+    """The slots of writes with a later one of their transaction on the key whose place is unknown.
+
+    Wherever that one stands, the transaction did not leave what it wrote before (Adya's G1b).
+    """
+    unplaced = np.flatnonzero(versions.write & (history.version < 0))
+    if not len(unplaced):
+        return unplaced
+    of = np.zeros(history.transactions, np.bool_)
+    of[history.tx[unplaced]] = True
+    again = _successive(history, np.flatnonzero(versions.write & of[history.tx]))
+    slots: Array = versions.slot[again.earlier]
+    return slots
+
+
 def _rewritten(history: ColumnHistory, versions: Versions, pairs: Pairs) -> Pairs:
     """Every two successive writes of a transaction on a key, whatever it read between them."""
     touched = np.unique(np.concatenate([pairs.earlier, pairs.later]))
-    writes = touched[versions.write[touched]]
+    return _successive(history, touched[versions.write[touched]])
+
+
+def _successive(history: ColumnHistory, writes: Array) -> Pairs:
+    """Every two of these operations, given in their order, that follow each other on a key."""
     packed = history.tx[writes].astype(np.int64) * max(history.keys, 1) + history.key[writes]
     order = np.argsort(packed, kind="stable")
     again = packed[order[1:]] == packed[order[:-1]]

@@ -70,6 +70,17 @@ def test_fractured_reads_beside_other_cycles_and_of_scans_are_alike(
         assert "fractured-read" in found.types
 
 
+@pytest.mark.parametrize("status", [0, 2])
+def test_a_write_without_a_place_is_judged_alike(spark: Any, tmp_path: Path, status: int) -> None:
+    whole = ((0, 0, APPEND, 1), (0, 0, APPEND, -1), (0, 1, APPEND, -1), (1, 1, LIST_READ, 0))
+    for read, wanted in (((1, 0, LIST_READ, 1), False), ((1, 0, LIST_READ, 0), "unknown")):
+        made = of(*whole, read)
+        made = replace(made, status=np.array([status, 0], np.uint8))
+        found, judged = both(spark, tmp_path, made, "read-committed")
+        assert found == judged
+        assert found.valid == wanted
+
+
 def test_a_version_that_was_not_written_is_noted_alike(spark: Any, tmp_path: Path) -> None:
     found, wanted = both(spark, tmp_path, GAP)
     assert found == wanted

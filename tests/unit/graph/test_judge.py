@@ -352,6 +352,28 @@ def test_a_version_that_was_not_written_leaves_it_open() -> None:
     assert (beyond.valid, beyond.notes) == (False, ())
 
 
+@pytest.mark.parametrize("kind", [WRITE, APPEND])
+@pytest.mark.parametrize(("status", "type_"), [(0, "G1b"), (1, "G1a"), (2, "G1b")])
+def test_a_later_write_without_a_place_makes_the_earlier_one_intermediate(
+    kind: int, status: int, type_: str
+) -> None:
+    made = of((0, 0, kind, 1), (0, 0, kind, -1), (1, 0, READ, 1))
+    verdict = judge(replace(made, status=np.array([status, 0], np.uint8)), "read-committed")
+    assert (verdict.valid, verdict.types) == (False, (type_,))
+
+
+@pytest.mark.parametrize(("status", "valid"), [(0, "unknown"), (1, True), (2, "unknown")])
+def test_a_write_without_a_place_of_one_that_counts_as_committed_is_open(
+    status: int, *, valid: bool | str
+) -> None:
+    made = of((0, 0, WRITE, 1), (0, 1, WRITE, -1), (1, 1, READ, 0))
+    verdict = judge(replace(made, status=np.array([status, 0], np.uint8)), "serializable")
+    assert verdict.valid == valid
+    unseen = replace(made, version=np.array([-1, -1, 0], np.int32))
+    unknown = judge(replace(unseen, status=np.array([2, 0], np.uint8)), "serializable")
+    assert unknown.valid is True
+
+
 def scan(*more: tuple[int, int, int, int]) -> ColumnHistory:
     """T0 writes two rows; T1 sees the first, and its scan found no row where the second is."""
     return of((0, 0, WRITE, 1), (0, 1, WRITE, 1), (1, 0, READ, 1), *more, (1, 1, PREDICATE, 0))
