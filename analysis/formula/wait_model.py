@@ -375,7 +375,8 @@ class Wait:
         """The mean of what is above DD."""
         fine = np.clip(self.times, dd, None)
         beyond = max(float(self.times[0]) - dd, 0.0)  # W is at least that, surely
-        return beyond + float(np.trapezoid(1 - np.interp(fine, self.times, cdf), fine))
+        left = np.maximum(1 - np.interp(fine, self.times, cdf), 0.0)  # a sum may be above 1
+        return beyond + float(np.trapezoid(left, fine))
 
     def _need(self, cdf: Array, share: float) -> float:
         place = int(np.searchsorted(cdf, share - 1e-12))

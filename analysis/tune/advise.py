@@ -175,8 +175,25 @@ class Advisor:
         """The waits under these settings; each setting is run once."""
         new = [one for one in dict.fromkeys(settings) if one not in self._looks]
         found = self.runs.run([self._cells.looks(one) for one in new]) if new else []
+        self._check_ends(new, found)
         self._looks.update(zip(new, found, strict=True))
         return [self._looks[one] for one in settings]
+
+    def _check_ends(self, settings: Sequence[Setting], found: Sequence[Figures]) -> None:
+        """Refuse runs in which the log commits nothing, or that are stuck.
+
+        What never ends is in no figure of waits, so such a setting would look good.
+        """
+        for setting, figures in zip(settings, found, strict=True):
+            idle = [
+                row for row in figures.rows if not row["meta_commands"] or row["outcome"] == "stuck"
+            ]
+            if idle:
+                raise HopelessError(
+                    f"in {len(idle)} of {len(figures.rows)} runs with DD {setting.dd} ms the meta "
+                    "storage commits nothing, or is stuck: with delays as long as these the "
+                    "cluster does not work; is their unit right?"
+                )
 
     def _search(self, h: int) -> Advice:
         """Search the least DD with this idle interval."""
@@ -303,6 +320,7 @@ class Advisor:
         new = [one for one in dict.fromkeys(settings) if one not in advice.prices]
         looks = self._figures(new)
         found = self.runs.run([self._cells.statements(one) for one in new]) if new else []
+        self._check_ends(new, found)
         for setting, first, second in zip(new, looks, found, strict=True):
             advice.prices[setting] = Price(first, second)
 

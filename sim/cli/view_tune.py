@@ -246,7 +246,7 @@ def _agreement(lines: list[Part], to: Console) -> None:
         bracket = f"{number(each['unordered'])} to {number(each['ordered'])}"
         labelled(
             "",
-            f"DD {each['dd_ms']}, H {each['h_ms']}: {each['figure']} is "
+            f"DD {each['dd_ms']}, H {each['h_ms']}, CSmax {each['cs_max_ms']}: {each['figure']} is "
             f"{_figures(each)}, by formula {bracket}",
             to,
         )

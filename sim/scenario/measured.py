@@ -28,6 +28,9 @@ GROUPS: Final = {"delay": ("from", "to"), "offset": ("node",)}
 TIMES: Final = tuple(f"{stem}_{unit}" for stem in ("time", "at") for unit in UNITS)
 LARGEST_MS: Final = 10**7
 """Delays and offsets that are larger, in either direction, are refused: almost three hours."""
+LISTED: Final = 6
+"""So many columns of a header are named in an error, each by so many characters at most."""
+LISTED_LENGTH: Final = 30
 Group = tuple[str, ...]
 
 
@@ -153,7 +156,8 @@ def _columns(header: list[str], quantity: str, where: str) -> _Columns:
         if not names or _is_number(names[0]):
             raise ScenarioError(f"{where}: there is no header; begin with one of {choices}")
         what = "more than one column" if found else "no column"
-        raise ScenarioError(f"{where}: {what} of {quantity}s; expected one of {choices}")
+        what = f"{what} of {quantity}s; expected one of {choices}"
+        raise ScenarioError(f"{where}: {what}; the header has {_listed(names)}")
     wanted = GROUPS[quantity]
     times = [place for place, name in enumerate(names) if name in TIMES]
     known = (*found, *wanted, *TIMES)
@@ -178,6 +182,13 @@ def _columns(header: list[str], quantity: str, where: str) -> _Columns:
         time=times[0] if times else None,
         time_scale=UNITS[names[times[0]].rpartition("_")[2]] if times else 1.0,
     )
+
+
+def _listed(names: list[str]) -> str:
+    """The columns that a header has, the first of them where they are many."""
+    more = len(names) - LISTED
+    first = ", ".join(repr(name[:LISTED_LENGTH]) for name in names[:LISTED])
+    return f"{first} and {more} more" if more > 0 else first
 
 
 def _group(row: list[str], columns: _Columns, where: str) -> Group:

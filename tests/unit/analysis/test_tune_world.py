@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.analysis.formula.comparison import ddl_delay_ms, slack_ms
-from ddlsim.analysis.formula.wait_model import COARSE
+from ddlsim.analysis.formula.wait_model import COARSE, Grid
 from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.analysis.tune.skew import INSTANTS, RANGE, clock_bound
 from ddlsim.analysis.tune.world import world_of
@@ -224,3 +224,12 @@ def test_skews_shift_the_wait_of_a_node() -> None:
     assert second - first == pytest.approx(40, abs=2)
     again = even.wait(grid, 100, 0.0, np.random.default_rng(1)).dd_for(0.999, 0.0)
     assert again.ordered == pytest.approx(first), "a constant drawn again is the same"
+
+
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_a_mean_wait_is_never_below_nothing(nodes: int) -> None:
+    """Summed probabilities may exceed 1 by a rounding, and a mean then fell below 0."""
+    world = world_of(delays("delay_ms\n" + "5\n" * 100), None, nodes, 3)
+    model = world.wait(Grid(), 50, 0.0)
+    means = [model.mean(dd) for dd in (71.0, 151.0)]
+    assert all(end == 0 for each in means for end in (each.unordered, each.ordered))

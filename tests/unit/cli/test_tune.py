@@ -311,6 +311,19 @@ def test_a_bad_file_is_told_with_its_line(
     assert not out.exists()
 
 
+def test_a_cluster_that_does_not_work_is_no_advice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Delays of seconds: no leader is elected, no look-up ends, and no wait is seen."""
+    file = tmp_path / "d.csv"
+    lines = [f"{a},{b},{3 + n % 4}" for n in range(40) for a, b in ("xy", "yx")]
+    file.write_text("from,to,delay_s\n" + "\n".join(lines) + "\n", "utf-8")
+    out = tmp_path / "out"
+    line = refused(capsys, "--delays", str(file), *SMALL, "--out", str(out))
+    assert line.startswith("tune: in 2 of 2 runs with DD ")
+    assert line.endswith("the cluster does not work; is their unit right?")
+
+
 def test_files_that_are_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     line = refused(capsys, "--offsets", str(tmp_path / "none.csv"))
     assert line.endswith("No such file or directory; name a CSV or Parquet file")

@@ -39,6 +39,9 @@ def test_offsets_may_be_negative_and_delays_may_be_zero() -> None:
     assert parse("delay_ms\n0\n", "d.csv", "delay").pooled == (0.0,)
 
 
+LACKS = "d.csv:1: no column of delays; expected one of delay_us, delay_ms, delay_s"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -46,7 +49,14 @@ def test_offsets_may_be_negative_and_delays_may_be_zero() -> None:
         ("delay_ms\n", "d.csv: no measurements in it, only a header or nothing"),
         ("delay\n3\n", "d.csv:1: delay has no unit; call the column delay_us, delay_ms, delay_s"),
         ("3\n4\n", "d.csv:1: there is no header; begin with one of delay_us, delay_ms, delay_s"),
-        ("offset_ms\n3\n", "d.csv:1: no column of delays; expected one of delay_us, "),
+        (
+            "offset_ms,Delay_MS\n3,1\n",
+            f"{LACKS}; the header has 'offset_ms', 'Delay_MS'",
+        ),
+        (
+            "from;to;delay_ms\na;b;3\n",
+            f"{LACKS}; the header has 'from;to;delay_ms'",
+        ),
         ("delay_ms,delay_s\n3,3\n", "d.csv:1: more than one column of delays; expected one of "),
         ("delay_ms\n3\n-1\n", "d.csv:3: delay_ms: a negative delay, -1; are the two clocks in"),
         ("delay_ms\n3\nfast\n", "d.csv:3: delay_ms: expected a number, not 'fast'"),
@@ -81,6 +91,11 @@ def test_offsets_may_be_negative_and_delays_may_be_zero() -> None:
 )
 def test_parse_refuses_bad_files(text: str, told: str) -> None:
     assert refused(text).startswith(told), refused(text)
+
+
+def test_a_long_header_is_cut_in_the_message() -> None:
+    header = ",".join(f"{name}" * 40 for name in "abcdefgh")
+    assert refused(f"{header}\n").endswith("'ffffffffffffffffffffffffffffff' and 2 more")
 
 
 def test_an_infinite_number_and_one_beyond_the_bound_are_refused() -> None:
