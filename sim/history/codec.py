@@ -187,7 +187,7 @@ def parse(records: list[bytes], path: str | Path) -> History:
     while records and not records[-1].strip():
         records.pop()
     if not records:
-        raise BadHistory(path, 0, "is empty; run the scenario again")
+        raise BadHistory(path, 0, "is empty; name a file that holds a history")
     history = History(_header(records[0], path))
     end = _end(records, path)
     append, decode = history.events.append, _events.decode

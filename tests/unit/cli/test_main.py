@@ -1,16 +1,20 @@
 """The command as its user meets it: quick to help, quiet about its insides, clear about trouble."""
 
+import builtins
 import shutil
 import subprocess
 import sys
+from typing import Any, Final
 from unittest.mock import patch
 
 import pytest
 
 import ddlsim as package
+from ddlsim.__main__ import main as begin
 from ddlsim.cli import verb_list
 from tests.support.command import ROOT, ddlsim, process, tiny
 
+IMPORT: Final = builtins.__import__
 HEAVY = {
     *("numpy", "networkx", "sqlglot", "simpy", "rich", "msgspec", "orjson", "matplotlib"),
     *("scipy", "scipy.stats", "scipy.signal", "pyarrow", "pyspark", "pandas", "jinja2"),
@@ -124,6 +128,21 @@ def test_an_interrupt_is_one_line_and_exit_130() -> None:
     with patch.dict(verb_list.LISTS, {"reasons": interrupted}):
         done = ddlsim("list", "reasons")
     assert done == (130, "", "ddlsim: interrupted\n")
+
+
+def test_an_interrupt_before_the_command_has_begun_is_no_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """While click and what else it needs are imported, the first tenth of a second."""
+
+    def importing(name: str, *others: Any) -> Any:
+        if name == "ddlsim.cli":
+            raise KeyboardInterrupt
+        return IMPORT(name, *others)
+
+    with patch.object(builtins, "__import__", importing):
+        code = begin()
+    assert (code, *capsys.readouterr()) == (130, "", "ddlsim: interrupted\n")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell with pipes")

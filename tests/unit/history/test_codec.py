@@ -227,7 +227,8 @@ def test_load_refuses_a_damaged_header(saved: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\n\n"])
 def test_load_refuses_an_empty_file(tmp_path: Path, content: bytes) -> None:
-    assert "is empty" in refused(tmp_path / "x.jsonl", [content]).message
+    found = refused(tmp_path / "x.jsonl", [content]).message
+    assert found == "is empty; name a file that holds a history"
 
 
 def test_load_names_the_reason_why_a_file_cannot_be_read(tmp_path: Path) -> None:
