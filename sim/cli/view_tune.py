@@ -110,7 +110,7 @@ def _cost(found: Part, to: Console) -> None:
     labelled(
         "cost",
         f"DDL takes {number(best['ddl_latency_p99'])} ms (p99), "
-        f"{_percent(best['waiting'])} of look-ups wait (< {_percent(best['waiting_high'])}), "
+        f"{_percent(best['waiting'])} of first look-ups wait (< {_percent(best['waiting_high'])}), "
         f"{best['schema_abort_rate']:.2g} of transactions abort for it, "
         f"{best['messages_per_s']:g} metadata commands/s to nodes",
         to,
