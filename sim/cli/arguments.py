@@ -239,8 +239,8 @@ def _run() -> Verb:
              "text, on a terminal or with --out"),
         flag("--trace", "record messages too"),
         *budgets(), outside(), load(),
-        flag("--out", "write histories and summary.json there", "DIR",
-             shell_complete=complete.folders),
+        flag("--out", "write summary.json and histories there, of the first seed and of each that "
+             "fails, instead of those of an earlier run", "DIR", shell_complete=complete.folders),
         flag("--stream", "write the history to --out while the run goes on"),
         flag("--unjudged", "with --stream: leave the history to check"),
         flag("--jobs", "processes for --seeds (default: all cores)", "J", type=values.positive),
