@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -124,7 +124,8 @@ def beside(target: str | Path, *, durable: bool = False) -> Iterator[Path]:
         raise refused(target, error) from error
     finally:
         if not special:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):  # not there; or no place for a file, which has been said
+                partial.unlink()
 
 
 def apart(files: Mapping[str, str | None]) -> None:

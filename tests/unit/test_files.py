@@ -44,6 +44,9 @@ def test_what_is_refused_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     with pytest.raises(WriteError, match="cannot be written"):
         make_folder(tmp_path / "f" / "g")
+    with pytest.raises(WriteError) as caught:  # the one named, not what would stand beside it
+        write_text(tmp_path / "f" / "g", "x")
+    assert str(caught.value).startswith(f"{tmp_path / 'f' / 'g'}: cannot be written (Not a direct")
     with pytest.raises(WriteError, match="cannot be written"):
         write_text(tmp_path, "x")
     with pytest.raises(WriteError, match=r"^a file without a name: cannot be written"):
