@@ -51,8 +51,8 @@ class Calm:
         self._case = case
         self._changes = [change for _, change in case.of(SettingChanged)]
         self.slowest_us = case.of_cluster.get("slowest_us", 0)
-        self._spread_us = case.once(Clocks).spread_us()
-        self.skew_us = self._spread_us + self.largest_us("max_clock_skew_ms")
+        self.spread_us = case.once(Clocks).spread_us()
+        self.skew_us = self.spread_us + self.largest_us("max_clock_skew_ms")
         self.resend_us = 2 * self.largest_us("resend_ms") + self.largest_us("retry_ms")
         self.completeness_us = (
             self.skew_us

@@ -154,7 +154,8 @@ class SchemaLog:
         return found
 
     def steps_at(self, object_id: int, after: int, ts: int | None) -> list[SchemaVersion]:
-        """The steps that have been taken by a timestamp, or ever, and the ends of names on the way.
+        """The steps that have been taken by a timestamp, or ever, and the ends of names on the way,
+        by their activation.
 
         A transaction that used an object before a rename used its old name, so the end of that name
         concerns it too [110.later.3].
@@ -165,7 +166,7 @@ class SchemaLog:
             for change in step.changes:
                 if isinstance(change, ObjectAliased):
                     taken += self.steps_at(change.alias_id, 1, ts)
-        return taken
+        return sorted(taken, key=lambda step: step.activation_ts)
 
     def is_way(self, object_id: int) -> bool:
         """Whether an object holds no rows and leads to one that does: a view, an alias."""

@@ -10,27 +10,35 @@ from tests.support.history import ts
 from tests.unit.checkers.test_obligations import COMMAND, RESENT, SUBMIT, kinds, quiet
 
 ALIAS = Alias(2, "t", 1, "", (1,), 40)
-DUE = 30 + 40 + 5
+DELAY, SKEW = 20, 5
+DUE = 30 + 40 + SKEW
 """Active at 30 ms, for 40 ms, by a clock that is 5 ms behind."""
 TURN = SUBMIT + COMMAND
 ALLOWED = 3 + RESENT + TURN
 
 
 def left(
-    end: int, *, until: int | None = None, disturbed: bool = False, races: int = 0
+    end: int,
+    *,
+    until: int | None = None,
+    disturbed: bool = False,
+    races: int = 0,
+    raced: int = DUE + 1,
 ) -> list[str]:
-    """A rename at 10 ms in a run that ends then; its old name ends at `until`."""
+    """A rename at 10 ms in a run that ends then; the end of its old name is logged at `until`."""
     story = quiet(end)
     created = ObjectChange(2, "alias", "t", 1, ALIAS, (ObjectCreated(),))
     dropped = ObjectChange(2, "alias", "t", 2, None, (ObjectDropped(),))
     steps: list[tuple[int, ObjectChange]] = [(10, created)]
     for number in range(races):
         other = ObjectChange(9 + number, "view", "v", 1, None, (ObjectDropped(),))
-        steps.append((DUE + 1 + number, other))
+        steps.append((raced + number, other))
     if until is not None:
         steps.append((until, dropped))
     for number, (at, step) in enumerate(steps, start=2):
-        story.add(at, UpdateLogged, "n1", None, number, number, ts(at), ts(at + 20), 20, (step,))
+        story.add(
+            at, UpdateLogged, "n1", None, number, number, ts(at), ts(at + DELAY), DELAY, (step,)
+        )
     if disturbed:
         story.add(end - 1, FaultBegan, "pause", "n2", ("n2",))
     return kinds(story)
@@ -41,9 +49,13 @@ def test_an_old_name_ends_within_what_clocks_and_the_log_take() -> None:
     assert left(DUE + ALLOWED + 1) == ["alias-stands-still"]
 
 
-@pytest.mark.parametrize(("late", "found"), [(0, []), (1, ["alias-stands-still"])])
-def test_a_name_that_has_ended_has_not_ended_late(late: int, found: list[str]) -> None:
-    assert left(DUE + 900, until=DUE + ALLOWED + TURN + late) == found
+@pytest.mark.parametrize("races", [0, 2])
+def test_an_end_is_active_when_it_is_due_or_as_much_later_as_the_log_is_late(races: int) -> None:
+    """It is logged a DD before that, by the clock that decides."""
+    last = DUE - SKEW - DELAY + 3 + (1 + races) * COMMAND
+    assert left(DUE + 900, until=last, races=races, raced=DUE - DELAY) == []
+    late = left(DUE + 900, until=last + 1, races=races, raced=DUE - DELAY)
+    assert late == ["alias-stands-still"]
 
 
 def test_each_statement_that_comes_first_takes_a_turn() -> None:

@@ -7,6 +7,7 @@ from ddlsim.checkers.argument import party_of
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.graph import graph_of
 from ddlsim.history.events import Enlisted, UpdateLogged
+from ddlsim.model import ddl
 from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped, SimpleChange
 from ddlsim.model.schema import Alias, SchemaObject
@@ -96,6 +97,20 @@ def test_an_abort_for_a_rename_is_needless_while_the_old_name_stays(
     story.write("W", T, "x", 10)
     story.resolve("W", T, at, 2, purpose="commit")
     story.abort("W", at, "SCHEMA_INCOMPATIBLE")
+    assert kinds("precision", story) == found
+
+
+@pytest.mark.parametrize(("at", "found"), [(59, ["marked-too-early"]), (60, [])])
+def test_a_mark_is_for_the_end_of_the_old_name_though_a_later_change_is_worse(
+    at: int, found: list[str]
+) -> None:
+    story = renamed()
+    gone = ddl.ColumnDropped(story.definition(T, 2).columns[-1])
+    later = replace(story.definition(T, 2), version=3)
+    story.add_version(T, later)
+    logged(story, 4, 100, change(T, "table", 3, later, gone))
+    story.write("W", T, "x", 10)
+    story.abort("W", at, "ROLLBACK_ONLY")
     assert kinds("precision", story) == found
 
 
