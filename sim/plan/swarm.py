@@ -14,8 +14,10 @@ from msgspec import field
 
 from ddlsim.model.records import Record
 from ddlsim.plan import (
+    swarm_again,
     swarm_aliases,
     swarm_answers,
+    swarm_behind,
     swarm_crossings,
     swarm_cutovers,
     swarm_delays,
@@ -201,9 +203,16 @@ def _whole(knobs: Knobs) -> Table:
             *swarm_moments.faults(knobs, around),
         ],
     }
+    _add_aims(knobs, data, names, delay_ms)
+    return {key: value for key, value in data.items() if value != []}
+
+
+def _add_aims(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
+    """What some worlds have for one rule each: clients, tables, changes and faults of their own."""
+    swarm_again.add(knobs, data, delay_ms)
     swarm_uniques.add(knobs, data, names, delay_ms)
     swarm_crossings.add(knobs, data, names, delay_ms)
-    return {key: value for key, value in data.items() if value != []}
+    swarm_behind.add(knobs, data, names, delay_ms)
 
 
 def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:

@@ -2,7 +2,9 @@
 
 Where the old name stays for as long as the design says, few transactions of a drawn world last from
 before a rename until after its end. Here it ends soon; a table of its own is renamed and back
-again; and transactions write rows of it and rest before they commit.
+again; and transactions write rows of it and rest before they commit. In some of these worlds DD is
+raised for a while, again and again, on all nodes: the end of an old name, which is sent a DD before
+it is due, is awaited with another DD than it is sent with.
 
 Worlds of other designs are drawn without a die of this module, and stay what they are.
 """
@@ -22,6 +24,11 @@ STAYS: Final = (0.5, 1, 2)
 """How long an old name stays there, as parts of DD."""
 RENAMED: Final = 6
 """How often the table is renamed."""
+RAISED: Final = 0.5
+"""The share of these worlds in which DD is raised meanwhile."""
+TIMES: Final = 4
+LONGER: Final = 5
+"""How much longer an old name stays there, in DDs: its end is awaited for some time."""
 
 
 def add(knobs: Knobs, data: Table) -> None:
@@ -31,6 +38,10 @@ def add(knobs: Knobs, data: Table) -> None:
     protocol, load_ms = data["protocol"], data["run"]["load_ms"]
     delay_ms = protocol["delay_duration_ms"]
     alias_ms = max(round(knobs.pick("old name stays, of DD", STAYS) * delay_ms), 1)
+    raised = knobs.on("DD raised while an old name stays", RAISED)
+    if raised:
+        alias_ms += LONGER * delay_ms
+        data["faults"] = _with_raised(knobs, data)
     data["strategy"] = {**data.get("strategy", {}), "alias_ms": alias_ms}
     names = [line.split()[2] for line in data["schema"]["sql"].splitlines() if "TABLE" in line]
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
@@ -56,3 +67,19 @@ def _writers(lasts_ms: int) -> Table:
     table: Table = {"name": "mixed", "clients": 4, "tables": [NAME], "operations": 20, "keys": 100}
     table |= {**NEITHER, "put": 1, "implicit": 0.1, "retries": 0, "transaction_operations": 1}
     return table | {"rested": 1.0, "rest_ms": [0, 3 * lasts_ms], "pause_ms": [0, lasts_ms / 2]}
+
+
+def _with_raised(knobs: Knobs, data: Table) -> list[Table]:
+    """The faults of a world, and DD raised on every node at once for a while, a few times."""
+    die, load_ms = knobs.die("DD raised while an old name stays, details"), data["run"]["load_ms"]
+    delay_ms = data["protocol"]["delay_duration_ms"]
+    nodes = [f"n{number}" for number in range(1, data["cluster"]["nodes"] + 1)]
+    made = [one for one in data.get("faults", []) if one["name"] != "setting_change"]
+    for part in range(TIMES):
+        slot_ms = load_ms * 8 // 10 // TIMES
+        at_ms = load_ms // 10 + part * slot_ms + die.below(slot_ms // 2)
+        raised: Table = {"name": "setting_change", "key": "delay_duration_ms", "from_ms": at_ms}
+        raised["for_ms"] = die.between(1, max(slot_ms // 2, 1))
+        raised["to"] = delay_ms * die.pick((2, 3))
+        made += [{**raised, "node": node} for node in nodes]
+    return made

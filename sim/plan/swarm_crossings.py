@@ -16,15 +16,19 @@ from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 NAME: Final = "crossed"
 """The table, which clients of its own use."""
 SHARE: Final = 0.05
-"""The share of the worlds with faults that are neither quiet nor have compatible changes alone."""
+"""The share of the worlds with faults that are not quiet and whose changes are of every kind."""
+ALONE: Final = 0.15
+"""The share of those with compatible changes alone."""
 COLUMNS: Final = ("p", "q", "r", "s", "t", "u")
+AT_ONCE: Final = {"implicit": 0.9, "operations": 50}
+"""Of writers in worlds with compatible changes alone, where only writes in one phase come late."""
 LATE: Final = ("into the next version", "into the next version", "beyond the lease")
 
 
 def crosses(knobs: Knobs) -> bool:
     """Whether the world is one of these; drawn once."""
-    unless = only_compatible(knobs) or is_quiet(knobs) or is_calm(knobs)
-    return knobs.on("late into the log", SHARE, unless=unless)
+    share = ALONE if only_compatible(knobs) else SHARE
+    return knobs.on("late into the log", share, unless=is_quiet(knobs) or is_calm(knobs))
 
 
 def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
@@ -42,12 +46,15 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     columns = ", ".join(f"{one} INT NOT NULL" for one in COLUMNS)
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, {columns});\n"
     others = [{"tables": names, **one} for one in data["workload"]]
-    data["workload"] = [*others, _writers(delay_ms)]
+    alone = only_compatible(knobs)
+    data["workload"] = [*others, _writers(delay_ms) | (AT_ONCE if alone else {})]
+    data["workload"] += [_readers(delay_ms)] * alone
     late: Table = {"name": "late_message", "kind": "partition-submit", "count": 400}
     late["from_ms"] = max(load_ms // 10, 1)
     late["delay_ms"] = max(round(delay_ms * die.pick((0.3, 0.7, 1.5))), 1)
     if how == LATE[0]:
-        data["migration"] = [*data.get("migration", []), *_changes(load_ms, delay_ms)]
+        changes = _changes(load_ms, delay_ms)[alone:]
+        data["migration"] = [*data.get("migration", []), *changes]
     else:
         data["faults"] = []  # the lease stays with its holder
         late["count"] = die.between(5, 20)
@@ -91,3 +98,10 @@ def _writers(delay_ms: int) -> Table:
     table: Table = {"name": "mixed", "clients": 6, "tables": [NAME], "operations": 30, "keys": 200}
     table |= {**NEITHER, "put": 1, "implicit": 0.6, "retries": 0, "transaction_operations": 1}
     return table | {"rested": 1.0, "rest_ms": [0, 2 * delay_ms], "pause_ms": [0, delay_ms]}
+
+
+def _readers(delay_ms: int) -> Table:
+    """Clients that scan the table as of a moment ago."""
+    table: Table = {"name": "mixed", "clients": 4, "tables": [NAME], "operations": 50, "retries": 0}
+    table |= {**NEITHER, "scan": 1, "implicit": 1.0, "read_only": 1.0, "as_of": 0.5}
+    return table | {"as_of_ms": [-delay_ms, 0], "pause_ms": [0, delay_ms / 2]}

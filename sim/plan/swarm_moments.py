@@ -260,7 +260,7 @@ def quiet_leaders(knobs: Knobs, around: Surroundings) -> list[Table]:
     die = knobs.die("leaders of a quiet world")
     made: list[Table] = []
     for what, sent in (("meta", "append-entries"), ("its group", "partition-raft")):
-        for _ in range(die.between(3, 6)):
+        for _ in range(die.between(8, 14)):
             change: Table = {"name": "re_election", "rival": die.pick((1, 2)), "group": what}
             when = {"moment": f"{sent} {SENT}", "nth": die.between(1, 20)}
             when["plus_ms"] = die.pick((0.5, 1, 2, 5))

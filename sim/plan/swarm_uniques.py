@@ -1,7 +1,8 @@
-"""Worlds in which a table gets a unique index while rows of its older schema are still intents.
+"""Worlds in which a table gets a unique index while rows of its older schema are on their way.
 
-Such an intent holds no lock on its values: its transaction wrote it before there was an index.
-Transactions write rows of several partitions; outcomes come to all but the first of them late.
+They hold no lock on their values: their transactions wrote them before there was an index. Some are
+intents: transactions write rows of several partitions, and outcomes come to all but the first of
+them late. Others are writes in one phase: all disks are slow, and the index comes and goes.
 """
 
 from typing import Final
@@ -13,8 +14,12 @@ from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 
 NAME: Final = "singles"
 """The table, which clients of its own use."""
-SHARE: Final = 0.02
+SHARE: Final = 0.04
 """The share of the worlds with faults that are neither quiet nor have compatible changes alone."""
+ON_THEIR_WAY: Final = 0.5
+"""The share of these worlds with writes in one phase; the others have intents."""
+TIMES: Final = 5
+"""How often the index comes there."""
 VALUES: Final = 60
 """So many values of the index's column; about as many rows have some."""
 
@@ -32,22 +37,53 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     """
     if not has_intents(knobs):
         return
+    data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
+    data["workload"] = [{"tables": names, **one} for one in data["workload"]]
+    if knobs.on("unique index over writes in one phase", ON_THEIR_WAY):
+        _on_their_way(data, delay_ms)
+    else:
+        _intents(knobs, data, delay_ms)
+
+
+def _intents(knobs: Knobs, data: Table, delay_ms: int) -> None:
+    """Transactions of several rows, whose outcomes come late, around one new index."""
     die = knobs.die("unique index over intents, details")
     load_ms = data["run"]["load_ms"]
     at_ms = die.between(load_ms // 4, load_ms // 2)
     late_ms = delay_ms * die.pick((2, 3, 4))
     data["cluster"]["partitions"] = max(data["cluster"]["partitions"], 2)
-    data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
     sql = f"CREATE UNIQUE INDEX single ON {NAME} (v)"
     index: Table = {"at_ms": at_ms, "node": "n1", "sql": sql}
     data["migration"] = [*data.get("migration", []), index]
-    others = [{"tables": names, **one} for one in data["workload"]]
-    data["workload"] = [*others, _writers(delay_ms)]
+    data["workload"] = [*data["workload"], _writers(delay_ms)]
     late: Table = {"name": "late_message", "kind": "cleanup", "count": 400}
     late |= {"from_ms": max(at_ms - late_ms, 1), "delay_ms": late_ms}
     data["faults"] = [*data.get("faults", []), late]
     for key in ("orphan_check_ms", "orphan_sweep_ms"):  # no participant asks sooner
         data["protocol"][key] = max(data["protocol"].get(key, 0), 8 * delay_ms)
+
+
+def _on_their_way(data: Table, delay_ms: int) -> None:
+    """Writes in one phase that take long to be stored, and an index that comes and goes."""
+    load_ms = data["run"]["load_ms"]
+    data["cluster"]["replicas"] = 3
+    pair = f"CREATE UNIQUE INDEX single ON {NAME} (v);\nDROP INDEX single;\n"
+    indexes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": pair * TIMES}
+    indexes["every_ms"] = max(delay_ms // 2, 1)
+    data["migration"] = [*data.get("migration", []), indexes]
+    one_phase = {
+        "implicit": 1.0,
+        "clients": 10,
+        "keys": 12,
+        "values": 12,
+        "pause_ms": [0, delay_ms],
+    }
+    data["workload"] = [*data["workload"], _writers(delay_ms) | one_phase]
+    slow: Table = {"name": "slow_disk", "delay_ms": max(delay_ms // 2, 1), "from_ms": 1}
+    slow["for_ms"] = load_ms - 1
+    nodes = [f"n{number}" for number in range(1, data["cluster"]["nodes"] + 1)]
+    others = [one for one in data.get("faults", []) if one["name"] != "slow_disk"]
+    data["faults"] = [*({**slow, "node": node} for node in nodes), *others]
 
 
 def _writers(delay_ms: int) -> Table:

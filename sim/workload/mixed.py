@@ -34,16 +34,17 @@ class Mixed(Workload):
     `implicit` without begin and commit, `fresh` on a new connection, `rollback` rolled back at the
     end, `read_only` read the past, and where the others write, read; `as_of` of these at a
     timestamp within `as_of_ms` of the present; `long` have `long_operations` on all tables,
-    `long_gap_ms` apart; `rested` commit after `rest_ms` more; `pipelined` send operations without
-    awaiting answers; `begun` begin with a request of their own; `abandoned` end with neither commit
-    nor rollback. `session` is the share of clients with a causal token, `partition_aware` of those
-    that begin each transaction at the primary of its first key. Shares of the operations: `misses`
-    use keys that are never written, `views` go through a view of the table, `named` of the gets
-    name columns, `by_name` of the writes give values by column name, `bad` of the writes have rows
-    that do not fit, or write in a read-only transaction. With `values` n each column that a put
-    fills, or that a write names, gets one of n values, which collide in a unique index; 0: what a
-    put fills in is unique to the operation. `edges` of the values by column name lie at the edge of
-    a type that the column may have by then, or just beyond it.
+    `long_gap_ms` apart; `one_row` have all operations on one row; `rested` commit after `rest_ms`
+    more; `pipelined` send operations without awaiting answers; `begun` begin with a request of
+    their own; `abandoned` end with neither commit nor rollback. `session` is the share of clients
+    with a causal token, `partition_aware` of those that begin each transaction at the primary of
+    its first key. Shares of the operations: `misses` use keys that are never written, `views` go
+    through a view of the table, `named` of the gets name columns, `by_name` of the writes give
+    values by column name, `bad` of the writes have rows that do not fit, or write in a read-only
+    transaction. With `values` n each column that a put fills, or that a write names, gets one of n
+    values, which collide in a unique index; 0: what a put fills in is unique to the operation.
+    `edges` of the values by column name lie at the edge of a type that the column may have by then,
+    or just beyond it.
     """
 
     name: ClassVar[str] = "mixed"
@@ -87,6 +88,7 @@ class Mixed(Workload):
     long: float = 0.0
     long_operations: Span = (3, 6)
     long_gap_ms: Span = (50, 200)
+    one_row: float = 0.0
     rested: float = 0.0
     rest_ms: Span = (0, 200)
     pipelined: float = 0.0
@@ -139,6 +141,7 @@ class Mixed(Workload):
         past = Die(dice.stream(client, "read only"))
         kinds = Die(dice.stream(client, "kinds of transactions"))
         rests = Die(dice.stream(client, "rests"))
+        one_row = Die(dice.stream(client, "one row"))
         shares = Shares(*(getattr(self, field) for field in Shares._fields))
         maker = OperationMaker(
             self._weights,
@@ -154,7 +157,9 @@ class Mixed(Workload):
         items: list[TransactionItem] = []
         left = self.operations
         while left > 0:
-            item = self._transaction(world, tables, (shape, past, kinds, rests), maker, left)
+            item = self._transaction(
+                world, tables, (shape, past, kinds, rests, one_row), maker, left
+            )
             left -= sum(not isinstance(do, Rollback) for do in item.operations)
             items.append(item)
         return Program(client, tuple(items), session, aware)
@@ -163,16 +168,17 @@ class Mixed(Workload):
         self,
         world: WorkloadWorld,
         tables: Sequence[CreateTable],
-        dice: tuple[Die, Die, Die, Die],
+        dice: tuple[Die, Die, Die, Die, Die],
         maker: OperationMaker,
         left: int,
     ) -> TransactionItem:
         """A transaction of at most `left` operations.
 
         `shape` draws what every mixed workload has, `past` which of them read the past,
-        `rests` how long they wait before their commit, `kinds` what else they are.
+        `rests` how long they wait before their commit, `one_row` which of them use one row alone,
+        `kinds` what else they are.
         """
-        shape, past, kinds, rests = dice
+        shape, past, kinds, rests, one_row = dice
         implicit = shape.chance(self.implicit)
         count = 1 if implicit else min(left, shape.count(self.transaction_operations))
         few = shape.some(tables, shape.count(self.transaction_tables))
@@ -180,7 +186,8 @@ class Mixed(Workload):
         if long:
             count, few = min(left, kinds.count(self.long_operations)), list(tables)
         read_only = past.chance(self.read_only)
-        operations = [maker.operation(few, reads=read_only) for _ in range(count)]
+        row = maker.row(few) if _on(self.one_row, one_row) else None
+        operations = [maker.operation(few, reads=read_only, row=row) for _ in range(count)]
         if shape.chance(self.rollback) and not implicit:
             operations.append(Rollback())
         as_of = read_only and _on(self.as_of, kinds)
@@ -215,6 +222,7 @@ SHARES: Final = (
     "named",
     "as_of",
     "long",
+    "one_row",
     "rested",
     "pipelined",
     "begun",

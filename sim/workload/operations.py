@@ -40,6 +40,8 @@ NULLS: Final = 0.1
 """The share of NULLs among the values of named columns."""
 NUMBERS: Final = 100
 """How many values named columns take, unless `values` says."""
+Row = tuple[CreateTable, int]
+"""A table, and the number of a key."""
 LONG: Final = "long" * 20
 """A text that is too long for every column but a VARCHAR without a length."""
 
@@ -93,15 +95,21 @@ class OperationMaker:
         self._views = views
         self._rows, self._more = rows, more
 
-    def operation(self, tables: list[CreateTable], *, reads: bool) -> Operation:
-        """An operation on one of the tables; `reads`: what would write reads its row.
+    def row(self, tables: list[CreateTable]) -> Row:
+        """A row of one of the tables, for all operations of a transaction."""
+        return self._rows.pick(tables), self._chooser.choose(self._rows)
+
+    def operation(
+        self, tables: list[CreateTable], *, reads: bool, row: Row | None = None
+    ) -> Operation:
+        """An operation on one of the tables, or on `row`; `reads`: what would write reads its row.
 
         But for a `bad` share, which a read-only transaction refuses.
         """
         rows, shares = self._rows, self._shares
-        table = rows.pick(tables)
+        table = rows.pick(tables) if row is None else row[0]
         kind = KINDS[weighted(self._kinds, rows)]
-        number = self._chooser.choose(rows)
+        number = self._chooser.choose(rows) if row is None else row[1]
         if self._on(shares.misses):
             number += self._keys
         if reads and kind not in ("get", "scan", "select", "find") and not self._on(shares.bad):

@@ -5,6 +5,7 @@ Each seed is that of the first such world which convicts; where draws have chang
 
 import pytest
 
+from ddlsim.plan import swarm_again, swarm_behind, swarm_uniques
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Job, Runner
@@ -19,13 +20,16 @@ OF_FEW = {
 }
 """Knobs of worlds of some designs alone."""
 AIMS = [
-    ("iep", "one_phase_trusts_arrival", "late into the log", 22, "I8"),
+    ("iep", "one_phase_trusts_arrival", "late into the log", 82, "I8"),
     ("iep", "believes_first_rule", "late into the log", 22, "I8"),
-    ("iep", "judges_last_step_only", "late into the log", 22, "I8"),
+    ("iep", "judges_last_step_only", "late into the log", 91, "I8"),
     ("iep", "subtracts_raised_delay", "DD raised on a node", 48, "I1"),
     ("iep", "restarts_ahead_of_clocks", "leader dies", 5, "I12"),
     ("iep", "hides_final_refusals", "late into the log", 9, "I9"),
     ("b13_alias", "forgets_old_names", "old names outlived", 6, "I8"),
+    ("iep", "trusts_own_clock", "quiet", 51, "I12"),
+    ("iep_closed", "unlocks_unjudged", "readers on nodes behind", 129, "I8"),
+    ("iep_closed", "stamps_across_a_change", "late into the log", 75, "I3"),
     ("iep_closed", "answers_at_once", "answers under clocks apart", 1, "I3"),
     ("iep_closed", "answers_once_active_only", "answers under clocks apart", 1, "I3"),
     ("c2_watch", "arms_its_watch_later", "two statements at the end", 5, "I9"),
@@ -35,14 +39,14 @@ AIMS = [
 
 def ran(design: str, mutant: str | None, seed: int) -> RunRow:
     names = {"strategy.name": design} | ({} if mutant is None else {"strategy.mutant": mutant})
-    return Runner(Job("", "", names, swarm=True, models=False)).row(seed)
+    return Runner(Job("", "", names, swarm=True, strict=True, models=False)).row(seed)
 
 
 @pytest.mark.parametrize(("design", "mutant", "knob", "seed", "invariant"), AIMS)
 def test_a_world_with_an_aim_convicts_what_it_is_drawn_for(
     design: str, mutant: str, knob: str, seed: int, invariant: str
 ) -> None:
-    """And not the design as it is."""
+    """And not the design as it is; by the strict graph as well, since some show nothing else."""
     assert drawn_of(seed, design).knobs[knob] != OFF
     found = ran(design, mutant, seed).violations
     assert invariant in {one.invariant for one in found if one.status == "violation"}
@@ -57,4 +61,24 @@ def test_worlds_of_other_designs_have_no_such_aim(knob: str) -> None:
 
 def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> None:
     count = sum(drawn_of(seed).knobs["late into the log"] != OFF for seed in MANY)
-    assert len(MANY) / 60 < count < len(MANY) / 15
+    assert len(MANY) / 30 < count < len(MANY) / 8
+
+
+@pytest.mark.parametrize(
+    ("knob", "share"),
+    [
+        ("readers on nodes behind", swarm_behind.SHARE / 2),
+        ("rows written again", swarm_again.SHARE),
+        ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
+    ],
+)
+def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
+    count = sum(drawn_of(seed).knobs.get(knob, OFF) != OFF for seed in MANY)
+    assert len(MANY) * share / 3 < count < len(MANY) * share * 3
+
+
+def test_only_where_old_names_are_outlived_is_dd_raised_meanwhile() -> None:
+    knobs = [drawn_of(seed, "b13_alias").knobs for seed in MANY]
+    raised = [one for one in knobs if one.get("DD raised while an old name stays", OFF) != OFF]
+    assert len(MANY) / 20 < len(raised) < len(MANY) / 4
+    assert all(one["old names outlived"] != OFF for one in raised)

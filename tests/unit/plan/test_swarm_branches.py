@@ -29,11 +29,15 @@ def test_worlds_reach_the_branch_that_they_are_drawn_for(knob: str, probe: str) 
     assert any(history.probes[probe] for history in runs)
 
 
-def test_a_world_with_a_unique_index_over_intents_convicts_what_overlooks_them() -> None:
-    """The first of these worlds that does so; where draws have changed, it is another one."""
-    seed = 117
+@pytest.mark.parametrize(("seed", "in_one_phase"), [(1001, "off"), (54, "on")])
+def test_a_world_with_a_unique_index_over_writes_convicts_what_overlooks_them(
+    seed: int, in_one_phase: str
+) -> None:
+    """The first of either kind that does so; where draws have changed, it is another one."""
     mutant = swarm.source_of(None, {"strategy.name": "iep", "strategy.mutant": "overlooks_intents"})
-    assert swarm.draw(mutant, seed).knobs["unique index over intents"] == "on"
+    knobs = swarm.draw(mutant, seed).knobs
+    assert knobs["unique index over intents"] == "on"
+    assert knobs["unique index over writes in one phase"] == in_one_phase
     verdict = judge(run(plan(swarm.scenario(mutant, seed), seed)))
     assert {one.invariant for one in verdict.violations if one.status == "violation"} == {"I7"}
 

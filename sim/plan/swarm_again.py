@@ -1,0 +1,29 @@
+"""Worlds in which transactions write one row several times, and read it in between.
+
+What a transaction has written last is what it reads, and what it commits: whether its earlier
+writes of the row are stored by then or not, and in whatever order they come to the log.
+"""
+
+from typing import Final
+
+from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_work import NEITHER, is_quiet
+
+SHARE: Final = 0.08
+"""The share of the worlds that are not quiet."""
+REPLICATED: Final = 0.7
+"""The share of these whose partitions have replicas, so that it takes time to store a write."""
+
+
+def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
+    """Put such clients into a world; they use the tables that are there so far."""
+    if not knobs.on("rows written again", SHARE, unless=is_quiet(knobs)):
+        return
+    die = knobs.die("rows written again, details")
+    if die.chance(REPLICATED):
+        data["cluster"]["replicas"] = 3
+    table: Table = {"name": "mixed", "clients": 4, "operations": 60, "keys": 12, "retries": 0}
+    table |= {**NEITHER, "get": 5, "put": 5, "delete": 1, "scan": 1, "insert": 1, "update": 1}
+    table |= {"one_row": 1.0, "transaction_operations": [3, 5], "implicit": 0.0, "read_only": 0.0}
+    table |= {"pipelined": die.pick((0.0, 0.5)), "gap_ms": [0, delay_ms * die.pick((0, 0.1))]}
+    data["workload"] = [*data["workload"], table | {"pause_ms": [0, delay_ms]}]
