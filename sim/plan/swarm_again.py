@@ -17,9 +17,9 @@ REPLICATED: Final = 0.7
 
 def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
     """Put such clients into a world; they use the tables that are there so far."""
-    if not knobs.on("rows written again", SHARE, unless=is_quiet(knobs)):
+    if not knobs.on("own writes read", SHARE, unless=is_quiet(knobs)):
         return
-    die = knobs.die("rows written again, details")
+    die = knobs.die("own writes read, details")
     if die.chance(REPLICATED):
         data["cluster"]["replicas"] = 3
     table: Table = {"name": "mixed", "clients": 4, "operations": 60, "keys": 12, "retries": 0}

@@ -22,6 +22,7 @@ class Knobs:
     def __init__(self, seed: int) -> None:
         self._streams = Streams(seed)
         self.drawn: dict[str, Any] = {}
+        self._shares: dict[str, float] = {}
 
     def die(self, knob: str) -> Die:
         """The random stream of a knob."""
@@ -42,6 +43,8 @@ class Knobs:
 
     def on(self, knob: str, share: float, *, unless: bool = False) -> bool:
         """Whether a knob is on, with probability `share`; drawn once. It is off if `unless`."""
+        known = self._shares.setdefault(knob, share)
+        assert known == share, f"two knobs are called {knob!r}"
         if knob not in self.drawn:
             self.tell(knob, "on" if self.die(knob).chance(share) and not unless else OFF)
         return bool(self.drawn[knob] != OFF)

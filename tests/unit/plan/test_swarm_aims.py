@@ -6,7 +6,7 @@ Each seed is that of the first such world which convicts; where draws have chang
 import pytest
 
 from ddlsim.plan import swarm_again, swarm_behind, swarm_uniques
-from ddlsim.plan.swarm_knobs import OFF
+from ddlsim.plan.swarm_knobs import OFF, Knobs
 from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.row import RunRow
@@ -68,7 +68,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
     ("knob", "share"),
     [
         ("readers on nodes behind", swarm_behind.SHARE / 2),
-        ("rows written again", swarm_again.SHARE),
+        ("own writes read", swarm_again.SHARE),
         ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
     ],
 )
@@ -82,3 +82,12 @@ def test_only_where_old_names_are_outlived_is_dd_raised_meanwhile() -> None:
     raised = [one for one in knobs if one.get("DD raised while an old name stays", OFF) != OFF]
     assert len(MANY) / 20 < len(raised) < len(MANY) / 4
     assert all(one["old names outlived"] != OFF for one in raised)
+
+
+def test_two_knobs_of_one_name_are_refused() -> None:
+    """One would have the value of the other, which is drawn with another share."""
+    knobs = Knobs(0)
+    assert knobs.on("a knob", 1.0)
+    assert knobs.on("a knob", 1.0)
+    with pytest.raises(AssertionError, match="two knobs are called 'a knob'"):
+        knobs.on("a knob", 0.5)
