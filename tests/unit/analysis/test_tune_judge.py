@@ -47,6 +47,7 @@ def figures(waits: list[dict[int, int]], *, commands: int, **more: int) -> Figur
         waited = ("operation_wait_us", "first_wait_us", "dml_latency_us", "ddl_latency_us")
         return {
             "fingerprint": "f",
+            "outcome": "ok",
             "meta_commands": commands,
             **dict.fromkeys(waited, cell),
             **more,
