@@ -70,7 +70,7 @@ def pytest_testnodeready() -> None:
 
 
 gc.disable()  # until all is collected
-COLLECT_AFTER = 5_000_000
+COLLECT_AFTER = 2_000_000
 """How many new objects make the collector look: histories of several tests are gone by then."""
 
 
