@@ -1,5 +1,6 @@
 """Sweeps that take a second, and their tables."""
 
+import glob
 import os
 import signal
 import subprocess
@@ -57,9 +58,9 @@ def wait_for_parts(directory: Path, count: int, process: subprocess.Popen[bytes]
 def children(pid: int) -> list[int]:
     """The processes that a process has begun, and theirs."""
     found: list[int] = []
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+    for listed in glob.glob(f"/proc/{pid}/task/*/children"):  # pathlib's raises where pid ends
         try:
-            found += map(int, listed.read_text().split())
+            found += map(int, Path(listed).read_text().split())
         except OSError:  # a thread that has ended meanwhile
             continue
     return [below for child in found for below in (child, *children(child))]
