@@ -28,13 +28,13 @@ def collected_seldom() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def collect_seldom() -> None:
-    """Have the collector look as seldom in all of this process, and not at its end.
+def collect_seldom(after: int = COLLECT_AFTER) -> None:
+    """Have the collector look after so many new objects in all of this process, not at its end.
 
     For a process that is the program's own. What is imported lives as long as its process: to look
     through it takes a third of the CPU time in which a short command imports what it needs.
     """
-    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    gc.set_threshold(after, *gc.get_threshold()[1:])
     atexit.register(gc.freeze)
 
 

@@ -77,8 +77,7 @@ COLLECT_AFTER = 2_000_000
 def pytest_collection_finish() -> None:
     """Exempt what collection made from garbage collection: it lives as long as the process."""
     gc.freeze()
-    collect_seldom()
-    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])
+    collect_seldom(COLLECT_AFTER)
     gc.enable()
 
 

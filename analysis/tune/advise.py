@@ -11,7 +11,7 @@
    and 2 times CSmax apart. The closed form is compared with each run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, hypot
 from typing import Final
@@ -174,16 +174,19 @@ class Advisor:
     def _figures(self, settings: Sequence[Setting]) -> list[Figures]:
         """The waits under these settings; each setting is run once."""
         new = [one for one in dict.fromkeys(settings) if one not in self._looks]
-        found = self.runs.run([self._cells.looks(one) for one in new]) if new else []
-        self._check_ends(new, found)
+        found = self._run(new, self._cells.looks)
         self._looks.update(zip(new, found, strict=True))
         return [self._looks[one] for one in settings]
 
-    def _check_ends(self, settings: Sequence[Setting], found: Sequence[Figures]) -> None:
-        """Refuse runs in which the log commits nothing, or that are stuck.
+    def _run(
+        self, settings: Sequence[Setting], cell_of: Callable[[Setting], Cell]
+    ) -> list[Figures]:
+        """The figures of the cells of these settings.
 
-        What never ends is in no figure of waits, so such a setting would look good.
+        Raises `HopelessError` where the log commits nothing, or a run is stuck: what never ends is
+        in no figure of waits, so such a setting would look good.
         """
+        found = self.runs.run([cell_of(one) for one in settings]) if settings else []
         for setting, figures in zip(settings, found, strict=True):
             idle = [
                 row for row in figures.rows if not row["meta_commands"] or row["outcome"] == "stuck"
@@ -194,6 +197,7 @@ class Advisor:
                     "storage commits nothing, or is stuck: with delays as long as these the "
                     "cluster does not work; is their unit right?"
                 )
+        return found
 
     def _search(self, h: int) -> Advice:
         """Search the least DD with this idle interval."""
@@ -319,8 +323,7 @@ class Advisor:
         """Run those of the settings that have no price yet, all together."""
         new = [one for one in dict.fromkeys(settings) if one not in advice.prices]
         looks = self._figures(new)
-        found = self.runs.run([self._cells.statements(one) for one in new]) if new else []
-        self._check_ends(new, found)
+        found = self._run(new, self._cells.statements)
         for setting, first, second in zip(new, looks, found, strict=True):
             advice.prices[setting] = Price(first, second)
 

@@ -54,7 +54,7 @@ def test_the_page_has_the_configuration_and_a_row_for_each_cell(page: str) -> No
     assert shlex.split(command)[3:] == ["--out", "DIR"]
     assert "skew_ms = { path" in page  # the sweep's own text
     assert "<th>outage (ms)</th>" in page
-    assert "<th>operation wait p99 (ms)</th>" in page  # of whole operations, not of look-ups
+    assert "<th>dml_wait_p99 (ms)</th>" in page  # of whole operations, not of look-ups
     table = page[page.index("<h2>Results by cell") : page.index("<h2>Violations</h2>")]
     assert table.count("<td>a0_on_receipt</td>") == table.count("<td>iep</td>") == 4
     assert "rate below" in table
