@@ -12,6 +12,7 @@ from typing import Final
 from ddlsim.plan.swarm_faults import is_calm
 from ddlsim.plan.swarm_knobs import Knobs, Table
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
+from ddlsim.workload.base import Die
 
 NAME: Final = "crossed"
 """The table, which clients of its own use."""
@@ -23,6 +24,9 @@ COLUMNS: Final = ("p", "q", "r", "s", "t", "u")
 AT_ONCE: Final = {"implicit": 0.9, "operations": 50}
 """Of writers in worlds with compatible changes alone, where only writes in one phase come late."""
 LATE: Final = ("into the next version", "into the next version", "beyond the lease")
+BEHIND: Final = 0.7
+"""The share of the first in which the leader then lacks the metadata for longer than an operation
+may take: a write in one phase that may be in its log ends without."""
 
 
 def crosses(knobs: Knobs) -> bool:
@@ -59,11 +63,28 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
         data["faults"] = []  # the lease stays with its holder
         late["count"] = die.between(5, 20)
         late["delay_ms"] = _lasting(knobs, protocol, delay_ms) + protocol["operation_timeout_ms"]
+    if knobs.on("leader without metadata", BEHIND, unless=how != LATE[0]):
+        data["faults"] = _behind(die, data)
     moved: list[Table] = [
         {"name": "leader_transfer", "group": f"{NAME}/{part}", "from_ms": max(load_ms // 20, 1)}
         for part in range(data["cluster"]["partitions"])
     ]
     data["faults"] = [*moved, late, *data.get("faults", [])]
+
+
+def _behind(die: Die, data: Table) -> list[Table]:
+    """The leader of a group applies nothing of the meta storage for a while.
+
+    Some of its answers are lost then, so that a primary cannot tell whether a write is in the log.
+    There are no other faults: most of them end these writes first.
+    """
+    load_ms, timeout_ms = data["run"]["load_ms"], data["protocol"]["operation_timeout_ms"]
+    from_ms = die.between(load_ms // 5, load_ms // 2)
+    lag: Table = {"name": "learner_lag", "node": f"leader of {NAME}", "from_ms": from_ms}
+    lag["for_ms"] = min(2 * timeout_ms, load_ms - from_ms)
+    lost: Table = {"name": "lost_message", "kind": "partition-submitted", "sender": lag["node"]}
+    lost |= {"from_ms": from_ms + data["protocol"]["delay_duration_ms"]}
+    return [lag, {**lost, "count": die.between(10, 60)}]
 
 
 def _lasting(knobs: Knobs, protocol: Table, delay_ms: int) -> int:

@@ -12,7 +12,14 @@ import msgspec
 
 from ddlsim.fdb.config import processes_of
 from ddlsim.kernel.rng import Spread, quantiles
-from ddlsim.plan import swarm_cutovers, swarm_delays, swarm_knobs, swarm_store_moments, swarm_work
+from ddlsim.plan import (
+    swarm_columns,
+    swarm_cutovers,
+    swarm_delays,
+    swarm_knobs,
+    swarm_store_moments,
+    swarm_work,
+)
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.rules import FDB
@@ -24,13 +31,13 @@ from ddlsim.workload.mixed import Mixed
 
 SCALES_MS: Final = (10, 20, 40)
 """What durations of a world are multiples of."""
-LOADS: Final = (10, 20, 40)
+LOADS: Final = (20, 30, 40)
 """How long the load is, as a multiple of the scale of time."""
 COUNTS: Final[dict[str, tuple[int, ...]]] = {
     "grvs": (1, 1, 2),
     "proxies": (1, 1, 2, 3),
     "resolvers": (1, 1, 2, 3),
-    "logs": (1, 2, 3),
+    "logs": (1, 2, 2, 2, 3),
     "storages": (1, 2, 3, 4),
 }
 """How many processes of a role there are."""
@@ -95,7 +102,7 @@ READERS: Final = 0.1
 """The share of worlds with clients whose long transactions only read."""
 WRITERS: Final = 0.12
 """The share of worlds with clients whose long transactions only write, and with index changes."""
-BEYOND: Final = 0.03
+BEYOND: Final = 0.1
 SLOW, SLOW_PPM = "n1", -800_000
 """The share of worlds in which the clock of one process is slower than that, and by how much; that
 process is cut off from the schema, too, so that it lives by its lease."""
@@ -161,6 +168,7 @@ def whole(knobs: Knobs) -> Table:
             *_cut_off(knobs, nodes, processes[-1][1], load_ms, scale_ms),
         ],
     }
+    swarm_columns.add(knobs, data, names)
     return {key: value for key, value in data.items() if value != []}
 
 

@@ -133,9 +133,10 @@ def _unanswered(knobs: Knobs, data: Table, work: Table) -> None:
 def _removed(knobs: Knobs, data: Table, work: Table) -> None:
     """The same, and the index goes: transactions that it was there for look for rows by it."""
     delay_ms = _taken_for_gone(knobs, data)
-    work |= {"long": 0.8, "long_gap_ms": [2 * delay_ms, 8 * delay_ms], "finds": 0.7}
-    work |= {"builds": 3, "stay_ms": [0, 4 * delay_ms], "implicit": 0.1, "read_only": 0.1}
-    knobs.tell("index builds", f"3, {work['clients']} clients")
+    work |= {"long": 0.8, "long_gap_ms": [2 * delay_ms, 8 * delay_ms], "finds": 0.9}
+    work |= {"builds": 6, "stay_ms": [delay_ms, 3 * delay_ms], "build_pause_ms": [0, delay_ms]}
+    work |= {"clients": 12, "implicit": 0.1, "read_only": 0.1}
+    knobs.tell("index builds", f"{work['builds']}, {work['clients']} clients")
 
 
 def _taken_for_gone(knobs: Knobs, data: Table) -> int:

@@ -257,7 +257,7 @@ AIMED: Final[dict[str, tuple[float, Maker]]] = {
     "outcome unknown": (0.15, _unknown_outcome),
     "versions late": (0.1, _versions_late),
     "stop in a recovery": (0.1, _stop_in_recovery),
-    "logs part": (0.3, _logs_part),
+    "logs part": (0.4, _logs_part),
     "logs take turns": (0.12, _logs_take_turns),
     "recoveries missed": (0.12, _recoveries_missed),
     "storage behind": (0.12, _storage_behind),

@@ -125,15 +125,15 @@ PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "a wait for a version does not end": (storage, "_end", never_ends, "storage", 25),
     "what does not answer is recruited": (Controller, "_living", all_of_them, "controller", 1),
     "a recruitment is not awaited": (Controller, "_all", none_in_a_row, "controller", 20),
-    "one log is locked": (Controller, "_lock", locks_the_first, "controller", 26),
+    "one log is locked": (Controller, "_lock", locks_the_first, "controller", 0),
     "storage servers are not told": (Controller, "_announce", tells_nobody, "controller", 1),
-    "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 1),
+    "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 2),
     "of some requests one is answered": (Grv, "_serve", serves_the_first, "grv", 25),
     "a member asks again at once": (Process, "ask_again", asks_at_once, "", 3),
     "a metadata version is logged nowhere": (proxy, "METADATA_VERSION", b"\xff/x", "proxy", 1),
 }
 
-LATE_PONG = 70_020
+LATE_PONG = 70_001
 """A world in which a process that is pinged during a recovery answers behind it."""
 LONG_CONFIRMS = {5071, 5105}
 """Worlds in which a version is answered long after it was asked for, or was given twice."""

@@ -89,7 +89,7 @@ def _is_patient_pct(seed: int) -> bool:
 
 
 def test_a_knob_less_leaves_all_other_knobs_as_they_were() -> None:
-    gone = ("learner_lag", "pause")
+    gone = ("clog", "pause")
     fewer = {k: v for k, v in swarm_faults.KINDS.items() if k not in gone}
     for seed in range(30):
         with patch.object(swarm_moments, "AIMED", {}):

@@ -6,11 +6,14 @@ import pytest
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
-from ddlsim.plan import swarm
+from ddlsim.plan import swarm, swarm_columns
 from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
+from ddlsim.scenario.tomltext import toml_text
 from tests.support.drawn_worlds import NOTHING, drawn_of
 
 MANY = range(300)
+FIRST = 5
 
 
 @pytest.mark.parametrize(
@@ -19,14 +22,28 @@ MANY = range(300)
         ("leader for an instant", "late-start-of-ticks"),
         ("leases written twice", "lease-cas-lost"),
         ("rows without a value", "abort-bad-row"),
+        ("leader without metadata", "abort-metadata-late"),
     ],
 )
 def test_worlds_reach_the_branch_that_they_are_drawn_for(knob: str, probe: str) -> None:
     """They are some 4 % of the worlds; most of them reach it, and so does one of three at once."""
-    seeds = [seed for seed in MANY if drawn_of(seed).knobs[knob] == "on"]
+    seeds = [seed for seed in MANY if drawn_of(seed).knobs.get(knob) == "on"]
     assert len(MANY) / 50 < len(seeds) < len(MANY) / 12
     runs = (run(plan(swarm.scenario(NOTHING, seed), seed)) for seed in seeds[:3])
     assert any(history.probes[probe] for history in runs)
+
+
+def test_a_world_with_columns_that_come_and_go_meets_rows_of_a_newer_schema() -> None:
+    """The first that does so; where draws have changed, it is another one."""
+    leases = swarm.source_of(None, {"strategy.name": "c6_f1"})
+    text = swarm.draw(leases, FIRST).text
+    world = swarm.scenario(leases, FIRST)
+    assert f"CREATE TABLE {swarm_columns.NAME} " in text
+    assert run(plan(world, FIRST)).probes["newer-row-met"]
+    alone = tomllib.loads(text)
+    alone["workload"] = [w for w in alone["workload"] if w["tables"] != [swarm_columns.NAME]]
+    without = read(toml_text(alone), "swarm", overrides=leases.overrides)
+    assert not run(plan(without, FIRST)).probes["newer-row-met"]
 
 
 @pytest.mark.parametrize(("seed", "in_one_phase"), [(1001, "off"), (54, "on")])
