@@ -37,9 +37,14 @@ BORN: Final = "default"
 
 
 def changes_nothing(statement: Statement, objects: Iterable[SchemaObject]) -> str | None:
-    """None if the statement has nothing to do on these objects; else what it would have to do."""
-    relations = {one.name: one for one in objects if not isinstance(one, Zone)}
+    """None if the statement has nothing to do on these objects; else what it would have to do.
+
+    An old name that stays and that another table or view has taken means the latter.
+    """
     zones = {one.name: one for one in objects if isinstance(one, Zone)}
+    named = [one for one in objects if not isinstance(one, Zone)]
+    named.sort(key=lambda one: not isinstance(one, Alias))
+    relations = {one.name: one for one in named}
     indexes = {
         index.name: one
         for one in relations.values()

@@ -39,7 +39,7 @@ def alias_unreserved(statement: Statement, snapshot: Snapshot, alias_ms: int) ->
     gone = tuple(map(dropped, aliases))
     free = snapshot.after(snapshot.version, snapshot.message_ts, snapshot.activation_ts, gone)
     built = build(statement, free, snapshot.next_object_id)
-    if isinstance(built, Refused):  # perhaps because it uses an old name
+    if not isinstance(built, Built):  # perhaps because it uses an old name
         built = build(statement, snapshot, snapshot.next_object_id)
     return _with_aliases(built, snapshot, alias_ms)
 

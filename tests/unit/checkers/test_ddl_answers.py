@@ -8,6 +8,7 @@ from ddlsim.checkers.idle_statements import changes_nothing
 from ddlsim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
 from ddlsim.model.ddl import ColumnDropped
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
+from ddlsim.model.schema import Alias
 from tests.support.history import Story, add_column, ts
 from tests.support.judging import anomalies
 from tests.support.schemas import snapshot_of, statement
@@ -88,6 +89,18 @@ def test_a_noop_is_true_at_the_version_that_it_names(
 ) -> None:
     """Of that version: u is there from catalog version 2 on, active or not."""
     assert kinds(noop(sql, catalog)) == found
+
+
+def test_a_table_that_has_an_old_name_hides_what_the_name_stood_for() -> None:
+    """[110.later.3], where old names are not reserved: t became s and is t again."""
+    (table,) = snapshot_of("CREATE TABLE t (id INT PRIMARY KEY, v INT)").objects()
+    old = Alias(9, "t", 1, "", (table.id,), 60)
+    for sql in (
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS v INT",
+        "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY)",
+    ):
+        assert changes_nothing(statement(sql), (table, old)) is None
+    assert changes_nothing(statement("DROP TABLE IF EXISTS t"), (old,)) == "there is 't'"
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,11 @@ def test_not_reserving_changes_nothing_else() -> None:
         assert alias_unreserved(statement(text), snapshot, 60) == asked(snapshot, text)
     by_old = alias_unreserved(statement("ALTER TABLE t ADD COLUMN w INT"), RENAMED, 60)
     assert by_old == asked(RENAMED, "ALTER TABLE s ADD COLUMN w INT")
+    for text in ("DROP TABLE IF EXISTS t", "ALTER TABLE IF EXISTS t ADD COLUMN w INT"):
+        assert alias_unreserved(statement(text), RENAMED, 60) == asked(RENAMED, text)
     assert isinstance(alias_unreserved(statement("DROP VIEW IF EXISTS y"), RENAMED, 60), NoOp)
+    created = "CREATE TABLE IF NOT EXISTS s (id INT PRIMARY KEY)"
+    assert isinstance(alias_unreserved(statement(created), RENAMED, 60), NoOp)
 
 
 # --- what the end of a name is to whom ------------------------------------------------------------
