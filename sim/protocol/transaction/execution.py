@@ -5,6 +5,8 @@ operation runs under [110.flow.5] [110.fwd.2]. A row written under a newer schem
 reader [110.back].
 """
 
+from collections.abc import Callable
+
 from ddlsim.history.event import Cells
 from ddlsim.history.events import ReadExecuted, RowRead, WriteExecuted
 from ddlsim.model.ops import READS, WHOLE, Key
@@ -12,7 +14,7 @@ from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.protocol.commands import FullWrite, WriteIntent
-from ddlsim.protocol.ids import Tuple, TxId
+from ddlsim.protocol.ids import PartitionId, Tuple, TxId
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.partition.partition import Intent
@@ -43,6 +45,8 @@ class Executor:
         self.entries = EntryWriter(node, strategy, sync.catalog)
         self._under_way: dict[tuple[TxId, str, Timestamp], None] = {}
         """Writes in one phase, each with the start of its lease, which may be over by now."""
+        self.on_refused: Callable[[TxId, PartitionId, Timestamp], None] | None = None
+        """Called with transaction, partition and lease start where the log refuses a write."""
         node.on(AreReplicated, self._report_again)
 
     # --- reading ----------------------------------------------------------------------------------
@@ -257,6 +261,8 @@ class Executor:
     ) -> None:
         """Send `Replicated` once the write is committed in the log, or never will be."""
         reason = await self.replicas.result_of(submission)
+        if reason is not None and self.on_refused is not None:
+            self.on_refused(command.tx, local.place, command.lease_start)
         pending = local.pending.get(command.key)
         if pending is not None and pending.tx == command.tx and pending.op == command.op:
             del local.pending[command.key]

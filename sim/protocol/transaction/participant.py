@@ -53,7 +53,8 @@ class Active:
 
     `ops` are its writes, each with the start of the lease that it was executed under; `reads` are
     its reads, in the same way; `refused` are the writes that were refused, each with the start of
-    that lease and the first reason.
+    that lease and the first reason. `lost` are the partitions whose logs have refused a write that
+    was executed, with the start of its lease.
     """
 
     commit_place: PartitionId
@@ -62,6 +63,7 @@ class Active:
     ops: dict[str, Timestamp] = field(default_factory=dict)
     reads: dict[str, Timestamp] = field(default_factory=dict)
     refused: dict[str, tuple[Timestamp, Reason]] = field(default_factory=dict)
+    lost: dict[PartitionId, Timestamp] = field(default_factory=dict)
 
 
 class Participant:
@@ -153,6 +155,17 @@ class Participant:
         active = self._active.get(tx)
         refused = None if active is None else active.refused.get(op)
         return None if refused is None or refused[0] != lease_start else refused[1]
+
+    def record_loss(self, tx: TxId, place: PartitionId, lease_start: Timestamp) -> None:
+        """Record that a partition's log has refused a write that was executed under this lease."""
+        active = self._active.get(tx)
+        if active is not None:
+            active.lost[place] = lease_start
+
+    def has_lost(self, tx: TxId, place: PartitionId, lease_start: Timestamp) -> bool:
+        """Whether a partition's log has refused a write of a transaction under this lease."""
+        active = self._active.get(tx)
+        return active is not None and active.lost.get(place) == lease_start
 
     # --- the commit point -------------------------------------------------------------------------
 

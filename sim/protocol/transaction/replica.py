@@ -92,6 +92,7 @@ class Replica:
         self._metastorage_leader = metastorage_leader
         self.executor = self.executor_class(node, strategy, sync, replicas)
         self.participant = self.participant_class(node, strategy, locks, replicas, leases, nodes)
+        self.executor.on_refused = self.participant.record_loss
         self.constraints = constraints_class(node, self.executor, locks)
         probe = self.participant.probe_coordinator
         self.waits = waits_class(node, locks, self._has_ended, probe)
@@ -366,10 +367,14 @@ class Replica:
     # --- execution --------------------------------------------------------------------------------
 
     def _over(self, request: Operate, local: LocalReplica) -> Reason | None:
-        """The reason if its transaction is over, or its lease by now: op_ts may precede a wait."""
+        """The reason if its transaction is over, or its lease by now: op_ts may precede a wait.
+
+        Nor does it go on where the log has refused a write of it: it would not find that.
+        """
         if request.tx in local.machine.ended:
             return Reason.TX_FINISHED
-        if not serves(local, request, self.node.clock.current()):
+        lost = self.participant.has_lost(request.tx, local.place, request.lease_start)
+        if lost or not serves(local, request, self.node.clock.current()):
             self.node.probe("primary-expired")
             return Reason.PRIMARY_EXPIRED
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ddlsim.model.reasons import Reason
-from ddlsim.protocol.commands import CleanUp
+from ddlsim.protocol.commands import CleanUp, PrimaryChange
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.replica_messages import (
     AreReplicated,
@@ -48,18 +48,33 @@ def test_a_transaction_reads_its_writes_before_they_are_replicated() -> None:
         assert answer.value.rows == ((1, ((1, 1), (2, 6))),)
 
 
+def fence(trio: Trio) -> None:
+    """A later lease goes into the log, ahead of what comes now."""
+    change = PrimaryChange(Timestamp(FIRST_LEASE + 1), "n2")
+    trio["n1"].replicas.submit(trio.local("n1"), change)
+
+
 def test_refused_write_sends_replicated_with_reason() -> None:
     """Another primary was made ready meanwhile."""
     trio = Trio()
-    trio.next_lease("n2")
-    trio.lease("n1", Timestamp(trio.local("n1").machine.lease_start - 1))
-    old_token = trio.local("n1").lease
-    assert old_token is not None
-    trio.send(OLD, "put", 1, (1, 5), op="w", lease_start=old_token.start_ts)
+    fence(trio)
+    trio.send(OLD, "put", 1, (1, 5), op="w")
     trio.later(10)
     assert trio.heard() == [("w", Reason.PRIMARY_EXPIRED)]
     assert trio.rows("n1") == {}
     assert trio.local("n1").machine.intents == {}
+
+
+def test_nothing_is_read_behind_a_refused_write() -> None:
+    """[110.lin] Its transaction would not find what it has written."""
+    trio = Trio()
+    fence(trio)
+    trio.send(OLD, "put", 1, (1, 5), op="w")
+    trio.later(10)
+    for action in ("get", "insert"):
+        answer = trio.send(OLD, action, 1, (1, 6), op=f"after, {action}")
+        trio.later(10)
+        assert answer.value.reason is Reason.PRIMARY_EXPIRED
 
 
 def test_are_replicated_reports_only_applied_writes() -> None:
