@@ -271,10 +271,12 @@ class Sample:
                 return AlterTable(name, self._actions(), excused)
 
     def retyped(self) -> Statement:
-        """A change of a column's type to one that is like it, or any."""
+        """A change of a column's type to one that is like it, to text as long as its, or any."""
         at = self._below(len(FAMILIES))
-        to = self._type(FAMILIES[at])
-        return AlterTable("t", (AlterColumn(self._one(_catalog().names[at]), to),))
+        family = FAMILIES[at]
+        place = self._below(len(family.types))
+        to = self._type(family, family.types[place : place + 1])
+        return AlterTable("t", (AlterColumn(_catalog().names[at][place], to),))
 
     def _zone(self, *, excused: bool) -> Statement:
         name, few = self._one(ZONES), (None, 1, 2, 3)
@@ -307,13 +309,16 @@ class Sample:
         columns = (self._one(self._one(names)) for _ in range(3))
         return (*columns, self._one(names[0]), self._one(EXTRA))
 
-    def _type(self, near: Family) -> ColumnType:
-        """A type: of a family, text of about the length that the family's take, or any."""
+    def _type(self, near: Family, of: tuple[ColumnType, ...] = ()) -> ColumnType:
+        """A type: of a family, text of about the length that these take, or any.
+
+        These are the types `of`, or else those of the family.
+        """
         kind = self._below(4)
         if kind < 2:
             return self._one(near.types)
         if kind == 2:
-            text = domain(self._one(near.types))
+            text = domain(self._one(of or near.types))
             longest = max(size(text.text(edge)) for edge in text.edges)
             return ColumnType("VARCHAR", max(1, longest - self._below(2)))
         return self._one(self._one(FAMILIES).types)

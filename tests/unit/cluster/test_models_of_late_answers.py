@@ -22,10 +22,14 @@ from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
 from ddlsim.protocol.replica_messages import PartitionSubmit
 from ddlsim.protocol.schema import rows
+from ddlsim.protocol.schema.column_types import longest_text
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.units import Timestamp
+
+FIXED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "BOOLEAN", "DATE", "UUID")
+"""Types whose longest text does not depend on a length or precision."""
 
 
 class Seen(list[str]):
@@ -200,6 +204,21 @@ def test_types_are_changed_beside_the_first_statement() -> None:
         if types[one.name].name == "DECIMAL"
     ]
     assert any(before < after for before, after in scales)
+
+
+def test_types_are_changed_to_text_that_just_holds_them_or_lacks_one_character() -> None:
+    """Of each type, in some of sixty worlds."""
+    table = samples.catalog().tables()[0]
+    types = {column.name: column.type for column in table.columns}
+    missed: dict[str, set[int]] = {str(one): {0, 1} for one in types.values() if one.name in FIXED}
+    for ts in range(60):
+        for one in list(samples.beside(DropTable("t"), ts, 1))[samples.COUNT :]:
+            (change,) = cast("Any", one).actions
+            before, after = types[change.name], change.type
+            if before.name in FIXED and after.name == "VARCHAR" and after.length is not None:
+                missed[str(before)].discard(longest_text(before) - after.length)
+    assert len(missed) == len(FIXED)
+    assert not any(missed.values())
 
 
 def test_a_default_is_shown_in_the_type_of_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
