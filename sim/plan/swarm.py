@@ -21,6 +21,7 @@ from ddlsim.plan import (
     swarm_crossings,
     swarm_cutovers,
     swarm_delays,
+    swarm_equals,
     swarm_faults,
     swarm_fdb,
     swarm_indexes,
@@ -213,6 +214,7 @@ def _add_aims(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> Non
     swarm_uniques.add(knobs, data, names, delay_ms)
     swarm_crossings.add(knobs, data, names, delay_ms)
     swarm_behind.add(knobs, data, names, delay_ms)
+    swarm_equals.add(knobs, data, names, delay_ms)
 
 
 def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:

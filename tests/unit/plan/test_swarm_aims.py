@@ -3,10 +3,16 @@
 Each seed is that of the first such world which convicts; where draws have changed, it is another.
 """
 
+from typing import Any
+
 import pytest
 
-from ddlsim.plan import swarm_again, swarm_behind, swarm_uniques
+from ddlsim.checkers.judge import judge
+from ddlsim.cluster.run import run
+from ddlsim.plan import swarm, swarm_again, swarm_behind, swarm_equals, swarm_uniques
+from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF, Knobs
+from ddlsim.protocol.transaction.row_constraints import RowConstraints
 from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.row import RunRow
@@ -70,11 +76,30 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("readers on nodes behind", swarm_behind.SHARE / 2),
         ("own writes read", swarm_again.SHARE),
         ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
+        ("equal values in one transaction", swarm_equals.SHARE / 2),
     ],
 )
 def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
     count = sum(drawn_of(seed).knobs.get(knob, OFF) != OFF for seed in MANY)
     assert len(MANY) * share / 3 < count < len(MANY) * share * 3
+
+
+def test_a_transaction_meets_its_own_values_in_worlds_with_such_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What leaves its own rows out of the comparison is convicted there."""
+    seed = 0
+    assert drawn_of(seed, "iep").knobs["equal values in one transaction"] != OFF
+    own = RowConstraints._live_rows
+
+    def of_others(self: Any, request: Any, local: Any) -> Any:
+        rows = own(self, request, local)
+        return (one for one in rows if one[1][0] != request.tx.label)
+
+    monkeypatch.setattr(RowConstraints, "_live_rows", of_others)
+    scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": "iep"}), seed)
+    found = judge(run(plan(scenario, seed))).violations
+    assert "unique-violated" in {one.kind for one in found}
 
 
 def test_only_where_old_names_are_outlived_is_dd_raised_meanwhile() -> None:
