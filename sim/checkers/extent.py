@@ -9,8 +9,11 @@ from typing import Final
 
 from ddlsim.checkers.base import in_order
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.forward_compatible import is_crossing, judged, versions_used
+from ddlsim.checkers.index_contents import indexes
 from ddlsim.checkers.judge import Claims
 from ddlsim.checkers.needless.grounds import undecided
+from ddlsim.checkers.needless.waits import judges_waits
 from ddlsim.checkers.session_schema import sessions, tells_schemas
 from ddlsim.history.events import (
     DdlDecided,
@@ -114,15 +117,24 @@ def _single_schema(case: Case) -> Amounts:
 
 def _data(case: Case) -> Amounts:
     txs = case.transactions.values()
+    read = sum(len(event.rows) for tx in txs for _, event in tx.reads)
+    written = sum(len(tx.writes) for tx in txs)
     return {
-        "rows read": sum(len(event.rows) for tx in txs for _, event in tx.reads),
-        "rows written": sum(len(tx.writes) for tx in txs),
+        "rows read or written": read + written,
+        "rows read": read,
+        "rows written": written,
         "rows kept at the end": len(case.of(RowFinal)),
     }
 
 
 def _entries(case: Case) -> Amounts:
+    """A row that is written is what lacks its entry, or leaves one behind."""
+    kept = {one.object_id for one in case.schemas.all_steps() if indexes(case, one.object_id)}
+    written = [event for tx in case.committed for _, event in tx.writes]
     return {
+        "rows written in tables with an index": sum(one.object_id in kept for one in written)
+        if case.keeps_entries
+        else 0,
         "entries written or removed": len(case.of(IndexWritten)) + len(case.of(IndexFilled)),
         "queries by an index": len(case.of(IndexRead)) + len(case.of(IndexPartRead)),
         "entries kept at the end": len(case.of(IndexFinal)),
@@ -136,10 +148,9 @@ def _two_versions(case: Case) -> Amounts:
 
 
 def _forward(case: Case) -> Amounts:
+    """By the complete log: the commit's own record is what the validator took for in force."""
     crossed = sum(
-        any(initial != now for _, initial, now in tx.committed.tables)
-        for tx in case.committed
-        if tx.committed is not None
+        any(is_crossing(case, tx, *used) for used in versions_used(tx)) for tx in judged(case)
     )
     return {"commits across a change of a table": crossed, "commits": len(case.committed)}
 
@@ -154,10 +165,17 @@ def _liveness(case: Case) -> Amounts:
 
 
 def _opacity(case: Case) -> Amounts:
+    """On plane `fdb` a transaction that has written nothing is a read-only one."""
     txs = list(case.transactions.values())
     return {
         "aborted or read-only transactions that read": sum(
-            bool(tx.reads) and (tx.committed is None or tx.read_ts is not None) for tx in txs
+            bool(tx.reads)
+            and (
+                tx.committed is None
+                or tx.read_ts is not None
+                or (case.is_layered and not tx.writes)
+            )
+            for tx in txs
         ),
         "transactions": len(txs),
     }
@@ -165,7 +183,9 @@ def _opacity(case: Case) -> Amounts:
 
 def _precision(case: Case) -> Amounts:
     aborted = [tx for tx in case.transactions.values() if tx.aborted is not None]
+    waits = len(case.of(SchemaResolved)) + len(case.of(DdlDecided)) if judges_waits(case) else 0
     return {
+        "aborts, look-ups and acknowledgements": len(aborted) + waits,
         "aborted transactions": len(aborted),
         "of them not judged": undecided(case),
         "transactions": len(case.transactions),

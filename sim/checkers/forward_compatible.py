@@ -27,11 +27,22 @@ class ForwardCompatible:
 
     def check(self, case: Case) -> Iterator[Anomaly]:
         """One anomaly for each table of a committed transaction whose way to C holds a "no"."""
-        for tx in case.committed:
-            if case.is_layered and (not tx.writes or case.is_upkeep(tx.name)):
-                continue  # a reader of a store is at its read version, and leaves nothing
+        for tx in judged(case):
             for object_id, version in versions_used(tx):
                 yield from _judged(case, tx, object_id, version)
+
+
+def judged(case: Case) -> list[Transaction]:
+    """Committed transactions; of a store without readers, which are at their read version."""
+    if not case.is_layered:
+        return case.committed
+    return [tx for tx in case.committed if tx.writes and not case.is_upkeep(tx.name)]
+
+
+def is_crossing(case: Case, tx: Transaction, object_id: int, initial: int) -> bool:
+    """Whether another version than I is effective at commit_ts, by the complete log."""
+    target = case.schemas.effective(object_id, tx.stamp)
+    return (0 if target is None else target.version) != initial
 
 
 def versions_used(tx: Transaction) -> list[tuple[int, int]]:

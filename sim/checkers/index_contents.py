@@ -74,7 +74,7 @@ class IndexContents:
         replays = [
             Replay(case, object_id, index_id)
             for object_id in dict.fromkeys(one.object_id for one in case.schemas.all_steps())
-            for index_id in _indexes(case, object_id)
+            for index_id in indexes(case, object_id)
         ]
         for replay in replays:
             yield from replay.run()
@@ -87,7 +87,7 @@ def _is_read_back(case: Case) -> bool:
     return bool(case.of(RowFinal)) or bool(case.of(IndexFinal))
 
 
-def _indexes(case: Case, object_id: int) -> list[int]:
+def indexes(case: Case, object_id: int) -> list[int]:
     """Every index that a table ever had."""
     steps = case.schemas.steps(object_id, 0, MAX_TIMESTAMP)
     tables = [one.definition for one in steps if isinstance(one.definition, Table)]

@@ -45,13 +45,18 @@ TICK_US: Final = 2 * US_PER_MS
 
 def needless_waits(case: Case) -> Iterator[Anomaly]:
     """Activations, acknowledgements, look-ups, reads in the past."""
-    if case.of(SettingChanged) or "" not in case.header.settings or case.is_layered:
+    if not judges_waits(case):
         return
     yield from _activations(case)
     yield from _acknowledgements(case)
     if not case.of(NodeCrashed):
         yield from _look_ups(case)
     yield from _past(case)
+
+
+def judges_waits(case: Case) -> bool:
+    """Whether the settings say, for the whole run, how long a wait may take."""
+    return not case.of(SettingChanged) and "" in case.header.settings and not case.is_layered
 
 
 def _setting(case: Case, node: str, key: str) -> int | None:

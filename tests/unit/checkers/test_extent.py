@@ -10,6 +10,7 @@ import pytest
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.extent import AMOUNTS, Extent, extents
+from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
 from ddlsim.history import codec
 from ddlsim.plan.plan import plan
@@ -52,13 +53,16 @@ def test_amounts_are_those_of_the_bare_records(name: str, tmp_path: Path) -> Non
         if any(initial != now for _, initial, now in line["tables"])
     }
     assert first("forward_compatible") == len(crossed)
-    assert first("data_matches_schema") == sum(len(line["rows"]) for line in of["ReadExecuted"])
+    rows = sum(len(line["rows"]) for line in of["ReadExecuted"])
+    assert first("data_matches_schema") == rows + kinds["WriteExecuted"]
+    assert found["data_matches_schema"].amounts["rows read"] == rows
     assert found["data_matches_schema"].amounts["rows written"] == kinds["WriteExecuted"]
     assert first("liveness") == kinds["Invoked"]
     assert (
         found["liveness"].amounts["that ended"] == kinds["Ok"] + kinds["Failed"] + kinds["Unknown"]
     )
-    assert first("precision") == len(aborted)
+    assert found["precision"].amounts["aborted transactions"] == len(aborted)
+    assert first("precision") == len(aborted) + kinds["SchemaResolved"] + kinds["DdlDecided"]
     ddl = {line["op"] for line in of.get("DdlDecided", [])}
     told = [at for at, line in enumerate(lines) if line["event"] == "Ok" and line["op"] in ddl]
     later = sum(line["event"] == "Invoked" for line in lines[told[0] :]) if told else 0
@@ -68,11 +72,29 @@ def test_amounts_are_those_of_the_bare_records(name: str, tmp_path: Path) -> Non
     assert first("opacity") == len(readers - (committed - past))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "iep98/using_safe_time",  # look-ups that took too long, and no abort
+        "strategies/B12-T1",  # a row that was written and never read
+        "strategies/C1-T2",  # a committed transaction that only read
+        "strategies/C12-T4",  # a version that is not in force at the commit
+        "strategies/C14-T2",  # a row without its entry, and no entry at all
+        "strategies/C15-T1",  # a commit whose validator took its own version for the one in force
+    ],
+)
+def test_what_broke_an_invariant_could_have_broken_it(name: str) -> None:
+    history = run(plan(load(name), 0))
+    found = {one.checker for one in judge(history, all_claims=True).violations}
+    assert found
+    assert not [one for one in extents(Case(history)) if one.checker in found and one.is_empty]
+
+
 def test_an_extent_of_nothing_is_empty() -> None:
     history = run(plan(load("iep98/own_ddl"), 0))
     found = {one.checker: one for one in extents(Case(history))}
     assert not found["own_ddl"].is_empty
-    assert found["precision"].is_empty
+    assert found["forward_compatible"].is_empty
     assert not Extent("I1", "of_a_plugin", claimed=True, judged=True, amounts={}).is_empty
 
 
