@@ -142,7 +142,8 @@ class Runs:
 
         Nodes are committed transactions, DDL statements with an update, and statements that only
         read the catalog (`kind`). Edges have a `kind` (ww, wr, rw, rt, process), the `name` that
-        findings use, the sentence `because`, and `strict_only`.
+        findings use, the sentence `because`, and `strict_only`. Real time (rt, process) is there in
+        its least form: what follows from other such edges is left out.
         """
         return networkx_graph(Case(self.history(seed)))
 

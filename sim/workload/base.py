@@ -15,7 +15,7 @@ import numpy as np
 from ddlsim.model.ddl import CreateTable, CreateView, Statement
 from ddlsim.model.programs import Program, Step
 from ddlsim.registry import Registry
-from ddlsim.units import Micros, ms
+from ddlsim.units import FOREVER_MS, Micros, ms
 
 T = TypeVar("T")
 
@@ -193,9 +193,10 @@ def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it read
 
 
 def check_span(span: Span, field: str, least: float = 0) -> None:
-    """Raise `ValueError` for a span whose end is below its start, or that is less than `least`."""
+    """Raise `ValueError` for a span whose end is below its start, or beyond `least` or for ever."""
     low, high = bounds(span)
-    check(least <= low <= high, field, f"must be a number, or [least, most], from {least:g} up")
+    what = f"must be a number, or [least, most], from {least:g} to {FOREVER_MS}"
+    check(least <= low <= high <= FOREVER_MS, field, what)
 
 
 def check_shares(shares: dict[str, float]) -> None:

@@ -1,5 +1,6 @@
 """The shares and bounds of the mixed workload."""
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -90,7 +91,10 @@ def test_a_transaction_uses_as_many_tables_as_asked() -> None:
         ({"operations": 5, "zipf": -1.0}, "zipf: must lie between 0 and 5"),
         ({"operations": 5, "session": 1.5}, "session: must lie between 0 and 1"),
         ({"operations": 5, "gap_ms": (-1, 5)}, "gap_ms: must be a number"),
-        ({"operations": 5, "transaction_operations": 0}, "from 1 up"),
+        ({"operations": 5, "pause_ms": (0, math.inf)}, "pause_ms: .* to 10000000000"),
+        ({"operations": 5, "gap_ms": 1e300}, "gap_ms: .* to 10000000000"),
+        ({"operations": 5, "transaction_operations": 0}, "from 1 to"),
+        ({"operations": 5, "transaction_operations": math.inf}, "from 1 to"),
         ({"operations": 5, "get": -1}, "replace, update, find: must not be negative"),
         ({"operations": 5, "long": 2.0}, "long: must lie between 0 and 1"),
         ({"operations": 5, "as_of_ms": (5, -5)}, "as_of_ms: must be a number"),
