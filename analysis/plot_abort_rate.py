@@ -32,8 +32,18 @@ def length_ms(cell: Cell) -> float:
 
 
 def changes_per_ms(cell: Cell, world: Forms | None) -> float:
-    """The measured rate of schema changes during the load; of the whole run if the load has no end.
+    """The measured rate of schema changes during the load.
 
+    Raises `CellsError` as `load_ms` does.
+    """
+    changes = sum(row["schema_updates"] for row in cell.rows)
+    return float(changes / max(load_ms(cell, world), 1 / US_PER_MS))
+
+
+def load_ms(cell: Cell, world: Forms | None) -> float:
+    """How long the load of all runs of a cell lasted; the whole runs if the load has no end.
+
+    What is done in it, over the whole runs, would be too low a rate: nothing begins in the drain.
     Raises `CellsError` where the scenario cannot be read again: it says how long the load lasts.
     """
     if world is None:
@@ -41,11 +51,10 @@ def changes_per_ms(cell: Cell, world: Forms | None) -> float:
             "the figure needs the scenario of the sweep, which cannot be read from here; draw it "
             "in the folder from which the sweep was run, or run the sweep again"
         )
-    changes = sum(row["schema_updates"] for row in cell.rows)
-    load_ms = world.scenario.table.run.load_ms
-    if load_ms is not None:
-        return float(changes / (load_ms * max(len(cell.rows), 1)))
-    return float(changes / max(sum(row["simulated_us"] for row in cell.rows), 1) * US_PER_MS)
+    lasts_ms = world.scenario.table.run.load_ms
+    if lasts_ms is not None:
+        return float(lasts_ms * len(cell.rows))
+    return float(sum(row["simulated_us"] for row in cell.rows) / US_PER_MS)
 
 
 def load_of(cell: Cell, world: Forms | None) -> float:

@@ -5,6 +5,8 @@ Closed form 6.4: a transaction takes e^(lambda L) attempts if it detects a chang
 """
 
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,27 +14,34 @@ import numpy as np
 from ddlsim.analysis.figures.drawing import canvas, form, legend_above, line, logarithmic, note
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import closed_forms as forms
-from ddlsim.analysis.formula.by_formula import remark, worlds
-from ddlsim.analysis.plot_abort_rate import changes_per_ms, length_ms
+from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
+from ddlsim.analysis.plot_abort_rate import changes_per_ms, length_ms, load_ms
 from ddlsim.analysis.sweep.cells import Cell, Cells, Estimate
-from ddlsim.units import US_PER_MS
 
 X: Final = "ddl_clients"
 MS_PER_S: Final = 1_000
 
 
-def _goodput(cell: Cell) -> Estimate:
-    return cell.ratio(
-        lambda row: row["committed"], lambda row: row["simulated_us"] / US_PER_MS / MS_PER_S
-    )
+def goodput(cell: Cell, world: Forms | None) -> Estimate:
+    """Committed transactions per second of the load."""
+    seconds = load_ms(cell, world) / MS_PER_S / max(len(cell.rows), 1)
+    return cell.ratio(lambda row: row["committed"], lambda _: seconds)
 
 
-def _attempts(cell: Cell) -> Estimate:
+def _attempts(cell: Cell, world: Forms | None) -> Estimate:
+    del world
     return cell.ratio(lambda row: row["attempts"], lambda row: row["committed"])
 
 
+Figure = Callable[[Cell, Forms | None], Estimate]
+
+
+def _in_its_world(of: Figure, known: Mapping[int, Forms], cell: Cell) -> Estimate:
+    return of(cell, known.get(cell.number))
+
+
 PANELS: Final = (
-    ("Goodput", "committed transactions per second", _goodput),
+    ("Goodput", "committed transactions per second", goodput),
     ("Restarts", "attempts per committed transaction", _attempts),
 )
 
@@ -44,7 +53,7 @@ def draw(cells: Cells) -> Any:
     rates = {c.number: MS_PER_S * changes_per_ms(c, known.get(c.number)) for c in cells.cells}
     for panel, (title, unit, of) in zip(axes[0], PANELS, strict=True):
         for number, (label, series) in enumerate(cells.series(X)):
-            middle, *ends = series.each(of)
+            middle, *ends = series.each(partial(_in_its_world, of, known))
             line(panel, [rates[cell.number] for cell in series.cells], middle, ends, label, number)
         panel.set(title=title, xlabel="schema changes per second", ylabel=unit)
         logarithmic(panel.xaxis)

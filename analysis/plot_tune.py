@@ -63,7 +63,7 @@ def _waits(panel: Any, found: dict[str, Any]) -> None:
     panel.axvspan(*best["dd_interval_ms"], color="#000000", alpha=0.08, linewidth=0,
                   label="interval of the least DD")  # fmt: skip
     panel.set_xlabel("DD (ms)")
-    panel.set_ylabel("schema wait, 99th percentile (ms)")
+    panel.set_ylabel("DML wait, 99th percentile (ms)")
     panel.set_ylim(bottom=-BELOW * panel.get_ylim()[1])
     key_above(panel)
 
@@ -88,7 +88,7 @@ def _front(panel: Any, found: dict[str, Any]) -> None:
     panel.set_ylim(bottom=-0.5, top=4 * panel.get_ylim()[1])
     panel.margins(x=0.16)
     panel.set_xlabel("DDL latency, 99th percentile (ms)")
-    panel.set_ylabel("schema wait, 99th percentile (ms)")
+    panel.set_ylabel("DML wait, 99th percentile (ms)")
     key_above(panel)
     name_points(panel, [_spot(each, found) for each in found["front"]])
 

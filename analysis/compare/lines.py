@@ -143,7 +143,7 @@ class Runs:
         if not self.rows:
             return Value(None, why="no run finished")
         hits, runs = self._counts(of).sum(), len(self.rows)
-        low, high = intervals.wilson(hits, runs)
+        low, high = intervals.share_of_runs(hits, runs)
         return _value(hits / runs, float(low), float(high))
 
     def _quantile(self, of: Callable[[RunRow], Buckets], share: float) -> Value:

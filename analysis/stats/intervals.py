@@ -60,6 +60,15 @@ def none_seen(trials: ArrayLike, level: float = LEVEL) -> Array:
         return np.asarray(np.where(n > 0, -np.expm1(np.log1p(-level) / n), 1.0))
 
 
+def share_of_runs(hits: ArrayLike, runs: ArrayLike, level: float = LEVEL) -> Ends:
+    """The interval of a share of runs, which are independent: Wilson's, and where no run or every
+    run is a hit the far end is `none_seen`, as in all intervals of shares here."""
+    k, n = np.broadcast_arrays(_array(hits), _array(runs))
+    low, high = wilson(k, n, level)
+    bound = none_seen(n, level)
+    return np.where(k == n, 1 - bound, low), np.where(k == 0, bound, high)
+
+
 def next_is_larger(observed: ArrayLike) -> Array:
     """The probability that the next of exchangeable observations exceeds all `observed` ones."""
     return 1.0 / (_array(observed) + 1.0)

@@ -8,9 +8,9 @@ intervals over seeds, `NAME_low` and `NAME_high`, null with fewer than two seeds
 of so few observations that larger ones may be missing (299 for a p99, 2,995 for a p999).
 
 `violation_rate` is the share of runs with a violation, with Wilson's interval; where it is 0 of N,
-`violation_bound` is the rate's upper bound at 95 %, about 3/N. An unfinished run counts as a run
-and has no figures. Quantiles are by nearest rank and given as the lower end of their bucket, at
-most 0.8 % too low.
+its upper end and `violation_bound` are the exact upper bound at 95 %, about 3/N. An unfinished run
+counts as a run and has no figures. Quantiles are by nearest rank and given as the lower end of
+their bucket, at most 0.8 % too low.
 """
 
 from collections import Counter
@@ -189,7 +189,7 @@ def _intervals(table: Any, level: float) -> dict[str, Any]:
     """The lower and upper end of every figure of a cell's runs, sorted by seed."""
     found: dict[str, tuple[float, float]] = {}
     violated = sum(outcome == "violated" for outcome in table["outcome"].to_pylist())
-    low, high = intervals.wilson(violated, table.num_rows, level)
+    low, high = intervals.share_of_runs(violated, table.num_rows, level)
     found["violation_rate"] = (float(low), float(high))
     bound = float(intervals.none_seen(table.num_rows, level)) if not violated else None
     done = table.filter(table["attempts"].is_valid())

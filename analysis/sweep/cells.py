@@ -130,9 +130,9 @@ class Cell:
         return _ratio(intervals.share_interval, self.counts(hits), self.counts(trials))
 
     def share_of_runs(self, of: Callable[[Mapping[str, Any]], bool]) -> Estimate:
-        """The share of runs for which `of` is true; Wilson's interval."""
+        """The share of runs for which `of` is true."""
         hits, runs = float(self.counts(of).sum()), len(self.rows)
-        low, high = intervals.wilson(hits, runs)
+        low, high = intervals.share_of_runs(hits, runs)
         return Estimate(hits / runs if runs else np.nan, float(low), float(high))
 
     @cached_property

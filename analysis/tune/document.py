@@ -322,8 +322,8 @@ def _missed(advice: Advice, skew_ms: float) -> bool | None:
 
 
 def _share_most(hits: int, runs: int) -> float:
-    """The upper end of the share of runs: Wilson's, the rule of three where there was no hit."""
-    return float(intervals.wilson(hits, runs)[1] if hits else intervals.none_seen(runs))
+    """The upper end of the share of runs."""
+    return float(intervals.share_of_runs(hits, runs)[1])
 
 
 def _agreement(advice: Advice) -> list[dict[str, Any]]:

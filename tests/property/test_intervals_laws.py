@@ -21,6 +21,7 @@ from ddlsim.analysis.stats.intervals import (
     ratio_interval,
     resampling_tail,
     share_interval,
+    share_of_runs,
     wilson,
 )
 
@@ -57,6 +58,19 @@ def test_a_share_of_nothing_is_anything_and_an_impossible_one_is_refused() -> No
     assert wilson(0, 0) == (0.0, 1.0)
     with pytest.raises(ValueError, match="from 0 to all"):
         wilson(3, 2)
+
+
+@given(st.integers(1, 500), st.data())
+def test_a_share_of_runs_is_wilsons_between_its_ends_and_exact_at_them(
+    n: int, data: st.DataObject
+) -> None:
+    k = data.draw(st.integers(0, n))
+    low, high = share_of_runs(k, n)
+    assert low == (pytest.approx(0.05 ** (1 / n)) if k == n else wilson(k, n)[0])
+    assert high == (pytest.approx(1 - 0.05 ** (1 / n)) if k == 0 else wilson(k, n)[1])
+    assert high <= share_of_runs(min(k + 1, n), n)[1]
+    assert low >= share_of_runs(max(k - 1, 0), n)[0]
+    assert share_of_runs(0, n)[1] == share_interval(np.zeros(n), np.ones(n))[1]
 
 
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.5])

@@ -89,7 +89,7 @@ def test_per_cell_pools_its_runs(
         assert told["runs_crashed"] == (told["cell"] == 0)
         assert told["attempts"] == sum(one["attempts"] for one in done)
         violated = sum(one["outcome"] == "violated" for one in made)
-        low, high = intervals.wilson(violated, SEEDS)
+        low, high = intervals.share_of_runs(violated, SEEDS)
         ends = (told["violation_rate_low"], told["violation_rate_high"])
         assert ends == pytest.approx((float(low), float(high)))
         bound = None if violated else pytest.approx(float(intervals.none_seen(SEEDS)))

@@ -138,6 +138,9 @@ def test_a_wait_that_nothing_bounds_is_drawn(tmp_path: Path) -> None:
     figure_of = PLOTS["tune"].draw({**advice, "front": front})
     with styled():
         save(figure_of, tmp_path / "a.svg")
+    said = words_of((tmp_path / "a.svg").read_text("utf-8"))
+    assert said.count("DML wait, 99th percentile (ms)") == 2, "of whole operations, as its goal"
+    assert "schema wait" not in said
     assert (tmp_path / "a.svg").stat().st_size > 10_000
 
 
