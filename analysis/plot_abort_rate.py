@@ -36,8 +36,9 @@ def changes_per_ms(cell: Cell, world: Forms | None) -> float:
 
     Raises `CellsError` as `load_ms` does.
     """
+    lasts_ms = load_ms(cell, world)
     changes = sum(row["schema_updates"] for row in cell.rows)
-    return float(changes / max(load_ms(cell, world), 1 / US_PER_MS))
+    return float(changes / max(lasts_ms, 1 / US_PER_MS))
 
 
 def load_ms(cell: Cell, world: Forms | None) -> float:
