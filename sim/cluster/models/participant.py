@@ -18,6 +18,7 @@ From protocol.md, section 4:
 """
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Divergence, Models
@@ -92,7 +93,7 @@ class ModelledParticipant(Participant):
         self._cleanings: dict[TxId, list[Cleaning]] = {}
         self._noted: dict[TxId, object] = {}
         self._looks: dict[TxId, list[Look]] = {}
-        self._left: dict[TxId, list[PartitionId]] = {}
+        self._left: dict[TxId, list[list[PartitionId]]] = {}
         self.begun_cleaning: dict[TxId, dict[PartitionId, None]] = {}
         self._known: dict[TxId, Outcome | None] = {}
         for listeners, kind, heard in (
@@ -332,11 +333,10 @@ class ModelledParticipant(Participant):
         looks.remove(look)
         if not looks:
             del self._looks[tx]
-        if outcome is not None:
+        left = None if outcome is None else self._left.get(tx)
+        if left == []:  # what a later look finds may have come since
             members = self.replicas.members.items()
-            self._left[tx] = [
-                one for one, local in members if tx in local.machine.open_transactions
-            ]
+            left.append([p for p, local in members if tx in local.machine.open_transactions])
         if not look.is_alone:
             return outcome
         if look.decided_us is None:
@@ -347,12 +347,13 @@ class ModelledParticipant(Participant):
         return outcome
 
     async def _resolve(self, tx: TxId, commit_place: PartitionId) -> None:
-        """What has ended leaves no intent in any replica here, also of an earlier primary."""
-        self._left.pop(tx, None)
+        """What has ended leaves no intent in any replica here; of several at a time, the last."""
+        mine = self._left[tx] = list[list[PartitionId]]()
         await super()._resolve(tx, commit_place)
-        members = self.replicas.members
-        for place in self._left.pop(tx, ()):
-            if tx not in members[place].machine.ended:
+        if self._left.get(tx) is not mine:
+            return
+        for place in chain(*self._left.pop(tx)):
+            if tx not in self.replicas.members[place].machine.ended:
                 self._wrong(f"{tx.label} has ended, and its intents in {place} stay")
 
     def _state_requested(self, _asked: Asked, sent: Sent) -> None:

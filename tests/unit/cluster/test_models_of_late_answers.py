@@ -3,6 +3,7 @@
 Each rule sees a planted fault, and nothing without it.
 """
 
+from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -30,6 +31,13 @@ from ddlsim.units import Timestamp
 
 FIXED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "BOOLEAN", "DATE", "UUID")
 """Types whose longest text does not depend on a length or precision."""
+
+
+class Waits:
+    """Is waited for until the coroutine is sent on."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
 
 
 class Seen(list[str]):
@@ -152,6 +160,45 @@ def test_what_has_ended_leaves_no_intent_in_any_replica(
     part._left, part._looks = {}, {tx: [SimpleNamespace()]}
     ended(part._resolve(tx, places[0]))
     assert len(seen) == kept
+
+
+def test_a_write_that_comes_between_two_that_end_its_transaction_is_left_to_the_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`run --swarm --seed 9194 --strategy iep_closed`: the first has not looked at its replica."""
+    tx, places = TxId(Timestamp(10), 0, "T"), ((1, 0), (1, 1))
+    early = SimpleNamespace(ended={}, open_transactions=(tx,))
+    late = SimpleNamespace(ended={}, open_transactions=())
+    members = {
+        p: SimpleNamespace(machine=one) for p, one in zip(places, (early, late), strict=True)
+    }
+    begun: list[object] = []
+
+    async def found(*_: Any) -> Outcome:
+        return Outcome(None, ())
+
+    async def resolve(self: Any, tx: TxId, commit_place: Any) -> None:
+        await self.resolved(tx, commit_place)
+        left = [one for one in (early, late) if one.open_transactions]
+        begun.append(left)
+        if len(begun) == 1:
+            late.open_transactions = (tx,)
+            second.send(None)
+        else:
+            await Waits()
+        for one in left:
+            one.ended[tx] = None
+
+    monkeypatch.setattr(Participant, "resolved", found)
+    monkeypatch.setattr(Participant, "_resolve", resolve)
+    part, seen = cast("Any", object.__new__(ModelledParticipant)), Seen()
+    part.replicas, part._wrong = SimpleNamespace(members=members), seen.append
+    part._left, part._looks = {}, {tx: [SimpleNamespace()]}
+    second = part._resolve(tx, places[0])
+    ended(part._resolve(tx, places[0]))
+    assert (seen, late.ended) == ([], {})
+    ended(second)
+    assert (seen, [*late.ended]) == ([], [tx])
 
 
 @pytest.mark.parametrize(("by", "found"), [(0, 0), (1, 1)])
