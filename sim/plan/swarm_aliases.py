@@ -11,7 +11,7 @@ Worlds of other designs are drawn without a die of this module, and stay what th
 
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
 from ddlsim.plan.swarm_work import NEITHER, is_quiet
 
 RENAMES: Final = ("alias", "alias_unreserved")
@@ -46,7 +46,7 @@ def add(knobs: Knobs, data: Table) -> None:
     names = [line.split()[2] for line in data["schema"]["sql"].splitlines() if "TABLE" in line]
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
     data["migration"] = [*data.get("migration", []), _renames(load_ms, delay_ms, alias_ms)]
-    others = [{"tables": names, **one} for one in data["workload"]]
+    others = kept_to(names, data["workload"])
     data["workload"] = [*others, _writers(delay_ms + alias_ms)]
     protocol["tx_timeout_ms"] = max(protocol["tx_timeout_ms"], 8 * (delay_ms + alias_ms))
 

@@ -9,7 +9,7 @@ not commit; its node applies the change late, and has it then only if the commit
 from typing import Final
 
 from ddlsim.plan.swarm_faults import has_slow_catalog, is_calm, needs_replicas
-from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 
 NAMES: Final = ("left", "right")
@@ -47,7 +47,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     changes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": pair * (STATEMENTS // 2)}
     changes["every_ms"] = max(delay_ms, 1)
     data["migration"] = [*data.get("migration", []), changes]
-    others = [{"tables": names, **one} for one in data["workload"]]
+    others = kept_to(names, data["workload"])
     data["workload"] = [*others, _readers(delay_ms), _writers(delay_ms)]
     late: Table = {"name": "learner_lag", "delay_ms": late_ms, "from_ms": 1, "for_ms": load_ms - 1}
     first = data["cluster"]["nodes"] // 2 + 2

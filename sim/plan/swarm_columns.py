@@ -6,7 +6,7 @@ version before the last one for a while: they meet rows that others have written
 
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
 from ddlsim.plan.swarm_work import NEITHER
 
 NAME: Final = "restless"
@@ -30,7 +30,7 @@ def add(knobs: Knobs, data: Table, names: list[str]) -> None:
     changes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": pair * CHANGES}
     changes["every_ms"] = max(load_ms // 20, 1)
     data["migration"] = [*data["migration"], changes]
-    others = [{"tables": names, **one} for one in data["workload"]]
+    others = kept_to(names, data["workload"])
     data["workload"] = [*others, _clients(load_ms)]
 
 

@@ -10,7 +10,7 @@ transactions rest before they commit.
 from typing import Final
 
 from ddlsim.plan.swarm_faults import is_calm
-from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 from ddlsim.workload.base import Die
 
@@ -49,7 +49,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     data["cluster"]["replicas"] = 3
     columns = ", ".join(f"{one} INT NOT NULL" for one in COLUMNS)
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, {columns});\n"
-    others = [{"tables": names, **one} for one in data["workload"]]
+    others = kept_to(names, data["workload"])
     alone = only_compatible(knobs)
     data["workload"] = [*others, _writers(delay_ms) | (AT_ONCE if alone else {})]
     data["workload"] += [_readers(delay_ms)] * alone

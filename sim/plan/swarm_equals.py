@@ -6,7 +6,7 @@ the rows of others have every value, and no transaction comes to meet its own.
 
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 
 NAME: Final = "equals"
@@ -22,7 +22,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
         return
     sql = f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT, CONSTRAINT one UNIQUE (v));\n"
     data["schema"]["sql"] += sql
-    data["workload"] = [{"tables": names, **one} for one in data["workload"]]
+    data["workload"] = kept_to(names, data["workload"])
     clients: Table = {"name": "mixed", "clients": 2, "tables": [NAME], "operations": 120}
     clients |= {**NEITHER, "put": 2, "delete": 3, "keys": 12, "values": 20, "implicit": 0.0}
     clients |= {"transaction_operations": [6, 9], "retries": 0, "pause_ms": [0, delay_ms]}

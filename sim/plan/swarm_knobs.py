@@ -60,6 +60,11 @@ class Knobs:
         self.drawn[knob] = value
 
 
+def kept_to(names: Sequence[str], workloads: Sequence[Table]) -> list[Table]:
+    """The workloads of a world on these tables alone, but those that name their own."""
+    return [{"tables": list(names), **one} for one in workloads]
+
+
 # --- the cluster ---------------------------------------------------------------------------------
 
 

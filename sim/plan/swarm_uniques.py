@@ -8,7 +8,7 @@ them late. Others are writes in one phase: all disks are slow, and the index com
 from typing import Final
 
 from ddlsim.plan.swarm_faults import is_calm
-from ddlsim.plan.swarm_knobs import Knobs, Table
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
 from ddlsim.plan.swarm_required import lacks_values
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 
@@ -38,7 +38,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     if not has_intents(knobs):
         return
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
-    data["workload"] = [{"tables": names, **one} for one in data["workload"]]
+    data["workload"] = kept_to(names, data["workload"])
     if knobs.on("unique index over writes in one phase", ON_THEIR_WAY):
         _on_their_way(data, delay_ms)
     else:
