@@ -1,17 +1,15 @@
 """The space-time picture: its facts are computed again, from the history and by networkx."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
 
 import networkx as nx
 import pytest
 
-from ddlsim.checkers.argument import Argument, argue, evidence
+from ddlsim.checkers.argument import argue, evidence
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.judge import Violation, judge
+from ddlsim.checkers.judge import judge
 from ddlsim.cli import picture, picture_cut, picture_rerun, picture_space
 from ddlsim.cli.picture_layout import Lane
 from ddlsim.cli.picture_space import Arrow, Band, Space
@@ -21,44 +19,25 @@ from ddlsim.cluster.run import run
 from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
-    ClockSet,
     FaultBegan,
     FaultHealed,
     MessageDelivered,
     MessageSent,
 )
-from ddlsim.kernel.clock import Piece
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
-from ddlsim.scenario.scenario import override
 from ddlsim.units import Timestamp, physical_ms, timestamp
+from tests.support.drawn_pictures import (
+    SKEWED,
+    STORIES,
+    Drawn,
+    drawn_of,
+    history_of,
+    nodes_of,
+    pieces,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
-STORIES = ("findings/F-1", "findings/F-8", "negative/commits_beyond_lease", "strategies/B3-T1")
-NO_CHANGES: Final[Mapping[str, Any]] = MappingProxyType({})
-SKEWED = "negative/no_completeness_wait"
-
-
-class Drawn(NamedTuple):
-    """A traced history with its first violation, and the picture of it."""
-
-    case: Case
-    violation: Violation
-    argument: Argument
-    space: Space
-
-
-def history_of(name: str, *, trace: bool, changes: Mapping[str, Any] = NO_CHANGES) -> History:
-    return run(plan(override(load(name), changes), 0, trace=trace))
-
-
-def drawn_of(name: str, changes: Mapping[str, Any] = NO_CHANGES, which: int = 0) -> Drawn:
-    """The run of a scenario with seed 0, drawn for one of its violations, by its place."""
-    history = history_of(name, trace=True, changes=changes)
-    case = Case(history)
-    violation = judge(history).violations[which]
-    argument = argue(case, violation)
-    return Drawn(case, violation, argument, picture_space.space(case, violation, argument))
 
 
 @pytest.fixture(scope="module", params=[*STORIES, SKEWED])
@@ -69,10 +48,6 @@ def drawn(request: pytest.FixtureRequest) -> Drawn:
 @pytest.fixture(scope="module")
 def skewed() -> Drawn:
     return drawn_of(SKEWED)
-
-
-def nodes_of(drawn: Drawn) -> list[Lane]:
-    return [lane for lane in drawn.space.layout.lanes if lane.is_node]
 
 
 def evidence_of(drawn: Drawn) -> list[int]:
@@ -251,15 +226,6 @@ def test_each_message_between_drawn_steps_is_one_arrow(drawn: Drawn) -> None:
 # --- bands ---------------------------------------------------------------------------------------
 
 
-def pieces(case: Case, node: str) -> list[Piece]:
-    """The clock as the kernel has it."""
-    return [
-        Piece(event.at_us, event.offset_us, event.drift_ppm)
-        for _, event in case.of(ClockSet)
-        if event.node == node
-    ]
-
-
 def first_us(case: Case, node: str, clock_ms: int) -> int:
     """The first instant at which a clock that never jumps shows a millisecond, by bisection."""
     [piece] = pieces(case, node)
@@ -408,71 +374,6 @@ def test_an_update_is_in_force_once_it_is_applied_and_the_clock_shows_tu(drawn: 
             at_us, at, event = min(applied)
             active_us = first_us(case, lane.name, physical_ms(Timestamp(event.activation_ts)))
             assert abs(band.top - layout.y(max((at_us, at), (active_us, -1)))) <= 0.5
-
-
-OUT_OF_ORDER: Final = "findings/F-23"
-CHANGED_AGAIN: Final = "generated/ddl_storm"
-
-
-def drawn_changes(name: str) -> Drawn:
-    """F-23 for its I3; a storm for what is about D13 alone, which D14 replaces meanwhile."""
-    if name == CHANGED_AGAIN:
-        return drawn_of(name, {"strategy.mutant": "no_completeness_wait"}, which=19)
-    return drawn_of(name, which=1 if name == OUT_OF_ORDER else 0)
-
-
-def in_force_at(case: Case, end: int, node: str, at_us: int) -> dict[int, int]:
-    """By table, the update that made what a node has in force: the catalog of the largest Tu."""
-    piece = [one for one in pieces(case, node) if one.from_us <= at_us][-1]
-    clock_ms = piece.shows_us(at_us) // 1000
-    logged = [one for one in case.history.events if isinstance(one, UpdateLogged)]
-    applied = {
-        one.catalog_version
-        for one in case.history.events[:end]
-        if isinstance(one, UpdateApplied) and one.node == node
-    }
-    reached = [
-        (one.activation_ts, one.catalog_version)
-        for one in logged
-        if one.op is None or one.catalog_version in applied
-        if physical_ms(Timestamp(one.activation_ts)) <= clock_ms
-    ]
-    _, newest = max(reached)
-    changes = [(one.catalog_version, each.object_id) for one in logged for each in one.objects]
-    return {table: version for version, table in sorted(changes) if version <= newest}
-
-
-@pytest.mark.parametrize("name", [*STORIES, SKEWED, OUT_OF_ORDER, CHANGED_AGAIN])
-def test_the_colour_beside_a_step_is_that_of_the_update_in_force(name: str) -> None:
-    drawn = drawn_changes(name)
-    case, space = drawn.case, drawn.space
-    colours = {int(text.removeprefix("D")): colour for colour, text in space.colours}
-    told = 0
-    for lane in nodes_of(drawn):
-        bands = [one for one in space.bands if one.look.startswith("force")]
-        for row in (one for one in space.layout.rows if one.shown.step.lane == lane.name):
-            step = row.shown.step
-            wanted = []  # before and after the step, which may apply an update
-            for end in (step.first, step.last + 1):
-                made = in_force_at(case, end, lane.name, step.at_us)
-                newest = max(colours.get(made.get(table, 0), 0) for table in space.tables)
-                wanted.append(f"force v{newest}")
-            [look] = [
-                one.look for one in bands if one.x == lane.x - 5 and one.top <= row.y < one.bottom
-            ]
-            assert look in wanted, (lane.name, step)
-            told += wanted[0] == wanted[1]
-    assert told
-
-
-def test_an_update_that_activates_after_a_later_one_is_drawn_with_it() -> None:
-    drawn = drawn_changes(OUT_OF_ORDER)
-    space = drawn.space
-    assert [name for _, name in space.colours] == ["D2", "D3"]
-    shown = [row.shown.step for row in space.layout.rows if row.number is not None]
-    found = list(states(drawn.case, space.steps, shown, ["n3"], space.tables))
-    told = [after["n3", "in force"] for _, after in found]
-    assert list(dict.fromkeys(told)) == ["t v1", "t v3", "t v2"]
 
 
 # --- states --------------------------------------------------------------------------------------
