@@ -22,7 +22,16 @@ from ddlsim.checkers.case.rows import is_same_value, upgraded
 from ddlsim.checkers.case.writes import Writes
 from ddlsim.checkers.spec.types import read as meaning_of
 from ddlsim.history.event import Cells
-from ddlsim.history.events import AnyEvent, Invoked, Named, Ok, ReadExecuted, WriteExecuted
+from ddlsim.history.events import (
+    AnyEvent,
+    Invoked,
+    Named,
+    Ok,
+    ReadExecuted,
+    RowRead,
+    WriteExecuted,
+)
+from ddlsim.model.ops import Key
 from ddlsim.model.schema import Column, Table, Value
 
 READS: Final = ("get", "scan", "find")
@@ -193,8 +202,10 @@ def _written(
     assert isinstance(operation.ended, Ok), operation.name
     of, wrote = _counts(case, operation, asked), operation.ended.value is not False
     if asked.kind in CONDITIONAL:
-        reads = [read for read in executed.reads.get(operation.name, ()) if read.tx in of]
-        says = [_has_row(read) is (asked.kind != "insert") for read in reads]
+        done = [read for read in executed.reads.get(operation.name, ()) if read.tx in of]
+        reads = [read for read in done if _of_key(read, asked.key)]
+        rows = [row for read in reads for row in _of_key(read, asked.key)]
+        says = [(row.row is not None) is (asked.kind != "insert") for row in rows]
         if says and wrote not in says:
             yield _untrue(operation, asked, reads)
     if asked.tx is not None and asked.tx not in executed.ended:
@@ -207,8 +218,9 @@ def _written(
         yield _untrue(operation, asked, there)
 
 
-def _has_row(read: ReadExecuted) -> bool:
-    return any(row.row is not None for row in read.rows)
+def _of_key(read: ReadExecuted, key: Key) -> list[RowRead]:
+    """What was found for a key; other rows were looked up for a unique index."""
+    return [row for row in read.rows if key_of(row.key) == key_of(key)]
 
 
 def _not_executed(operation: Operation, asked: Invoked, ended: Ok) -> Anomaly:
@@ -292,18 +304,18 @@ def _found(
     writes: Writes, event: WriteExecuted, table: Table, executed: Executed
 ) -> dict[int, Value] | None:
     """The row that an update found; None where the history does not say."""
-    rows = [
+    found = [
         (read, row.row)
         for read in executed.reads.get(event.op, ())
         if read.tx == event.tx and read.node == event.node
-        for row in read.rows
+        for row in _of_key(read, event.key)
         if row.row is not None
     ]
-    if not rows:
+    if not found:
         return None
-    read, row = rows[-1]
+    read, cells = found[-1]
     source = writes.table(read.object_id, read.version)
-    return None if source is None else dict(upgraded(row, source, table))
+    return None if source is None else dict(upgraded(cells, source, table))
 
 
 def _is_same(due: Value, value: Value, column: Column) -> bool:

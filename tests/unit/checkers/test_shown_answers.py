@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.history.events import Invoked, Named, Ok, ReadExecuted, WriteExecuted
+from ddlsim.history.events import Invoked, Named, Ok, ReadExecuted, RowRead, WriteExecuted
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from tests.support.history import INT, Story, add_column, ts
@@ -205,6 +205,15 @@ def test_what_may_write_nothing_says_whether_it_wrote(
     assert kinds(conditional(kind, value=value, found=found, writes=writes)) == due
 
 
+def test_what_was_looked_up_for_a_unique_index_says_nothing_of_the_own_row() -> None:
+    """An insert found its own row, in the other partition there is none with its values."""
+    for elsewhere in ((), (RowRead(9, None, 0, 0, None),)):
+        story = conditional("insert", value=True, found=True, writes=True)
+        table = next(iter(story._versions))
+        story.add(21, ReadExecuted, "n1", "C", "op9", table, 1, ts(21), 1, False, elsewhere)
+        assert kinds(story) == ["untrue-result"]
+
+
 # --- values ---------------------------------------------------------------------------------------
 
 
@@ -247,7 +256,11 @@ def test_a_put_by_name_writes_what_it_names_and_defaults(
         (((0, 7), (1, 70), (2, 80)), ["written-otherwise"]),
     ],
 )
-def test_an_update_sets_what_it_names_and_keeps_the_rest(cells: Any, due: list[str]) -> None:
+@pytest.mark.parametrize("looks_up", [True, False])
+def test_an_update_sets_what_it_names_and_keeps_the_rest(
+    cells: Any, due: list[str], *, looks_up: bool
+) -> None:
+    """Also where it finds a row with its values in another partition, for a unique index."""
     story = Story()
     columns = (Column(0, "id", INT, nullable=False), V, Column(2, "w", INT))
     table = story.table(columns=columns)
@@ -260,5 +273,10 @@ def test_an_update_sets_what_it_names_and_keeps_the_rest(cells: Any, due: list[s
     story._events[at] = (when, place, replace(asked, kind="update", key=7))
     story.add(20, Named, "client of U", "op9", (), {"v": 5})
     story.add(20, WriteExecuted, "n1", "U", "op9", table, 0, 7, ts(20), 1, cells)
+    if looks_up:
+        story.write("V", table, 8, 10, row=((0, 8), (1, 5), (2, 3)))
+        story.commit("V", 12)
+        other = RowRead(8, "V", 1, 1, ((0, 8), (1, 5), (2, 3)))
+        story.add(21, ReadExecuted, "n1", "U", "op9", table, 1, ts(21), 1, False, (other,))
     story.commit("U", 30)
     assert kinds(story) == due
