@@ -54,6 +54,7 @@ LISTS: Final = (
     "workloads",
     "checkers",
     "clauses",
+    "findings",
     "reasons",
     "probes",
     "moments",

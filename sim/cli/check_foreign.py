@@ -22,9 +22,9 @@ def refuse_model(file: str) -> NoReturn:
     not there, gets the message that it gets without a model.
     """
     if not inputs.is_native(file):
-        from ddlsim.history import codec
+        from ddlsim.cli import stored
 
-        codec.load(file)
+        stored.load(file)
     raise InputError(MODEL_IS_FOREIGN.format(file))
 
 

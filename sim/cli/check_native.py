@@ -8,13 +8,12 @@ from rich.console import Console
 from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import shapes, view, words
+from ddlsim.cli import shapes, stored, view, words
 from ddlsim.cli.documents import part
 from ddlsim.cli.junit import TestCase
 from ddlsim.cli.options import Options
 from ddlsim.cli.report import case_of
 from ddlsim.graph import models
-from ddlsim.history import codec
 from ddlsim.scenario import findings
 from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import RunRow, row_of
@@ -75,7 +74,7 @@ class Native(NamedTuple):
 
 def judge(options: Options, file: str) -> Native:
     """One file, whatever its scenario says must be reached."""
-    history = codec.load(file)
+    history = stored.load(file)
     row = row_of(
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )

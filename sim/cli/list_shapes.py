@@ -67,6 +67,19 @@ class ListedClause(Listed):
     must: bool
 
 
+class ListedFinding(Listed):
+    """A hole in the documents: the invariants that it breaks, and the scenario that shows it.
+
+    `strategies` have it, `closing` are the fields of a design that close it, with their rules.
+    """
+
+    breaks: list[str]
+    clauses: list[str]
+    scenario: str
+    closing: dict[str, str]
+    strategies: list[str]
+
+
 class ListedReason(Listed):
     """Why a transaction aborts: whether a retry may help, and whether it is a schema abort."""
 
@@ -118,6 +131,7 @@ LISTED: Final[dict[str, type]] = {
     "workloads": ListedWorkload,
     "checkers": ListedChecker,
     "clauses": ListedClause,
+    "findings": ListedFinding,
     "reasons": ListedReason,
     "probes": Listed,
     "moments": ListedMoment,

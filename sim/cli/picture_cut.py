@@ -112,8 +112,8 @@ def subject_of(case: Case, parties: Iterable[Party], events: Iterable[AnyEvent])
     """What an argument with these parties and events is about."""
     txs, ops, versions, tables = (dict[str, None]() for _ in range(4))
     for party in parties:
-        update = update_of(case, party.name)
-        if update is not None:
+        changed = update_of(case, party.name)
+        for update in () if changed is None else (changed, *_out_of_order(case, changed)):
             versions[str(update.catalog_version)] = None
             ops |= {} if update.op is None else {update.op: None}
             tables |= {str(change.object_id): None for change in update.objects}
@@ -147,6 +147,18 @@ def subject_of(case: Case, parties: Iterable[Party], events: Iterable[AnyEvent])
         frozenset(group for group, _, _ in leases),
         frozenset(leases.values()),
     )
+
+
+def _out_of_order(case: Case, update: UpdateLogged) -> Iterator[UpdateLogged]:
+    """The updates that activate after a later one in the log, or before an earlier one.
+
+    What was in force before is in force again then, or an update is before its own Tu [98.past.2].
+    """
+    this = update.catalog_version, update.activation_ts
+    for _, one in case.schemas.updates:
+        other = one.catalog_version, one.activation_ts
+        if one.op is not None and min(this, other)[1] > max(this, other)[1]:
+            yield one
 
 
 def _met(case: Case, txs: Iterable[Transaction]) -> Iterator[SchemaVersion]:

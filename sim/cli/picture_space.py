@@ -219,10 +219,15 @@ class _Drawing:
         return next(at for at, one in self._case.schemas.updates if one is update)
 
     def _colour(self, object_id: int, version: int) -> int:
-        """The colour of a version: that of the argument's last update of the object by then."""
-        steps = self._case.schemas.steps(object_id, 0, version)
-        found = [self._colours.get(one.catalog_version, 0) for one in steps]
-        return max(found, default=0)
+        """The colour of a version: that of the argument's update that made it; else 0."""
+        made = self._case.schemas.version(object_id, version)
+        return 0 if made is None else self._colours.get(made.catalog_version, 0)
+
+    def _colour_in(self, catalog_version: int) -> int:
+        """The newest colour of the argument's tables in a version of the catalog."""
+        held = (self._case.schemas.held(table, catalog_version) for table in self._subject.tables)
+        made = (self._colours.get(one.catalog_version, 0) for one in held if one is not None)
+        return max(made, default=0)
 
     # --- bands on a lane --------------------------------------------------------------------------
 
@@ -265,22 +270,30 @@ class _Drawing:
             yield from self._band("complete", lane.right - 8, 4, since, until, text)
 
     def _in_force(self, lane: Lane) -> Iterator[Band]:
-        """The argument's newest update that the node has applied and its clock has reached."""
-        changes: list[tuple[Place, int]] = [((0, FIRST), 0)]
+        """The argument's update that is in force on a node: applied, and reached by its clock.
+
+        Of the versions of the catalog that of the largest Tu is in force, with all that came before
+        it in the log. Colour 0 is for other updates of the argument's tables.
+        """
+        changes: list[tuple[Place, tuple[int, int]]] = []
         for at, applied in self._case.of(UpdateApplied):
-            colour = self._colours.get(applied.catalog_version, 0)
-            if applied.node == lane.name and colour:
-                update = self._updates[colour - 1]
+            if applied.node == lane.name:
+                update = self._case.schemas.update(applied.catalog_version)
                 active = self._instants(update, lane.name)[1][2]
-                changes.append((max((applied.at_us, float(at)), active), colour))
-        changes.sort()
-        ends = [place for place, _ in changes[1:]] + [(self._case.history.end_us, FIRST)]
-        newest = 0
-        for (since, colour), until in zip(changes, ends, strict=True):
-            newest = max(newest, colour)
-            name = "none of them" if not newest else f"D{self._updates[newest - 1].catalog_version}"
+                key = update.activation_ts, update.catalog_version
+                changes.append((max((applied.at_us, float(at)), active), key))
+        found: list[tuple[Place, int]] = [((0, FIRST), 0)]
+        newest = (0, 0)
+        for since, key in sorted(changes):
+            newest = max(newest, key)
+            colour = self._colour_in(newest[1])
+            if colour != found[-1][1]:
+                found.append((since, colour))
+        ends = [place for place, _ in found[1:]] + [(self._case.history.end_us, FIRST)]
+        for (since, colour), until in zip(found, ends, strict=True):
+            name = "none of them" if not colour else f"D{self._updates[colour - 1].catalog_version}"
             text = f"in force on {lane.name}: {name}"
-            yield from self._band(f"force v{newest}", lane.x - 5, 10, since, until, text)
+            yield from self._band(f"force v{colour}", lane.x - 5, 10, since, until, text)
 
     def _faults(self, lane: Lane) -> Iterator[Band]:
         """Faults of a node; several of a kind that overlap are one band, until the last ends."""

@@ -118,16 +118,23 @@ class NodeStates:
         return found
 
     def _in_force(self, node: str, clock_ms: int) -> str:
-        """The newest version of each table that the node has applied and its clock has reached."""
-        applied = self._applied.get(node, {})
-        found: dict[int, str] = {}
-        for one in self._case.schemas.all_steps():
-            known = one.op is None or one.catalog_version in applied
-            active = physical_ms(Timestamp(one.activation_ts)) <= clock_ms
-            if one.object_id in self._tables and known and active:
-                version = f"v{one.version}" if one.definition is not None else "dropped"
-                found[one.object_id] = f"{one.name} {version}"
-        return _named(list(found.values()))
+        """The version of each table in the catalog of the largest Tu that the node has reached."""
+        applied, schemas = self._applied.get(node, {}), self._case.schemas
+        reached = [
+            (one.activation_ts, one.catalog_version)
+            for _, one in schemas.updates
+            if one.op is None or one.catalog_version in applied
+            if physical_ms(Timestamp(one.activation_ts)) <= clock_ms
+        ]
+        _, in_force = max(reached, default=(0, 0))
+        held = (schemas.held(table, in_force) for table in self._tables)
+        return _named(
+            [
+                f"{one.name} {'dropped' if one.definition is None else f'v{one.version}'}"
+                for one in held
+                if one is not None
+            ]
+        )
 
     def _led(self, node: str) -> Iterator[str]:
         for group, lease in self._leases.items():

@@ -17,6 +17,7 @@ from ddlsim.cli import (
     picture_cycle,
     repeat,
     shapes,
+    stored,
     trace,
     view,
     view_checked,
@@ -28,7 +29,6 @@ from ddlsim.cli.problems import InputError
 from ddlsim.cli.words import command, console, labelled, say, unreached, verdict
 from ddlsim.files import apart, write_text
 from ddlsim.foreign import inputs
-from ddlsim.history import codec
 from ddlsim.history.history import FORMAT, History
 from ddlsim.registry import load_file
 from ddlsim.scenario import findings
@@ -50,7 +50,7 @@ def execute(options: Options) -> int:
         return explain_foreign.execute(options, kind)
     if options.model is not None:
         refuse_model(options.history)
-    history = codec.load(options.history)
+    history = stored.load(options.history)
     row = row_of(
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )

@@ -23,6 +23,9 @@ OURS: Final = "ours"
 """The source of what no document names."""
 OF_RECORD: Final = "ddlsim record"
 """The remark on what a recording has, and no scenario."""
+BASELINE: Final = "iep"
+FEW_DESIGNS: Final = 4
+"""So many designs are named in the text; the JSON names all."""
 REMARK: Final = "remark"
 """Not in the JSON: what the text says of an entry besides its summary."""
 
@@ -176,6 +179,37 @@ def clauses() -> Iterator[Entry]:
         yield _entry(point.name, point.sentence, point.source, "pause point", **more)
 
 
+def findings() -> Iterator[Entry]:
+    """Every known hole in the documents: what it breaks, what closes it, which designs have it."""
+    from ddlsim.cluster.designs import with_rules_of
+    from ddlsim.scenario import findings as known
+    from ddlsim.strategies.base import DESIGNS
+
+    headers = [with_rules_of(design) for _, design in DESIGNS.items()]
+    shown = known.known()
+    sources = {entry["name"]: entry["source"] for entry in scenarios()}
+    for table in known.described():
+        of = [one for one in shown if one.id == table.id]
+        has = [header.name for header in headers if any(one.concerns(header) for one in of)]
+        breaks = list(dict.fromkeys(one.invariant for one in of))
+        closing = " and ".join(f"{field} = {rule}" for field, rule in table.closing.items())
+        closed = f"closed by {closing}; " if closing else ""
+        scenario = f"{known.FOLDER}{table.id}"
+        remark = f"breaks {', '.join(breaks)}; {closed}in {_few(has)}; ddlsim run {scenario}"
+        yield _entry(table.id, table.title, sources[scenario], remark, breaks=breaks,
+                     clauses=list(table.clauses), scenario=scenario, closing=table.closing,
+                     strategies=has)  # fmt: skip
+
+
+def _few(designs: list[str]) -> str:
+    """A few designs by name; of many their number, and the baseline if it is among them."""
+    if len(designs) <= FEW_DESIGNS:
+        return ", ".join(designs)
+    if BASELINE in designs:
+        return f"{BASELINE} and {len(designs) - 1} other designs"
+    return f"{len(designs)} designs"
+
+
 def reasons() -> Iterator[Entry]:
     """Why an operation fails or a transaction aborts: the closed list."""
     for one in Reason:
@@ -286,6 +320,7 @@ LISTS: Final[dict[str, Callable[[], Iterable[Entry]]]] = {
     "workloads": workloads,
     "checkers": checkers,
     "clauses": clauses,
+    "findings": findings,
     "reasons": reasons,
     "probes": probes,
     "moments": moments,

@@ -82,7 +82,11 @@ def _mutant(plan: Plan, plane: str) -> Mutant | None:
 
 def declared(plan: Plan) -> DesignHeader:
     """The header of the plan's design, with its rules as they are without the mutant."""
-    chosen = with_fields(DESIGNS.get(plan.strategy), plan.strategy_fields)
+    return with_rules_of(with_fields(DESIGNS.get(plan.strategy), plan.strategy_fields))
+
+
+def with_rules_of(chosen: Strategy | LayerDesign) -> DesignHeader:
+    """The header of a design, with the names of its rules, by which findings concern it."""
     return structs.replace(chosen.header, rules=rules_of(chosen))
 
 

@@ -47,9 +47,10 @@ class Component(NamedTuple):
         found = topological(source.tolist(), target.tolist(), place.tolist())
         return self if found is None else self._replace(place=np.asarray(found))
 
-    def within(self, chosen: Array) -> "Component":
-        """Some of its nodes, and the edges between them."""
-        (inside,) = by_part(len(self.nodes), [self.edges], [chosen])
+    def within(self, chosen: Array, inside: Edges | None = None) -> "Component":
+        """Some of its nodes, in order, and the edges between them; `inside` are those, if known."""
+        if inside is None:
+            (inside,) = by_part(len(self.nodes), [self.edges], [chosen])
         span = None if self.span is None else self.span.take(chosen)
         return Component(self.nodes[chosen], inside, span, self.place[chosen])
 

@@ -309,14 +309,15 @@ def _in_component(part: Component, model: Model, budget: int) -> Found:
             found if found.cycles else Found([_unseen(part, model)], partly=True, spent=found.spent)
         )
     spent, size, looked = 0, NEAR, 0
-    rounds = Surroundings(len(part.nodes), [part.edges]).rounds(*_seeds(part))
-    widening = (np.flatnonzero(on | back) for on, back in rounds)
+    around = Surroundings(len(part.nodes), [part.edges])
+    widening = (np.flatnonzero(on | back) for on, back in around.rounds(*_seeds(part)))
     nodes, found = np.zeros(0, np.int64), Found([], partly=True, spent=0)
     while size <= WIDEST * budget:
         while len(nodes) < size and (wider := next(widening, None)) is not None:
             nodes = wider
         if len(nodes) > looked:
-            found = _lightest(_on_lightest(part.within(nodes), model), model, 0)
+            near = part.within(nodes, around.among(nodes))
+            found = _lightest(_on_lightest(near, model), model, 0)
             looked = len(nodes)
         spent += found.spent
         if found.cycles:
@@ -345,20 +346,21 @@ def _seeds(part: Component) -> tuple[Array, Array]:
     before: list[Array] = []
     edges, place = part.edges, part.place
     stretch = place[edges.source].astype(np.int64) - place[edges.target]
-    steps = [((edges.kind & kind) != 0) & (stretch > 0) for kind in (WW, WR, RW, PROCESS)]
+    back = np.flatnonzero(stretch > 0)
+    kinds = edges.kind[back]
+    steps = [back[(kinds & kind) != 0] for kind in (WW, WR, RW, PROCESS)]
     if part.span is not None:
         begin, end = part.span
-        steps.append(end[edges.target] < begin[edges.source])
+        steps.append(np.flatnonzero(end[edges.target] < begin[edges.source]))
         order = Order(place)
         low, high = back_in_time(order, begin, end)
         nearest = np.argsort(high - low, kind="stable")[:FEW]
         after.append(order.at[low[nearest]])
         before.append(order.at[high[nearest]])
     for chosen in steps:
-        back = np.flatnonzero(chosen)
-        back = back[np.argsort(np.abs(stretch[back]), kind="stable")[:FEW]]
-        after.append(edges.target[back])
-        before.append(edges.source[back])
+        shortest = chosen[np.argsort(np.abs(stretch[chosen]), kind="stable")[:FEW]]
+        after.append(edges.target[shortest])
+        before.append(edges.source[shortest])
     return np.concatenate(after), np.concatenate(before)
 
 

@@ -237,6 +237,8 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         what = match.group(1) if match else str(error)
         line = match.group(2) if match else None
         last = text.rstrip().count("\n") + 1
+        if text.startswith("{"):
+            what = "it is JSON; a stored history is for ddlsim check and ddlsim explain"
         raise ScenarioError(f"{name}:{line or last}: not TOML: {what}") from None
     except RecursionError:
         raise ScenarioError(f"{name}: not TOML: nested too deeply to be read") from None

@@ -1,12 +1,9 @@
 """Each recorded finding shows itself, and its closing rule makes it disappear."""
 
 import pytest
-from msgspec import structs
 
-from ddlsim.cluster.designs import rules_of, with_fields
-from ddlsim.model.design import DesignHeader
+from ddlsim.cluster.designs import with_fields, with_rules_of
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.protocol.strategy import Strategy
 from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
 from ddlsim.scenario.rules import rules_of as rules_of_field
@@ -16,14 +13,8 @@ from ddlsim.strategies.iep_closed import CLOSING
 from ddlsim.verify.row import RunRow
 from tests.scenarios.runs import compared, runner_of
 
-
-def with_rules(design: Strategy) -> DesignHeader:
-    """The header of a design as a run of it writes it."""
-    return structs.replace(design.header, rules=rules_of(design))
-
-
 TABLES = {table.id: table for table in findings.described()}
-DESIGNS = {name: with_rules(design) for name, design in STRATEGIES.items()}
+DESIGNS = {name: with_rules_of(design) for name, design in STRATEGIES.items()}
 OF_THE_DOCUMENTS = list(
     dict.fromkeys(table.id for table in findings.known() if table.concerns(DESIGNS["iep"]))
 )
@@ -96,7 +87,7 @@ def test_a_finding_excuses_no_design_that_has_its_closing_rule(number: str) -> N
     name = load(f"findings/{number}").table.strategy["name"]
     assert known.concerns(DESIGNS[name])
     closed = with_fields(STRATEGIES.get(name), TABLES[number].closing)
-    assert not known.concerns(with_rules(closed))
+    assert not known.concerns(with_rules_of(closed))
     assert not known.concerns(DESIGNS["iep_closed"])
 
 

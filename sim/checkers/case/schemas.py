@@ -36,6 +36,10 @@ def _number(one: SchemaVersion) -> int:
     return one.version
 
 
+def _made_in(one: SchemaVersion) -> int:
+    return one.catalog_version
+
+
 class SchemaLog:
     """Every version of every object, looked up by version, by time and by name."""
 
@@ -117,6 +121,16 @@ class SchemaLog:
     def version(self, object_id: int, version: int) -> SchemaVersion | None:
         """One version by its number."""
         return self._by_number.get((object_id, version))
+
+    def update(self, catalog_version: int) -> UpdateLogged:
+        """The update that made a version of the catalog."""
+        return self._catalog[catalog_version]
+
+    def held(self, object_id: int, catalog_version: int) -> SchemaVersion | None:
+        """The version of an object in a version of the catalog; None if it was made later."""
+        versions = self._versions.get(object_id, [])
+        at = bisect_right(versions, catalog_version, key=_made_in)
+        return versions[at - 1] if at else None
 
     def definition(self, object_id: int, version: int) -> SchemaObject | None:
         """What an object was at one of its versions."""

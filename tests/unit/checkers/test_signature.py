@@ -4,12 +4,11 @@ import tomllib
 from itertools import chain, combinations
 
 import pytest
-from msgspec import structs
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.checkers.signature import Signature, signature_of
-from ddlsim.cluster.designs import rules_of, with_fields
+from ddlsim.cluster.designs import with_fields, with_rules_of
 from ddlsim.cluster.run import run
 from ddlsim.model.design import DesignHeader
 from ddlsim.plan.plan import plan
@@ -53,8 +52,7 @@ def finding_of(name: str) -> tuple[str, Signature]:
 
 def literal_with(rules: dict[str, str]) -> DesignHeader:
     """The design `iep_literal` with these rules in its fields."""
-    chosen = with_fields(STRATEGIES.get("iep_literal"), rules)
-    return structs.replace(chosen.header, rules=rules_of(chosen))
+    return with_rules_of(with_fields(STRATEGIES.get("iep_literal"), rules))
 
 
 def test_findings_have_different_signatures_unless_they_share_a_symptom() -> None:

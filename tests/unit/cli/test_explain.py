@@ -165,3 +165,23 @@ def test_a_model_is_not_for_a_run_of_this_program(fine: str) -> None:
     done = ddlsim("explain", fine, "--model", "serializable")
     assert done.code == 2
     assert "--model is for external histories" in done.err
+
+
+@pytest.mark.parametrize("verb", ["explain", "check"])
+@pytest.mark.parametrize("given", ["findings/F-1", "F-1", "smoke.toml", "scenarios/smoke.toml"])
+def test_a_scenario_in_place_of_a_history_gets_the_command_that_runs_it(
+    verb: str, given: str
+) -> None:
+    for more in ([], ["--model", "serializable"]):
+        done = ddlsim(verb, given, *more)
+        assert (done.code, done.out) == (2, "")
+        told = f"{given}: is a scenario and no history; run it first: ddlsim run {given} --out DIR"
+        assert done.err == f"ddlsim: {told}\n"
+
+
+def test_a_history_in_place_of_a_scenario_is_named_as_such(fine: str) -> None:
+    for verb in ("run", "verify", "explore"):
+        done = ddlsim(verb, fine)
+        assert done.code == 2
+        told = f"{fine}:1: not TOML: it is JSON; a stored history is for ddlsim check and ddlsim"
+        assert told in done.err

@@ -1,6 +1,7 @@
 """`ddlsim list`: every kind as objects with name, summary and source; as text at 80 columns."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,28 @@ def test_known_things_are_there() -> None:
         assert {name for name, verb in verbs.items() if verb == "record"} == {*recorded}
     assert listed("checkers")["atomicity"]["invariant"] == "I1"
     assert list(listed("reasons")) == [reason.name for reason in Reason]
+
+
+def test_findings_name_what_they_break_what_closes_them_and_the_designs_that_have_them() -> None:
+    entries = listed("findings")
+    files = sorted((ROOT / "scenarios/findings").glob("*.toml"))
+    assert sorted(entries) == sorted(file.stem for file in files)
+    for file in files:
+        table, entry = tomllib.loads(file.read_text()), entries[file.stem]
+        hole = table["finding"]
+        breaks = [hole["breaks"], *(one["breaks"] for one in hole.get("also", ()))]
+        assert entry["breaks"] == list(dict.fromkeys(breaks))
+        assert entry["closing"] == hole["closing"]
+        assert (entry["summary"], entry["source"]) == (hole["title"], table["source"])
+        assert entry["scenario"] == f"findings/{file.stem}"
+        strategies = entry["strategies"]
+        assert isinstance(strategies, list)
+        assert table.get("strategy", {}).get("name", "iep") in strategies
+        assert "iep_closed" not in strategies  # it has every closing rule
+    assert entries["F-3"]["strategies"] == ["ignite3", "ignite_index"]  # as F-3.toml says why
+    shown = " ".join(ddlsim("list", "findings", "F-1").out.split())
+    others = str(entries["F-1"]["strategies"]).count(",")
+    assert f"in iep and {others} other designs; ddlsim run findings/F-1" in shown
 
 
 def test_clauses_come_in_order_and_then_the_pause_points() -> None:

@@ -1,16 +1,14 @@
 """The space-time picture: its facts are computed again, from the history and by networkx."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
 
 import networkx as nx
 import pytest
 
-from ddlsim.checkers.argument import Argument, argue, evidence
+from ddlsim.checkers.argument import argue, evidence
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.judge import Violation, judge
+from ddlsim.checkers.judge import judge
 from ddlsim.cli import picture, picture_cut, picture_rerun, picture_space
 from ddlsim.cli.picture_layout import Lane
 from ddlsim.cli.picture_space import Arrow, Band, Space
@@ -24,43 +22,25 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
-    ClockSet,
     FaultBegan,
     FaultHealed,
     MessageDelivered,
     MessageSent,
 )
-from ddlsim.kernel.clock import Piece
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
-from ddlsim.scenario.scenario import override
 from ddlsim.units import Timestamp, physical_ms, timestamp
+from tests.support.drawn_pictures import (
+    SKEWED,
+    STORIES,
+    Drawn,
+    drawn_of,
+    history_of,
+    nodes_of,
+    pieces,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
-STORIES = ("findings/F-1", "findings/F-8", "negative/commits_beyond_lease", "strategies/B3-T1")
-NO_CHANGES: Final[Mapping[str, Any]] = MappingProxyType({})
-SKEWED = "negative/no_completeness_wait"
-
-
-class Drawn(NamedTuple):
-    """A traced history with its first violation, and the picture of it."""
-
-    case: Case
-    violation: Violation
-    argument: Argument
-    space: Space
-
-
-def history_of(name: str, *, trace: bool, changes: Mapping[str, Any] = NO_CHANGES) -> History:
-    return run(plan(override(load(name), changes), 0, trace=trace))
-
-
-def drawn_of(name: str, changes: Mapping[str, Any] = NO_CHANGES) -> Drawn:
-    history = history_of(name, trace=True, changes=changes)
-    case = Case(history)
-    violation = judge(history).violations[0]
-    argument = argue(case, violation)
-    return Drawn(case, violation, argument, picture_space.space(case, violation, argument))
 
 
 @pytest.fixture(scope="module", params=[*STORIES, SKEWED])
@@ -71,10 +51,6 @@ def drawn(request: pytest.FixtureRequest) -> Drawn:
 @pytest.fixture(scope="module")
 def skewed() -> Drawn:
     return drawn_of(SKEWED)
-
-
-def nodes_of(drawn: Drawn) -> list[Lane]:
-    return [lane for lane in drawn.space.layout.lanes if lane.is_node]
 
 
 def evidence_of(drawn: Drawn) -> list[int]:
@@ -251,15 +227,6 @@ def test_each_message_between_drawn_steps_is_one_arrow(drawn: Drawn) -> None:
 
 
 # --- bands ---------------------------------------------------------------------------------------
-
-
-def pieces(case: Case, node: str) -> list[Piece]:
-    """The clock as the kernel has it."""
-    return [
-        Piece(event.at_us, event.offset_us, event.drift_ppm)
-        for _, event in case.of(ClockSet)
-        if event.node == node
-    ]
 
 
 def first_us(case: Case, node: str, clock_ms: int) -> int:

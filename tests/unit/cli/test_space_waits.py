@@ -7,7 +7,7 @@ import pytest
 from ddlsim.cli import picture_space
 from ddlsim.history.events import SafeTimeAdvanced, SchemaResolved
 from ddlsim.units import Timestamp, physical_ms
-from tests.unit.cli.test_space import SKEWED, drawn_of, nodes_of, pieces
+from tests.support.drawn_pictures import SKEWED, drawn_of, nodes_of, pieces
 
 
 def test_safe_time_is_complete_where_it_is_at_least_the_clock_less_dd() -> None:

@@ -20,7 +20,7 @@ from ddlsim.cluster.run import run
 from ddlsim.history.events import SchemaResolved
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import read
-from tests.unit.cli.test_space import SKEWED, STORIES, history_of
+from tests.support.drawn_pictures import SKEWED, STORIES, history_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
