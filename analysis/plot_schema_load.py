@@ -7,6 +7,7 @@ bracket of M/D/1 and M/M/1.
 """
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import store_forms as forms
 from ddlsim.analysis.formula.design_forms import VERSION, copies_of, in_each
 from ddlsim.analysis.formula.store_rates import Rates
+from ddlsim.analysis.plot_abort_rate import load_ms
 from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, Estimate
 from ddlsim.units import US_PER_MS
 
@@ -46,13 +48,13 @@ def draw(cells: Cells) -> Any:
     for number, (label, series) in enumerate(cells.series(X)):
         copies = _copies(series.cells[0], rates)
         own = [float(cell.value(X)) for cell in series.cells]
-        middle, *ends = series.each(partial(_requests, copies=copies))
+        middle, *ends = series.each(partial(requests, rates=rates))
         line(load, own, middle, ends, f"{label}, each key" if copies > 1 else label, number)
         form(load, own, _by_formula(series, rates, service_ms),
              "formula 6.6" if not number else None)  # fmt: skip
         if _rule(series.cells[0], rates) in VERSION:
             _queue(wait, series, rates, service_ms, number)
-            full = float(forms.most_clients(_cycle(series.cells[0]), service_ms))
+            full = float(forms.most_clients(_cycle(series.cells[0], rates), service_ms))
             for panel in axes[0]:
                 panel.axvline(full, color="#777777", linewidth=0.9)
     capacity = MS_PER_S / service_ms
@@ -74,11 +76,26 @@ def draw(cells: Cells) -> Any:
     return drawn
 
 
-def _requests(cell: Cell, copies: int) -> Estimate:
+def requests(cell: Cell, rates: Rates) -> Estimate:
+    """Reads of each copy per second of the load, by the clock per second of the run.
+
+    What transactions or changes ask for ends with the load, what the clock asks for does not.
+    """
+    seconds = load_ms(cell, rates.world(cell)) / MS_PER_S / max(len(cell.rows), 1)
+    by_clock = _by_clock(rates.world(cell).design.rules)
     found = cell.ratio(
-        lambda row: row["schema_reads"], lambda row: row["simulated_us"] / US_PER_MS / MS_PER_S
+        lambda row: row["schema_reads"],
+        lambda row: row["simulated_us"] / US_PER_MS / MS_PER_S if by_clock else seconds,
     )
-    return Estimate(*(one / copies for one in found))
+    return Estimate(*(one / _copies(cell, rates) for one in found))
+
+
+def _by_clock(rules: Mapping[str, str]) -> bool:
+    return rules["background"] == "poll_the_head" or _by_distance(rules)
+
+
+def _by_distance(rules: Mapping[str, str]) -> bool:
+    return "distance_ms" in rules and rules["read_schema"].startswith("in_force")
 
 
 def _rule(cell: Cell, rates: Rates) -> str:
@@ -97,14 +114,14 @@ def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
     changes = rates.changes(first)
     own = in_each(rules)
     if own:
-        cycle = _cycle(first)
+        cycle = _cycle(first, rates)
         free = [float(cell.value(X)) / cycle for cell in series.cells]
         busy = 1 / service_ms / own
         copies = _copies(first, rates)
         return [MS_PER_S * own * float(forms.reads_in_each(min(one, busy), copies)) for one in free]
     if rules["background"] == "poll_the_head":
         each = float(forms.reads_every(processes, float(rules["poll_ms"])))
-    elif "distance_ms" in rules and rules["read_schema"].startswith("in_force"):
+    elif _by_distance(rules):
         each = float(forms.reads_every(processes, float(rules["distance_ms"])))
         each *= _loaded(first, rates)
     else:
@@ -114,20 +131,13 @@ def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
 
 def _loaded(cell: Cell, rates: Rates) -> float:
     """The share of the time in which there is load: else nothing asks for a schema."""
-    load_ms = rates.world(cell).scenario.table.run.load_ms or np.inf
-    whole_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS / len(cell.rows)
-    return float(min(load_ms / whole_ms, 1))
-
-
-def _rate(cell: Cell) -> float:
-    """Transactions per ms."""
     whole_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS
-    return float(sum(row["attempts"] for row in cell.rows) / whole_ms)
+    return float(min(load_ms(cell, rates.world(cell)) / whole_ms, 1))
 
 
-def _cycle(cell: Cell) -> float:
+def _cycle(cell: Cell, rates: Rates) -> float:
     """From one transaction of a client to its next, in ms; of few clients, which wait for none."""
-    return float(cell.value(X)) / _rate(cell)
+    return float(cell.value(X)) / rates.begun(cell)
 
 
 def _queue(panel: Any, series: Cells, rates: Rates, service_ms: float, number: int) -> None:

@@ -129,18 +129,37 @@ def beside(target: str | Path, *, durable: bool = False) -> Iterator[Path]:
 
 
 def apart(files: Mapping[str, str | None]) -> None:
-    """Refuse an output that is the file of an input or of another output, which would be lost.
+    """Refuse an output that is the file of an input or of another output, which would be lost, and
+    one that cannot be written: before the work, of which nothing would be left.
 
-    `files` are by what names them, inputs first; None is not given. A device keeps nothing.
+    `files` are by what names them, inputs first; what a flag (`--html`) names is an output. None is
+    not given. A device keeps nothing.
     """
     seen: dict[str, str] = {}
     for flag, file in files.items():
         if file is None or is_special(file):
             continue
+        if flag.startswith("--"):
+            _has_place(flag, file)
         other = next((name for name, one in seen.items() if _is_same(one, file)), None)
         if other is not None:
             raise WriteError(f"{flag} {file}: that is {other}, which would be lost; {ANOTHER}")
         seen[flag] = file
+
+
+def _has_place(flag: str, file: str) -> None:
+    """Refuse a name that is empty or a directory's, and one in no directory that takes files."""
+    if not file:
+        raise WriteError(f"{flag}: the name is empty; name a file")
+    place = Path(os.path.realpath(file))
+    try:
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "")
+        os.stat(f"{place.parent}{os.sep}")
+        if not os.access(place.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "")
+    except OSError as error:
+        raise refused(file, error) from error
 
 
 def _is_same(one: str, other: str) -> bool:

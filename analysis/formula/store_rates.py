@@ -1,7 +1,7 @@
 """What the closed forms of a key-value store need of a cell of a sweep: rates, spans, settings."""
 
 from ddlsim.analysis.formula.by_formula import Forms, worlds
-from ddlsim.analysis.plot_abort_rate import changes_per_ms, length_ms
+from ddlsim.analysis.plot_abort_rate import changes_per_ms, length_ms, load_ms
 from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.units import US_PER_MS
@@ -54,7 +54,5 @@ class Rates:
 
     def begun(self, cell: Cell) -> float:
         """Transactions begun per ms of the load."""
-        load_ms = self.world(cell).scenario.table.run.load_ms
         attempts = sum(row["attempts"] for row in cell.rows)
-        whole_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS
-        return float(attempts / (load_ms * len(cell.rows) if load_ms else whole_ms))
+        return float(attempts / load_ms(cell, self.world(cell)))

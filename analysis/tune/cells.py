@@ -15,8 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from ddlsim.analysis.sweep.rows import Cell
+from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.analysis.tune.world import ASSUMED_MS, World
 from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tomltext import toml_value
 
@@ -171,10 +173,15 @@ client_latency_ms = {CLIENT_MS}
 [schema]
 sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
 {body}"""
-        read(text, f"tune-{kind}", overrides=self._files)  # an error in it is raised now
+        name = f"tune-{kind}"
+        try:
+            read(text, name, overrides=self._files)
+        except ScenarioError as error:
+            why = str(error).partition(": ")[2]
+            raise TuneError(f"these numbers make no run: {why}; take other ones") from error
         cell = Cell(
             number=len(self.all),
-            name=f"tune-{kind}",
+            name=name,
             text=text,
             overrides=self._files,
             strategy=self._strategy,

@@ -209,12 +209,14 @@ def _unseen(case: Case, operation: Operation, promise: Promise) -> Iterator[Anom
         due = case.schemas.effective(use.object_id, promise.activation_ts)
         if due is None or use.version >= due.version:
             continue
+        since = f", in force since {show(Timestamp(due.activation_ts))}"
+        of_another = due.activation_ts != promise.activation_ts
         yield Anomaly(
             "ddl-not-seen",
             f"{_asked(case, promise)}; {operation.name}, invoked later at {_ms(operation)} ms, "
             f"ran on node {use.event.node} under "
             f"{case.schemas.describe(use.object_id, use.version)} and not under version "
-            f"{due.version}",
+            f"{due.version}{since if of_another else ''}",
             (*promise.witness, *operation.asked, use.event),
             clauses=("98.own",),
         )

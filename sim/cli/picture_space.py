@@ -3,7 +3,8 @@
 Each node's lane shows the run by that node's own clock: the band from Tm to Tu (DD) and the band
 from Tu to Tu + CSmax lie where its clock shows these timestamps, so skewed clocks are seen as
 bands that are not level. Beside the lane's line: which update of the argument is in force there,
-and for how long its schema safe time was at least its clock less DD, so that no look-up waits.
+and for how long its schema safe time was what a look-up waits for under the design: at least its
+clock less DD, say.
 """
 
 from collections import Counter
@@ -43,6 +44,14 @@ FAULT_WIDTH: Final = 8
 MARK: Final = 12
 """The height of what has only an instant."""
 RAFT: Final = ("append-", "vote", "request-vote", "install-snapshot", "snapshot-", "timeout-now")
+AWAITED: Final = {
+    "operation_less_delay": (-1, 0, "clock less DD"),
+    "at_operation": (0, 0, "clock"),
+    "operation_plus_skew": (0, 1, "clock plus CSmax"),
+    "operation_less_delay_plus_skew": (-1, 1, "clock less DD plus CSmax"),
+}
+"""The safe time that a look-up waits for, by the design's rule: so many DD and CSmax from Top on,
+and what that is of a node's clock. Under other rules none waits, or nothing is known of it."""
 FIRST: Final = -1
 """Before every event of an instant."""
 
@@ -103,6 +112,8 @@ class Space(NamedTuple):
     notches: Sequence[Notch]
     colours: Sequence[tuple[int, str]]
     layered: bool
+    awaited: str | None
+    """What safe time is compared with where that is drawn."""
     traced: bool
     tables: tuple[int, ...]
     steps: Steps
@@ -121,6 +132,7 @@ class _Drawing:
     def __init__(self, case: Case, violation: Violation | None, argument: Argument) -> None:
         self._case = case
         self._clocks = case.once(Clocks)
+        self._awaited = AWAITED.get(case.header.design.rules.get("completeness_ts", ""))
         self._steps = Steps(case.history)
         placed = [] if violation is None else evidence(case, violation, argument.parties)
         self._subject = subject_of(case, argument.parties, [event for _, event in placed])
@@ -152,6 +164,7 @@ class _Drawing:
             [notch for _, notches in bars for notch in notches],
             [(at, f"D{version}") for version, at in self._colours.items()],
             self._case.is_layered,
+            None if self._awaited is None else self._awaited[2],
             self._steps.traced,
             self._subject.tables,
             self._steps,
@@ -244,12 +257,15 @@ class _Drawing:
             yield Band(look, x, width, top, bottom, text)
 
     def _complete(self, lane: Lane) -> Iterator[Band]:
-        """While safe time is at least the clock less DD: a look-up at Top does not wait."""
-        delays = self._case.settings("delay_duration_ms")
-        if not delays:
+        """While safe time is at least what a look-up waits for that has its Top by the clock."""
+        own = self._case.header.settings.get(lane.name, {})
+        if self._awaited is None or "delay_duration_ms" not in own:
             return
-        for since, until_us in complete_us(self._case, lane.name, max(delays)):
-            text = f"the safe time of {lane.name} is at least its clock less DD: no look-up waits"
+        delays, skews, words = self._awaited
+        less_ms = -delays * own["delay_duration_ms"] - skews * own["max_clock_skew_ms"]
+        for since, until_us in complete_us(self._case, lane.name, less_ms):
+            text = f"the safe time of {lane.name} is at least its {words}: no look-up waits, "
+            text += "by the rule of the design"
             until = (until_us, FIRST)
             yield from self._band("complete", lane.right - 8, 4, since, until, text)
 
@@ -400,8 +416,8 @@ def first_shows_us(clocks: Clocks, node: str, ms: int) -> int:
     return at_us
 
 
-def complete_us(case: Case, node: str, delay_ms: int) -> Iterator[tuple[Place, int]]:
-    """The stretches of time in which a node's safe time is at least its clock less DD."""
+def complete_us(case: Case, node: str, less_ms: int) -> Iterator[tuple[Place, int]]:
+    """The stretches of time in which a node's safe time is at least its clock less so much."""
     clocks = case.once(Clocks)
     since: Place | None = None
     until_us = 0
@@ -412,7 +428,7 @@ def complete_us(case: Case, node: str, delay_ms: int) -> Iterator[tuple[Place, i
             yield since, until_us
             since = None
         since = (event.at_us, float(at)) if since is None else since
-        ms = physical_ms(Timestamp(event.safe_ts)) + delay_ms + 1
+        ms = physical_ms(Timestamp(event.safe_ts)) + less_ms + 1
         until_us = max(first_shows_us(clocks, node, ms), event.at_us)
     if since is not None:
         yield since, until_us

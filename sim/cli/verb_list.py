@@ -249,7 +249,7 @@ def rules() -> Iterator[Entry]:
     for plane, field in ((one, field) for one in planes() for field in fields_of_designs(one)):
         more: dict[str, Any] = {"field": field, "rule": None, "default": False}
         if is_number(field, plane):
-            yield _entry(f"{field}=0", number_in_words(field, plane), OURS, **more)
+            yield _entry(f"{field}=N", number_in_words(field, plane), OURS, **more)
         for name, rule in rules_of(field, plane).items():
             if f"{field}={name}" in seen:
                 continue  # a field and a rule of the same names on both planes

@@ -105,7 +105,7 @@ class Settings:
         Setting(
             "a request between nodes without a reply is sent again after this, then each time "
             "after twice as long, up to `operation_timeout_ms`",
-            least=0,
+            least=1,
             default=200,
         ),
     ]

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Claim, Fault, check, fault
-from ddlsim.units import ms
+from ddlsim.units import Ms, ms
 
 
 @fault
@@ -23,7 +23,7 @@ class ClockSkewBeyond(Fault):
     targets: ClassVar[tuple[str, ...]] = ("node",)
 
     node: str
-    beyond_ms: float
+    beyond_ms: Ms
     behind: bool = False
 
     @property

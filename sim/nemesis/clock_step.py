@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
-from ddlsim.units import ms
+from ddlsim.units import SignedMs, ms
 
 
 @fault
@@ -18,7 +18,7 @@ class ClockStep(Fault):
     targets: ClassVar[tuple[str, ...]] = ("node",)
 
     node: str
-    by_ms: float
+    by_ms: SignedMs
     stays: bool = False
 
     @property

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
-from ddlsim.units import Micros, ms
+from ddlsim.units import Micros, Ms, ms
 
 
 @fault
@@ -23,7 +23,7 @@ class Clog(Fault):
 
     node: str
     to: str | None = None
-    delay_ms: float
+    delay_ms: Ms
     both_ways: bool = False
     kind: str | None = None
 

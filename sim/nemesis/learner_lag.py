@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
-from ddlsim.units import ms
+from ddlsim.units import Ms, ms
 
 REPLICATION: Final = "append-entries"
 
@@ -21,7 +21,7 @@ class LearnerLag(Fault):
     targets: ClassVar[tuple[str, ...]] = ("node",)
 
     node: str
-    delay_ms: float | None = None
+    delay_ms: Ms | None = None
 
     @property
     def told(self) -> str:

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 from ddlsim.nemesis.actions import Fate, FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
-from ddlsim.units import ms
+from ddlsim.units import Ms, ms
 
 CLIENT_REQUEST: Final = "client-"
 """How the kinds of clients' requests begin."""
@@ -89,7 +89,7 @@ class LateMessage(OneMessage):
     name: ClassVar[str] = "late_message"
     summary: ClassVar[str] = "one message is late, or the next few of a kind"
 
-    delay_ms: float
+    delay_ms: Ms
 
     def verify(self) -> None:
         super().verify()
@@ -115,7 +115,7 @@ class DoubledMessage(OneMessage):
     name: ClassVar[str] = "doubled_message"
     summary: ClassVar[str] = "one message is delivered twice, or the next few of a kind"
 
-    delay_ms: float = 0
+    delay_ms: Ms = 0
 
     def verify(self) -> None:
         super().verify()

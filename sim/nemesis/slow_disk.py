@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
-from ddlsim.units import ms
+from ddlsim.units import Ms, ms
 
 
 @fault
@@ -18,7 +18,7 @@ class SlowDisk(Fault):
     targets: ClassVar[tuple[str, ...]] = ("node",)
 
     node: str
-    delay_ms: float
+    delay_ms: Ms
 
     @property
     def told(self) -> str:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
-from ddlsim.units import ms
+from ddlsim.units import Ms, ms
 
 
 @fault
@@ -20,7 +20,7 @@ class SlowListener(Fault):
     planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
     node: str
-    delay_ms: float
+    delay_ms: Ms
     stage: Literal["log", "catalog", "listener"] = "listener"
 
     @property

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Die, Fault, FaultWorld, check, decided_role, drawn_order, fault
-from ddlsim.units import Micros, ms
+from ddlsim.units import Micros, Ms, ms
 
 
 @fault
@@ -26,8 +26,8 @@ class Swizzle(Fault):
 
     nodes: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
-    every_ms: float = 50
-    held_ms: float = 100
+    every_ms: Ms = 50
+    held_ms: Ms = 100
 
     @property
     def told(self) -> str:

@@ -14,7 +14,7 @@ from ddlsim.plan.nodes import drawn_us
 from ddlsim.plan.records import FaultPlan, MomentPlan
 from ddlsim.scenario.config import store_settings
 from ddlsim.scenario.migrations import paced
-from ddlsim.scenario.moments import MomentTable
+from ddlsim.scenario.moments import MOST_TIMES, MomentTable
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.strategies.base import LAYER_DESIGNS
@@ -109,16 +109,12 @@ def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
     return tuple(made)
 
 
-MOST_DRAWN: Final = 1_000_000
-"""Of a moment that counts very rarely, no later time than this is drawn."""
-
-
 def _moment(table: MomentTable, world: FaultWorld, die: Die) -> MomentPlan:
     """A moment with all random choices made: its node, and which time it is that counts."""
     nth = 0
     for _ in range(table.nth):
         nth += 1
-        while not die.chance(table.chance) and nth < MOST_DRAWN:
+        while not die.chance(table.chance) and nth < MOST_TIMES:
             nth += 1
     return MomentPlan(
         name=table.moment,

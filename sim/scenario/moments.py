@@ -25,7 +25,7 @@ from ddlsim.nemesis.roles import (
     ITS_RECEIVER,
     ITS_SENDER,
 )
-from ddlsim.scenario.config import Positive, TableRecord, Text
+from ddlsim.scenario.config import TableRecord, Text
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, few, near
 from ddlsim.scenario.vocabulary import message_types, store_message_types
@@ -144,6 +144,10 @@ def _sentence(kind: type) -> str:
 # --- in a scenario -------------------------------------------------------------------------------
 
 
+MOST_TIMES: Final = 1_000_000
+"""No later time that a moment comes is named, or drawn where it counts very rarely."""
+
+
 class MomentTable(TableRecord, frozen=True):
     """`when` and `until` of a `[[faults]]`: a moment by name, and which time that it comes.
 
@@ -152,7 +156,7 @@ class MomentTable(TableRecord, frozen=True):
     """
 
     moment: Text | None = None
-    nth: Positive = 1
+    nth: Annotated[int, Meta(ge=1, le=MOST_TIMES)] = 1
     chance: Annotated[float, Meta(gt=0, le=1)] = 1.0
     node: str | None = None
     tx: str | None = None

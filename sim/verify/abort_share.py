@@ -14,7 +14,7 @@ a commit check that wants the very same version has q = 1. In Ignite 3, L begins
 transaction, not with the first use.
 """
 
-from math import exp
+from math import expm1, inf
 from typing import Any, Final, NamedTuple
 
 Report = dict[str, Any]
@@ -41,8 +41,10 @@ def expected_abort_share(
 ) -> float:
     """The share of aborted transactions, between 0 and 1; rate and length in one unit of time."""
     deadly = working_share + incompatible_share * (1 - working_share)
-    deaths = ddl_rate * tx_length * deadly
-    return deaths / (1 + deaths) if exponential else 1 - exp(-deaths)
+    deaths = ddl_rate * deadly * tx_length
+    if exponential:
+        return deaths / (1 + deaths) if deaths < inf else 1.0
+    return -expm1(-deaths)
 
 
 def with_rates(

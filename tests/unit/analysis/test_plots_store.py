@@ -12,6 +12,7 @@ from ddlsim.analysis.figures import figure
 from ddlsim.analysis.figures.catalog import PLOTS
 from ddlsim.analysis.formula.by_formula import Forms
 from ddlsim.analysis.formula.store_rates import Rates
+from ddlsim.analysis.plot_schema_load import requests
 from ddlsim.analysis.sweep.cells import Cell, Cells, CellsError, read
 from ddlsim.scenario.load import load
 from tests.support.command import ROOT, ddlsim
@@ -154,3 +155,19 @@ def test_what_is_no_table_is_refused_in_one_line(text: str, tmp_path: Path) -> N
     assert done.code == 2
     assert str(file) in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("design", "expected"), [("c1_schema", 50.0), ("c12_grv", 50.0), ("c3b_versions", 0.5),
+                             ("c5_lease", 30.0), ("c9_future_cv", 30.0)]
+)  # fmt: skip
+def test_reads_are_per_second_of_the_load_unless_the_clock_asks_for_them(
+    design: str, expected: float
+) -> None:
+    row = {**ROW, "cell": 0, "outcome": "ok", "strategy": design}
+    cell = Cell([{**row, "schema_reads": 75, "simulated_us": 2_500_000}])
+    rates = Rates(Cells([], {}))
+    rates.worlds[0] = Forms(load(str(GALLERY / "hot_key.toml"), {"strategy.name": design}))
+    assert requests(cell, rates).value == pytest.approx(expected)
+    attempts = Cell([{**row, "attempts": 75, "simulated_us": 2_500_000}])
+    assert rates.begun(attempts) == pytest.approx(0.05), "per ms of a load of 1.5 s"

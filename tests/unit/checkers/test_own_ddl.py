@@ -258,3 +258,20 @@ def test_a_design_that_acknowledges_by_another_rule_may_do_so_sooner() -> None:
     assert early(ts(500), 500, acknowledge_ts="at_activation") == 0
     assert early(ts(500), 500, **OF_NOOPS) == 0
     assert early(ts(500), 500, outcome="noop", **ROUNDED) == 0
+
+
+def test_a_version_of_another_statement_is_told_with_its_tu() -> None:
+    """The acknowledgement of D says that whatever came into force up to its Tu is everywhere."""
+    story = Story()
+    t = story.table()
+    story.ddl("E", t, add_column(2, "w"), tu=400, submit=1, ack=None)
+    story.created("D", "u", tu=500, submit=2, ack=510)
+    op = story.write("T", t, "x", 520, version=1)
+    story.resolve("T", t, 520, 2, at=520, op=op, purpose="after-locks")
+    story.commit("T", 530)
+    [found] = anomalies("own_ddl", story)
+    assert found.kind == "ddl-not-seen"
+    assert found.summary.startswith("D (")
+    assert found.summary.endswith("under t version 1 and not under version 2, in force since 400")
+    [own] = [one for one in anomalies("own_ddl", after(445)) if one.kind == "ddl-not-seen"]
+    assert own.summary.endswith("and not under version 2")

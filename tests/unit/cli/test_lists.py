@@ -161,3 +161,9 @@ def test_the_reference_lists_every_reason() -> None:
         f"| {'yes' if reason.is_schema else 'no'} |"
         for reason in Reason
     ]
+
+
+def test_a_field_that_is_a_number_is_given_no_number() -> None:
+    rules = listed("rules")
+    assert rules["copies=N"]["summary"] == "a whole number, 1 to 10000"
+    assert "copies=0" not in rules

@@ -151,6 +151,24 @@ def test_a_violation_that_a_run_does_not_show_is_refused_with_what_it_shows() ->
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("flag", ["--html", "-o"])
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("", "the name is empty; name a file"),
+        (".", "cannot be written (Is a directory)"),
+        ("nowhere/small", "cannot be written (No such file or directory)"),
+    ],
+)
+def test_an_output_that_has_no_place_is_refused_before_the_work(
+    flag: str, named: str, said: str
+) -> None:
+    with patch.object(failing, "begun", side_effect=AssertionError("it shrinks")):
+        done = ddlsim("shrink", "findings/F-1", flag, named)
+    assert done.code == 2
+    assert said in done.err
+
+
 def test_the_page_tells_the_shrunk_run(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert ddlsim("shrink", "findings/F-1", "--html", str(page)).code == 0

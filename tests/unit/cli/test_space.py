@@ -1,6 +1,5 @@
 """The space-time picture: its facts are computed again, from the history and by networkx."""
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,11 @@ from ddlsim.cli.picture_space import Arrow, Band, Space
 from ddlsim.cli.picture_state import states
 from ddlsim.cli.picture_steps import Steps, lane_of
 from ddlsim.cluster.run import run
-from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied, UpdateLogged
+from ddlsim.history.events import (
+    SafeTimeAdvanced,
+    UpdateApplied,
+    UpdateLogged,
+)
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
     FaultBegan,
@@ -332,29 +335,6 @@ def test_faults_that_overlap_are_drawn_beside_each_other() -> None:
             apart = apart or one.x + one.width <= other.x
             assert apart or (one.top, one.bottom) == (other.top, other.bottom)
     assert [band.width for band in picture_space.side_by_side(bands[:1], lane)] == [8]
-
-
-def test_safe_time_is_complete_where_it_is_at_least_the_clock_less_dd(skewed: Drawn) -> None:
-    """Sampled between all instants at which anything can change."""
-    case = skewed.case
-    delay_ms = max(case.settings("delay_duration_ms"))
-    for node in ("n1", "n2", "n3"):
-        [piece] = pieces(case, node)
-        spans = list(picture_space.complete_us(case, node, delay_ms))
-        steps = [(e.at_us, e.safe_ts) for _, e in case.of(SafeTimeAdvanced) if e.node == node]
-        instants = [at for at, _ in steps]
-        seen = set()
-        for at_us in range(1, case.history.end_us, 997):
-            place = bisect_right(instants, at_us)
-            if place == 0 or at_us in instants:
-                continue
-            clock_ms = piece.shows_us(at_us) // 1000
-            safe_ms = physical_ms(Timestamp(steps[place - 1][1]))
-            complete = safe_ms >= clock_ms - delay_ms
-            drawn = any(since[0] <= at_us < until for since, until in spans)
-            assert drawn == complete, (node, at_us)
-            seen.add(complete)
-        assert True in seen
 
 
 def test_an_update_is_in_force_once_it_is_applied_and_the_clock_shows_tu(drawn: Drawn) -> None:

@@ -356,6 +356,14 @@ def test_bad_arguments(words: list[str], told: str, capsys: pytest.CaptureFixtur
     assert refused(capsys, *words).startswith(told)
 
 
+def test_numbers_that_make_no_run_are_told_by_the_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--delays", small_delays(tmp_path), *SMALL, "--tx-length", "1e300"]
+    told = "tune: these numbers make no run: run.load_ms: must be at most"
+    assert refused(capsys, *words).startswith(told)
+
+
 def test_an_impossible_goal_names_the_nearest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

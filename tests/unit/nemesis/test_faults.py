@@ -1,12 +1,13 @@
 """What each fault does through its actions, and which fields it refuses."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from ddlsim.nemesis.base import FAULTS, FaultWorld
 from ddlsim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER, LEADER, place_of, table_of
+from ddlsim.units import Ms, SignedMs
 from tests.support.recorded_actions import Call, NotedActions, Picks
 
 APPEND = "append-entries"
@@ -290,3 +291,12 @@ def test_place_of_is_none_for_meta_and_for_no_group() -> None:
         None,
         None,
     ]
+
+
+@pytest.mark.parametrize("name", list(FAULTS))
+def test_no_duration_of_a_fault_is_for_ever(name: str) -> None:
+    hints = get_type_hints(FAULTS.get(name), include_extras=True)
+    bounded = {one for bound in (Ms, SignedMs) for one in (bound, bound | None)}
+    for field in fields(FAULTS.get(name)):
+        if field.name.endswith("_ms") and "float" in str(hints[field.name]):
+            assert hints[field.name] in bounded, field.name

@@ -101,3 +101,12 @@ def test_rates_do_not_count_the_creation_of_tables() -> None:
     report = lint_from_scratch("CREATE TABLE a (id INT, v INT); ALTER TABLE a DROP COLUMN v")
     found = with_rates(report, ddl_rate=1, tx_length=1)["expected_abort_share"]
     assert (found["statements"], found["incompatible_share"]) == (1, 1.0)
+
+
+@pytest.mark.parametrize("exponential", [False, True])
+def test_rates_without_bounds_and_the_smallest_have_a_share(*, exponential: bool) -> None:
+    huge = {"ddl_rate": 1e300, "tx_length": 1e300, "exponential": exponential}
+    assert share(**huge) == 1
+    assert share(**huge, working_share=0.0, incompatible_share=0.0) == 0
+    small = share(ddl_rate=1e-20, tx_length=1.0, working_share=1.0, exponential=exponential)
+    assert small == pytest.approx(1e-20)
