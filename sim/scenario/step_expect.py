@@ -13,6 +13,7 @@ and beside any of these, or alone for a success: `waits_until_ms`, `version`, `c
 from typing import Any, Final
 
 from ddlsim.model.ops import Commit, Conditional, DataOperation, Ddl, Operation, Read
+from ddlsim.model.reasons import Reason
 from ddlsim.scenario.checks import check_reason
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, near
@@ -35,6 +36,8 @@ def read_step_expect(
         if expect not in WORDS:
             what = f'"{expect}" is not an expectation; use "ok", "unknown" or a table of '
             what += ", ".join(KINDS)
+            if expect in Reason.__members__:
+                what = f'a reason stands in a table: {{ fails = "{expect}" }}, or aborts'
             raise origin.error(path, what)
         return expect
     for key, value in expect.items():
