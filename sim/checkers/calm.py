@@ -91,9 +91,28 @@ class Calm:
         recorded = case.of_cluster.get("calm") and "slowest_us" in case.of_cluster
         if not recorded or case.dead or not any(case.header.settings):
             return False
-        beat_us = max(self.largest_us("heartbeat_ms"), self.largest_us("heartbeat_idle_ms"))
         alone = case.of_cluster.get("voters", 1) == 1 and not self.replicated
-        return alone or beat_us + 2 * self.slowest_us < self.smallest_us("election_timeout_ms")
+        return alone or self.leaders_stay
+
+    @property
+    def leaders_stay(self) -> bool:
+        """Whether a heartbeat and its answer come within an election timeout."""
+        beat_us = max(self.largest_us("heartbeat_ms"), self.largest_us("heartbeat_idle_ms"))
+        return beat_us + 2 * self.slowest_us < self.smallest_us("election_timeout_ms")
+
+    @cached_property
+    def electing(self) -> dict[str, None]:
+        """The groups in which elections have no end: no leader need stay, and none did."""
+        if self.leaders_stay:
+            return {}
+        since_us = self._case.history.end_us - ROUNDS * self._round_us
+        elections = (event for _, event in self._case.of(LeaderElected))
+        return {event.group: None for event in elections if event.at_us >= since_us}
+
+    @property
+    def _round_us(self) -> int:
+        """The longest round of an election, without its messages."""
+        return self.largest_us("election_timeout_ms") + self.largest_us("election_spread_ms")
 
     @cached_property
     def replicated(self) -> dict[str, dict[str, None]]:
@@ -147,7 +166,6 @@ class Calm:
 
     def _elected_us(self, last_us: int) -> int:
         """The last election within the rounds that may be needed; a later one has no cause."""
-        round_us = self.largest_us("election_timeout_ms") + self.largest_us("election_spread_ms")
-        limit_us = last_us + ROUNDS * (round_us + 4 * self.slowest_us)
+        limit_us = last_us + ROUNDS * (self._round_us + 4 * self.slowest_us)
         elected = [event.at_us for _, event in self._case.of(LeaderElected)]
         return max([last_us, *(at_us for at_us in elected if at_us <= limit_us)])

@@ -14,7 +14,7 @@ from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.faulty_nodes import slow_apply_us
-from ddlsim.checkers.obligations import has_no_primary, obligations
+from ddlsim.checkers.obligations import cannot_end, obligations
 from ddlsim.checkers.stuck import waiting
 from ddlsim.checkers.waits import Waits
 from ddlsim.history.events import AnyEvent, SafeTimeAdvanced, UpdateApplied, UpdateLogged
@@ -195,7 +195,7 @@ def _left_open(case: Case) -> Iterator[Anomaly]:
             placed = began.get(left.tx)
             if placed is None or deaths.get(placed[1].node, -1) < placed[0]:
                 continue
-            if tx is not None and has_no_primary(case, tx):
+            if tx is not None and cannot_end(case, tx):
                 continue
             how = f"its coordinator {placed[1].node} had died"
             witness = (placed[1], left)

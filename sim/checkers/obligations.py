@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Final
 
 from ddlsim.checkers.alias_progress import alias_progress
+from ddlsim.checkers.assumptions import META
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.calm import TICKS_US, Calm
 from ddlsim.checkers.case.case import Case, Operation, Transaction
@@ -296,7 +297,7 @@ def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:
         waited_us = left.at_us - max(began.at_us, from_us)
         if waited_us <= allowed_us or _last_death(case, began.node) >= at:
             continue
-        if not has_no_primary(case, tx):
+        if not cannot_end(case, tx):
             yield Anomaly(
                 "left-open",
                 f"when the run ended, node {left.node} still had {left.what} of {left.tx}, though "
@@ -429,15 +430,17 @@ def without_primary(case: Case, calm: Calm, from_us: int) -> Iterator[tuple[Leas
             yield lease, without_us
 
 
-def has_no_primary(case: Case, tx: Transaction) -> bool:
-    """Whether a partition of its tables had no primary any more, where leases may be too short.
+def cannot_end(case: Case, tx: Transaction) -> bool:
+    """Whether a partition of its tables had no primary any more, or no leader that stays, and the
+    settings allow that: leases may be too short, or heartbeats come too rarely.
 
     A transaction ends by the primary of its commit partition alone, whether its coordinator lives
     or not, and what it holds elsewhere by the primary there.
     """
     calm = case.once(Calm)
-    if calm.leases_last:
-        return False
-    tables = {enlisted.object_id for _, enlisted in tx.enlisted}
-    last = without_primary(case, calm, calm.disturbed_us or 0)
-    return any(int(lease.group.partition("/")[0]) in tables for lease, _ in last)
+    without = list(calm.electing)
+    if not calm.leases_last:
+        last = without_primary(case, calm, calm.disturbed_us or 0)
+        without += [lease.group for lease, _ in last]
+    tables = {str(enlisted.object_id) for _, enlisted in tx.enlisted}
+    return any(group == META or group.partition("/")[0] in tables for group in without)

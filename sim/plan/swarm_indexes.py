@@ -149,6 +149,9 @@ def _taken_for_gone(knobs: Knobs, data: Table) -> int:
     protocol["election_timeout_ms"] = max(delay_ms // 4, 5)
     data["network"] = {**data["network"], "latency_ms": OF_NEAR_MS}
     data["network"].pop("links", None)  # where messages take longer, no leader would stay
+    for key in ("heartbeat_ms", "heartbeat_idle_ms"):  # nor where heartbeats are as rare
+        if protocol.pop(key, None):
+            knobs.tell(key, OFF)
     knobs.tell("election_timeout_ms", protocol["election_timeout_ms"])
     knobs.tell("latency_ms", OF_NEAR_MS)
     knobs.tell("slow link", OFF)

@@ -38,9 +38,12 @@ ORDERED: Final = (SKEW_BOUNDED, ELECTIONS_SLOW)
 """What keeps the stamps of the meta storage in the order of its log."""
 STAMPED: Final = (
     *("stamps-unordered", "leases-overlap", "lease-shortened", "committed-beyond-lease"),
-    *("executed-beyond-lease", "under-two-leases"),
+    *("executed-beyond-lease", "under-two-leases", "safe-time-went-back"),
 )
-"""What of I12 rests on that order; the rest of it holds whatever the clocks show."""
+"""What of I12 rests on that order; the rest of it holds whatever the clocks show.
+
+A restarted node has the safe time of the last stamp in its log, which need not be the largest.
+"""
 LESS: Final = {"I11": ("compatible-change",)}
 
 IGNITE3 = strategy(

@@ -13,8 +13,11 @@ from ddlsim.checkers.assumptions import (
     skew_beyond_bound,
 )
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.world_events import FaultBegan, LeaderElected
-from tests.support.history import Story, add_column
+from ddlsim.checkers.judge import judge
+from ddlsim.history.events import SafeTimeAdvanced
+from ddlsim.history.world_events import FaultBegan, LeaderElected, NodeCrashed, NodeRestarted
+from ddlsim.strategies.base import STRATEGIES
+from tests.support.history import Story, add_column, ts
 
 
 def skew_us(story: Story, end_ms: int = 100) -> int:
@@ -180,3 +183,20 @@ def test_a_rival_that_is_made_to_stand_is_elected_too_quickly(
     story.add(20, FaultBegan, fault, None)
     story.add(at, LeaderElected, node, group, 2)
     assert (elections_too_quick(Case(story.history())) is not None) is broken
+
+
+@pytest.mark.parametrize(("apart_ms", "status"), [(40, "violation"), (60, "out_of_assumption")])
+def test_a_restarted_nodes_safe_time_rests_on_ordered_stamps_under_ignite3(
+    apart_ms: int, status: str
+) -> None:
+    """It is the last stamp of its log: lower where clocks differ by more than an election takes."""
+    settings = {"max_clock_skew_ms": 100, "election_timeout_ms": 50}
+    story = Story(settings={"": settings, "n1": {}, "n2": {}})
+    story.design = STRATEGIES.get("ignite3").header
+    story.clock("n2", apart_ms)
+    story.add(20, SafeTimeAdvanced, "n1", ts(19))
+    story.add(21, NodeCrashed, "n1")
+    story.add(30, NodeRestarted, "n1", 2)
+    story.add(30, SafeTimeAdvanced, "n1", ts(18))
+    found = judge(story.history()).violations
+    assert [one.status for one in found if one.kind == "safe-time-went-back"] == [status]

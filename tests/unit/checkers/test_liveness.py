@@ -11,6 +11,7 @@ from ddlsim.history.events import Invoked, LockWaited, Ok, SafeTimeAdvanced, TxB
 from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
+    LeaderElected,
     LeftOpen,
     NeverCompleted,
     NodeCrashed,
@@ -146,6 +147,31 @@ def test_ended_transactions_leave_no_locks_or_intents() -> None:
     other.abort("T", 11)
     other.add(99, LeftOpen, "n2", "T", "intents")
     assert kinds(other) == ["left-open"]
+
+
+@pytest.mark.parametrize(
+    ("group", "elected_ms", "idle_ms", "due"),
+    [
+        ("meta", 98_900, 20, []),
+        ("1/0", 98_900, 20, []),
+        ("2/0", 98_900, 20, ["left-open"]),  # another table's
+        ("meta", 90_000, 20, ["left-open"]),  # the last election was long ago
+        ("meta", 98_900, 2, ["left-open"]),  # no settings keep leaders from staying
+    ],
+)
+def test_nothing_ends_where_heartbeats_are_rarer_than_elections_and_these_go_on(
+    group: str, elected_ms: int, idle_ms: int, due: list[str]
+) -> None:
+    settings = {"election_timeout_ms": 50, "heartbeat_idle_ms": 5 * idle_ms}
+    story = Story(settings={"": settings})
+    table = story.table()
+    assert table == 1
+    story.begin("T", 9)
+    story.write("T", table, "x", 10)
+    story.add(20, NodeCrashed, "n1")
+    story.add(elected_ms, LeaderElected, "n2", group, 9)
+    story.add(99_000, LeftOpen, "n2", "T", "intents")
+    assert kinds(story) == due
 
 
 # --- a schema that a watch should have renewed ----------------------------------------------------
