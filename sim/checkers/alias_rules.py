@@ -1,7 +1,8 @@
-"""The rule of aliases: no old name ends before its window is over. Part of I12.
+"""The rules of aliases: no old name ends too early, or stays for nothing. Part of I12.
 
 The window stands in the alias [110.later.3]. What the end of an alias does to transactions is
-judged by I8 and I11. An alias also ends when what it stands for is dropped, at any time.
+judged by I8 and I11. An alias also ends when what it stands for is dropped, at any time, by the
+same update: it would keep its name from every other table, and stand for none.
 """
 
 from collections.abc import Iterator
@@ -16,8 +17,13 @@ from ddlsim.units import Timestamp, plus_ms, show
 def alias_rules(case: Case) -> Iterator[Anomaly]:
     """Each alias's end against its window, which begins with the activation of the rename."""
     begun: dict[int, tuple[Alias, UpdateLogged]] = {}
+    ended: set[int] = set()
     for _, update in case.schemas.updates:
         gone = {change.object_id for change in update.objects if change.definition is None}
+        ended |= gone
+        for alias_id, (alias, rename) in begun.items():
+            if alias_id not in ended and gone.intersection(alias.tables):
+                yield _left(alias, rename, update)
         for change in update.objects:
             if isinstance(change.definition, Alias):
                 begun.setdefault(change.object_id, (change.definition, update))
@@ -38,3 +44,13 @@ def _judged(alias: Alias, rename: UpdateLogged, end: UpdateLogged) -> Iterator[A
             (rename, end),
             clauses=("110.later.3",),
         )
+
+
+def _left(alias: Alias, rename: UpdateLogged, drop: UpdateLogged) -> Anomaly:
+    return Anomaly(
+        "alias-of-nothing",
+        f"the update of {show(drop.activation_ts)} drops the table that {alias.name!r}, its name "
+        f"until {show(rename.activation_ts)}, stands for, and keeps the old name",
+        (rename, drop),
+        clauses=("110.later.3",),
+    )

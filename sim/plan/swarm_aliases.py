@@ -4,7 +4,8 @@ Where the old name stays for as long as the design says, few transactions of a d
 before a rename until after its end. Here it ends soon; a table of its own is renamed and back
 again; and transactions write rows of it and rest before they commit. In some of these worlds DD is
 raised for a while, again and again, on all nodes: the end of an old name, which is sent a DD before
-it is due, is awaited with another DD than it is sent with.
+it is due, is awaited with another DD than it is sent with. In some a second table is renamed twice,
+is dropped while its old names stay, and comes back under the first of them.
 
 Worlds of other designs are drawn without a die of this module, and stay what they are.
 """
@@ -16,6 +17,7 @@ from ddlsim.plan.swarm_work import NEITHER, is_quiet
 
 RENAMES: Final = ("alias", "alias_unreserved")
 """The rules of `rename` of such designs."""
+COLUMNS: Final = "(id INT PRIMARY KEY, v INT)"
 SHARE: Final = 0.3
 """The share of their worlds in which transactions outlive an old name."""
 NAME: Final = "named"
@@ -29,6 +31,10 @@ RAISED: Final = 0.5
 TIMES: Final = 4
 LONGER: Final = 5
 """How much longer an old name stays there, in DDs: its end is awaited for some time."""
+DROPPED: Final = 0.5
+"""The share of these worlds in which a table is dropped while old names of it stay as long."""
+SHORT_LIVED: Final = "short_lived"
+"""That table, which no client uses."""
 
 
 def add(knobs: Knobs, data: Table) -> None:
@@ -39,13 +45,18 @@ def add(knobs: Knobs, data: Table) -> None:
     delay_ms = protocol["delay_duration_ms"]
     alias_ms = max(round(knobs.pick("old name stays, of DD", STAYS) * delay_ms), 1)
     raised = knobs.on("DD raised while an old name stays", RAISED)
-    if raised:
+    dropped = knobs.on("table dropped while old names stay", DROPPED)
+    if raised or dropped:
         alias_ms += LONGER * delay_ms
+    if raised:
         data["faults"] = _with_raised(knobs, data)
     data["strategy"] = {**data.get("strategy", {}), "alias_ms": alias_ms}
     names = [line.split()[2] for line in data["schema"]["sql"].splitlines() if "TABLE" in line]
-    data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
+    data["schema"]["sql"] += f"CREATE TABLE {NAME} {COLUMNS};\n"
     data["migration"] = [*data.get("migration", []), _renames(load_ms, delay_ms, alias_ms)]
+    if dropped:
+        data["schema"]["sql"] += f"CREATE TABLE {SHORT_LIVED} {COLUMNS};\n"
+        data["migration"].append(_drops(load_ms))
     others = kept_to(names, data["workload"])
     data["workload"] = [*others, _writers(delay_ms + alias_ms)]
     protocol["tx_timeout_ms"] = max(protocol["tx_timeout_ms"], 8 * (delay_ms + alias_ms))
@@ -60,6 +71,14 @@ def _renames(load_ms: int, delay_ms: int, alias_ms: int) -> Table:
         now = name
     every_ms = alias_ms + 2 * delay_ms
     return {"at_ms": load_ms // 10, "node": "n1", "every_ms": every_ms, "sql": sql}
+
+
+def _drops(load_ms: int) -> Table:
+    """The table gets two other names, goes with its old ones, and comes back under the first."""
+    first, second, third = SHORT_LIVED, f"{SHORT_LIVED}_too", f"{SHORT_LIVED}_still"
+    sql = f"ALTER TABLE {first} RENAME TO {second};\nALTER TABLE {second} RENAME TO {third};\n"
+    sql += f"DROP TABLE {third};\nCREATE TABLE {first} {COLUMNS};\nDROP TABLE {first};\n"
+    return {"at_ms": load_ms // 10, "node": "n1", "sql": sql}
 
 
 def _writers(lasts_ms: int) -> Table:

@@ -71,6 +71,8 @@ def add(knobs: Knobs, data: Table) -> None:
             "operations": LONGER * data["workload"][0]["operations"],
             "find": 15 if aim == OFF else 2,
         }
+        if aim == LATE_CLEANUPS:
+            mixed |= LOOKING
         data["workload"] = [mixed, work]
         if aim == OFF:
             work["stay_ms"] = [0, LONGER * load_ms / builds]
@@ -159,6 +161,12 @@ def _taken_for_gone(knobs: Knobs, data: Table) -> int:
     return delay_ms
 
 
+LATE_CLEANUPS: Final = "clean-ups"
+LOOKING: Final = {"find": 60, "read_only": 1.0}
+"""What the other clients do then: they look by the index in the past, where an outcome of then may
+not have come yet."""
+
+
 def _late_cleanups(knobs: Knobs, data: Table, work: Table) -> None:
     """Outcomes come to other partitions late.
 
@@ -201,7 +209,7 @@ def _parted(data: Table) -> None:
 Aim = Callable[[Knobs, Table, Table], None]
 AIMED: Final[dict[str, Aim]] = {
     "drain": _unanswered,
-    "clean-ups": _late_cleanups,
+    LATE_CLEANUPS: _late_cleanups,
     "partition": _late_part,
     "removal": _removed,
 }

@@ -19,6 +19,7 @@ from ddlsim.fdb.versions import versions_in
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import MODE, MODES, lease_key, switched_key
 from ddlsim.layer.rules.reading import PESSIMISTIC
+from ddlsim.layer.schema import Used
 from ddlsim.model.settings import Settings
 from ddlsim.units import US_PER_MS
 
@@ -131,7 +132,8 @@ def _given_back(bench: Bench, task: Any) -> None:
     """A lease that a transaction needs stays, also if that came in the pause; no other older one.
 
     What a transaction that is committing needs is its lease: given back, an update would not wait
-    for it.
+    for it. One that is open needs the newest under which its tables are as it has used them: given
+    back, its commit would be refused.
     """
     part: Any = bench.part
     newest, name = bench.number, bench.node.name
@@ -147,7 +149,13 @@ def _given_back(bench: Bench, task: Any) -> None:
     del part.transactions["early"]
     bench.loop.run(until_us=bench.loop.now_us + pause_us)
     bench.same("the leases with one in use", sorted(part.leases), [newest - 1, newest])
+    oldest = part.schema(newest - 2)
+    used, kept = Used(oldest, oldest.latest()), oldest.latest().meant("u")
+    part.transactions["open"] = SimpleNamespace(lease=None, used=used, tables={kept.id: kept})
     del part.transactions["late"]
+    bench.loop.run(until_us=bench.loop.now_us + 2 * pause_us)
+    bench.same("the leases with an open one", sorted(part.leases), [newest - 1, newest])
+    del part.transactions["open"]
     bench.loop.run(until_us=bench.loop.now_us + 2 * pause_us)
     bench.same("the leases with none in use", sorted(part.leases), [newest])
     held = [one for one in range(newest + 1) if bench.shelf.now(lease_key(name, one)) is not None]

@@ -122,13 +122,19 @@ def test_the_window_is_kept(until: int | None, found: list[str]) -> None:
     assert kinds("machinery", renamed(until)) == found
 
 
-def test_an_alias_ends_with_its_table() -> None:
+@pytest.mark.parametrize(("together", "found"), [(True, []), (False, ["alias-of-nothing"])])
+def test_an_alias_ends_with_its_table(together: bool, found: list[str]) -> None:
     story = renamed(None)
-    gone = (
-        change(T, "table", 3, None, ObjectDropped()),
-        change(OLD, "alias", 2, None, ObjectDropped()),
-    )
+    gone = [change(T, "table", 3, None, ObjectDropped())]
+    if together:
+        gone.append(change(OLD, "alias", 2, None, ObjectDropped()))
     logged(story, 3, 30, *gone)
+    assert kinds("machinery", story) == found
+
+
+def test_an_alias_that_has_ended_is_not_left_by_a_later_drop() -> None:
+    story = renamed(60)
+    logged(story, 4, 70, change(T, "table", 3, None, ObjectDropped()))
     assert kinds("machinery", story) == []
 
 

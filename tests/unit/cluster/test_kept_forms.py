@@ -1,5 +1,6 @@
 """What tasks and fences keep, beside a run: a plant in one of them is seen at once."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -110,3 +111,19 @@ def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("name", [*dict.fromkeys(plant[-1] for plant in PLANTS.values())])
 def test_nothing_differs_without_a_fault(name: str) -> None:
     assert differences(name) == []
+
+
+def test_an_open_transaction_that_does_not_commit_yet_keeps_its_lease(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def of_the_committing(layer: Any) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(leases, "needed", lambda _, tx: tx.lease)
+            await leases.give_back_the_older(layer)
+
+    of_the_committing.__name__ = "give_back_the_older"
+    planted = dataclasses.replace(LAYER_DESIGNS.get("crdb"), background=(of_the_committing,))
+    found: list[PartDiverged] = []
+    compare_kept(Models(found.append, Loop()).divergence("rules", ""), planted, settings())
+    (told,) = found
+    assert told.what.startswith("the leases with an open one is ")

@@ -1,0 +1,105 @@
+"""Worlds that are drawn for a fault which others do not show: a plant in the code, and its judge.
+
+Each seed is that of the first such world which convicts; where draws have changed, it is another.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ddlsim.checkers.judge import judge
+from ddlsim.cluster.run import run
+from ddlsim.layer import backfill
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
+from ddlsim.plan.swarm_knobs import OFF
+from ddlsim.protocol.schema import renaming
+from ddlsim.protocol.transaction.readers import Readers
+from tests.support.drawn_worlds import drawn_of
+
+
+class WithoutIntents:
+    """A replica whose machine shows no intents."""
+
+    def __init__(self, local: Any) -> None:
+        self._local = local
+        self.machine = self if hasattr(local, "intents") else WithoutIntents(local.machine)
+        self.intents: dict[object, object] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._local, name)
+
+
+async def found_without_intents(method: Any, self: Readers, local: Any, *given: Any) -> Any:
+    """A query by an index in the past overlooks intents, whatever has become of them."""
+    return await method(self, WithoutIntents(local), *given)
+
+
+def all_but_the_first(method: Any, *given: Any) -> Any:
+    """A dropped table takes one of its old names along, not all."""
+    return method(*given)[:1]
+
+
+def as_it_compares(_method: Any, values: object) -> object:
+    """Entries of values that are equal count as one."""
+    return values
+
+
+PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
+    (
+        renaming,
+        "_aliases_of",
+        all_but_the_first,
+        "b13_alias",
+        "table dropped while old names stay",
+        6,
+        "alias-of-nothing",
+    ),
+    (
+        backfill,
+        "pack",
+        as_it_compares,
+        "c1_schema",
+        "indexed integers become floats",
+        9,
+        "row-not-found",
+    ),
+    (
+        Readers,
+        "_found",
+        found_without_intents,
+        "ignite_index",
+        "build aimed at",
+        18,
+        "row-not-found",
+    ),
+]
+
+
+def kinds(design: str, seed: int) -> set[str]:
+    """What the judges find in the world of a seed, by themselves."""
+    scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed)
+    return {one.kind for one in judge(run(plan(scenario, seed))).violations}
+
+
+@pytest.mark.parametrize(
+    ("owner", "attribute", "planted", "design", "knob", "seed", "kind"),
+    PLANTS,
+    ids=[one[4] for one in PLANTS],
+)
+def test_a_world_shows_the_fault_that_it_is_drawn_for(
+    owner: object,
+    attribute: str,
+    planted: Callable[..., Any],
+    design: str,
+    knob: str,
+    seed: int,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert drawn_of(seed, design).knobs[knob] != OFF
+    assert kinds(design, seed) == set()
+    own = getattr(owner, attribute)
+    monkeypatch.setattr(owner, attribute, lambda *given: planted(own, *given))
+    assert kind in kinds(design, seed)
