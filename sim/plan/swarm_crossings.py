@@ -24,7 +24,7 @@ COLUMNS: Final = ("p", "q", "r", "s", "t", "u")
 AT_ONCE: Final = {"implicit": 0.9, "operations": 50}
 """Of writers in worlds with compatible changes alone, where only writes in one phase come late."""
 LATE: Final = ("into the next version", "into the next version", "beyond the lease")
-BEHIND: Final = 0.7
+LACKS_METADATA: Final = 0.7
 """The share of the first in which the leader then lacks the metadata for longer than an operation
 may take: a write in one phase that may be in its log ends without."""
 
@@ -63,7 +63,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
         data["faults"] = []  # the lease stays with its holder
         late["count"] = die.between(5, 20)
         late["delay_ms"] = _lasting(knobs, protocol, delay_ms) + protocol["operation_timeout_ms"]
-    if knobs.on("leader without metadata", BEHIND, unless=how != LATE[0]):
+    if knobs.on("leader without metadata", LACKS_METADATA, unless=how != LATE[0]):
         data["faults"] = _behind(die, data)
     moved: list[Table] = [
         {"name": "leader_transfer", "group": f"{NAME}/{part}", "from_ms": max(load_ms // 20, 1)}
