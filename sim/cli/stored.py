@@ -26,6 +26,6 @@ def load(file: str) -> History:
 def is_scenario(given: str) -> bool:
     """Whether this is a scenario file, or the name of a shipped scenario and no file."""
     if Path(given).exists():
-        return given.endswith(SUFFIX)
+        return given.endswith(SUFFIX) and Path(given).is_file()
     name = given.removesuffix(SUFFIX)
     return any(name in (known, known.rpartition("/")[2]) for known in shipped())

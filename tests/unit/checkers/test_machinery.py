@@ -270,7 +270,7 @@ def test_machinery_assumes_nothing_about_clocks() -> None:
     }
     assert claims["iep"].assumes == ()
     stamped = {"stamps-unordered", "leases-overlap", "lease-shortened", "committed-beyond-lease"}
-    stamped |= {"executed-beyond-lease", "under-two-leases"}
+    stamped |= {"executed-beyond-lease", "under-two-leases", "safe-time-went-back"}
     assert set(claims["ignite3"].concerning) == stamped
 
 
