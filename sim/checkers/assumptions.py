@@ -20,8 +20,8 @@ breaks it too, whatever the skew: that leader does not follow an election timeou
 for its end is shorter.
 
 `PD+skew<=DD` is broken when a node applies an update for the first time when some node's physical
-clock has already shown its activation: then PD and skew together were more than DD. The initial
-schema is exempt, it is there before anything can use it.
+clock already shows the millisecond of its activation: then PD and skew together were not less than
+DD. The initial schema is exempt, it is there before anything can use it.
 """
 
 from collections.abc import Callable
@@ -236,7 +236,10 @@ def skew_between_leases(case: Case) -> str | None:
 
 
 def delay_beyond_bound(case: Case) -> str | None:
-    """How an update reached a node too late for its activation; None if none did."""
+    """How an update reached a node too late for its activation; None if none did.
+
+    That is when a clock shows the millisecond of Tu: a timestamp behind Tu may be taken by then.
+    """
     clocks = case.once(Clocks)
     known: dict[tuple[str, int], None] = {}
     for _, applied in case.of(UpdateApplied):
@@ -247,7 +250,7 @@ def delay_beyond_bound(case: Case) -> str | None:
         known[key] = None
         active_ms = physical_ms(Timestamp(applied.activation_ts))
         shown_ms = clocks.furthest_ms(applied.at_us)
-        if shown_ms > active_ms:
+        if shown_ms >= active_ms:
             return (
                 f"node {applied.node} applied catalog version {applied.catalog_version} when a "
                 f"clock had already shown {shown_ms} ms, and it was active from {active_ms} ms on"

@@ -107,7 +107,7 @@ class Coordinator:
         self.marks = Marks(self)
         self._ordinal = ordinal
         self._placement = placement
-        self._refreshing: dict[str, tuple[Transaction, int, Micros]] = {}
+        self._refreshing: dict[str, tuple[Transaction, int, Micros, str]] = {}
         node.on(ClientBegin, self.begin)
         node.on(ClientOperation, self.operate)
         node.on(ClientCommit, self.commit)
@@ -210,8 +210,8 @@ class Coordinator:
         """
         watch = self.node.watch
         until_us = Micros(watch.now_us + self.node.settings.tx_timeout_ms * US_PER_MS)
-        refreshed, first, until_us = self._refreshing.pop(request.tx, (None, 0, until_us))
-        name = request.tx
+        fresh = (None, 0, until_us, request.tx)
+        refreshed, first, until_us, name = self._refreshing.pop(request.tx, fresh)
         if request.encoded_before and refreshed is None:
             name = f"{name}~{request.encoded_before}"
         for attempt in count(first):
@@ -220,7 +220,7 @@ class Coordinator:
             refreshed = None
             reply: Reply = await self._operate(tx, request)
             if type(reply) is Mismatch:
-                self._refreshing[request.tx] = (tx, attempt, until_us)
+                self._refreshing[request.tx] = (tx, attempt, until_us, name)
                 return reply
             if type(reply) is Answer:
                 reason = None

@@ -109,7 +109,7 @@ def test_bounded_delay_is_broken_by_an_update_that_came_after_its_activation() -
     late.applied("n3", 21, 2, 20)
     assert statuses(judge(late.history()))["I8"] == "out_of_assumption"
     timely = broken_i8(claims=("I8",), assumes={"I8": (DELAY_BOUNDED,)})
-    timely.applied("n3", 20, 2, 20)
+    timely.applied("n3", 19, 2, 20)
     timely.applied("n3", 30, 2, 20)
     assert statuses(judge(timely.history()))["I8"] == "violation"
 

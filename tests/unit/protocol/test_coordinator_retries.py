@@ -104,6 +104,18 @@ def test_encoding_that_reaches_a_restarted_node_begins_a_transaction_of_another_
     assert [e.tx for e in session.of(TxBegan)] == ["a", "a~1"]
 
 
+def test_attempts_after_a_restart_and_a_mismatch_have_names_of_their_own() -> None:
+    """Also those behind an encoding that it asked for: `ar1` may be an attempt of before."""
+    session = Session()
+    session.begin("t1")
+    session.put("t1", EVEN)
+    assert type(session.put("a", EVEN, client_version=0, implicit=True, label=1)) is Mismatch
+    reply = session.put("a", EVEN, 6, implicit=True, label=2)
+    assert reply.reason is Reason.LOCK_CONFLICT
+    begun = [e.tx for e in session.of(TxBegan) if e.tx.startswith("a")]
+    assert begun == ["a~1", *(f"a~1r{number}" for number in range(1, 10))]
+
+
 def test_a_commit_that_fails_is_retried_as_well() -> None:
     """The change is incompatible; the next transaction enlists the new version."""
     rules = {"on_activated": leave_unmarked, "in_one_phase": never_in_one_phase}
