@@ -5,7 +5,7 @@ from pathlib import Path
 from ddlsim.cli.problems import InputError
 from ddlsim.history import codec
 from ddlsim.history.history import History
-from ddlsim.scenario.shipped import SUFFIX, shipped
+from ddlsim.scenario.shipped import SUFFIX, called
 
 
 def load(file: str) -> History:
@@ -27,5 +27,4 @@ def is_scenario(given: str) -> bool:
     """Whether this is a scenario file, or the name of a shipped scenario and no file."""
     if Path(given).exists():
         return given.endswith(SUFFIX) and Path(given).is_file()
-    name = given.removesuffix(SUFFIX)
-    return any(name in (known, known.rpartition("/")[2]) for known in shipped())
+    return bool(called(given.removesuffix(SUFFIX)))

@@ -8,7 +8,7 @@ from ddlsim import files
 from ddlsim.scenario.files import text_at
 from ddlsim.scenario.problems import ScenarioError, closest
 from ddlsim.scenario.scenario import Scenario, read
-from ddlsim.scenario.shipped import place_of, roots, shipped
+from ddlsim.scenario.shipped import called, place_of, roots, shipped
 
 
 def load(
@@ -54,10 +54,9 @@ def _found(
     place = place_of(given)
     if place is not None:
         return _load(place, given, overrides, outside=outside)
-    known = shipped()
-    same = [name for name in known if name.rpartition("/")[2] == given]
+    same = called(given)
     if len(same) == 1:
-        return _load(known[same[0]], same[0], overrides, outside=outside)
+        return _load(shipped()[same[0]], same[0], overrides, outside=outside)
     if same:
         raise ScenarioError(f"{given}: several scenarios are called so: {', '.join(same)}")
     if file.is_dir():

@@ -28,6 +28,11 @@ def shipped() -> dict[str, Path]:
     return {name: Path(file) for name, file in sorted(found.items())}
 
 
+def called(name: str) -> list[str]:
+    """The shipped scenarios of this name, whole or without its folders."""
+    return [known for known in shipped() if name in (known, known.rpartition("/")[2])]
+
+
 def place_of(name: str) -> Path | None:
     """The file of the shipped scenario of this whole name, as `shipped` has it, without reading
     the folders; None where no scenario is called so."""
