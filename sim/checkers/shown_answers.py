@@ -203,11 +203,10 @@ def _written(
     of, wrote = _counts(case, operation, asked), operation.ended.value is not False
     if asked.kind in CONDITIONAL:
         done = [read for read in executed.reads.get(operation.name, ()) if read.tx in of]
-        reads = [read for read in done if _of_key(read, asked.key)]
-        rows = [row for read in reads for row in _of_key(read, asked.key)]
-        says = [(row.row is not None) is (asked.kind != "insert") for row in rows]
+        found = [(read, row.row) for read in done for row in _of_key(read, asked.key)]
+        says = [(row is not None) is (asked.kind != "insert") for _, row in found]
         if says and wrote not in says:
-            yield _untrue(operation, asked, reads)
+            yield _untrue(operation, asked, [read for read, _ in found])
     if asked.tx is not None and asked.tx not in executed.ended:
         return
     events = [write for _, write in executed.writes.get(operation.name, ()) if write.tx in of]

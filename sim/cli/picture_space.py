@@ -279,7 +279,8 @@ class _Drawing:
         for at, applied in self._case.of(UpdateApplied):
             if applied.node == lane.name:
                 update = self._case.schemas.update(applied.catalog_version)
-                active = self._instants(update, lane.name)[1][2]
+                active_ms = physical_ms(Timestamp(update.activation_ts))
+                active = first_shows_us(self._clocks, lane.name, active_ms), float(FIRST)
                 key = update.activation_ts, update.catalog_version
                 changes.append((max((applied.at_us, float(at)), active), key))
         found: list[tuple[Place, int]] = [((0, FIRST), 0)]

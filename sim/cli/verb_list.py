@@ -183,11 +183,12 @@ def findings() -> Iterator[Entry]:
     """Every known hole in the documents: what it breaks, what closes it, which designs have it."""
     from ddlsim.cluster.designs import with_rules_of
     from ddlsim.scenario import findings as known
+    from ddlsim.scenario.shipped import shipped
     from ddlsim.strategies.base import DESIGNS
 
     headers = [with_rules_of(design) for _, design in DESIGNS.items()]
     shown = known.known()
-    sources = {entry["name"]: entry["source"] for entry in scenarios()}
+    files = shipped()
     for table in known.described():
         of = [one for one in shown if one.id == table.id]
         has = [header.name for header in headers if any(one.concerns(header) for one in of)]
@@ -196,7 +197,8 @@ def findings() -> Iterator[Entry]:
         closed = f"closed by {closing}; " if closing else ""
         scenario = f"{known.FOLDER}{table.id}"
         remark = f"breaks {', '.join(breaks)}; {closed}in {_few(has)}; ddlsim run {scenario}"
-        yield _entry(table.id, table.title, sources[scenario], remark, breaks=breaks,
+        source = tomllib.loads(files[scenario].read_text("utf-8"))["source"]
+        yield _entry(table.id, table.title, source, remark, breaks=breaks,
                      clauses=list(table.clauses), scenario=scenario, closing=table.closing,
                      strategies=has)  # fmt: skip
 
