@@ -3,9 +3,10 @@
 usage: python3 dev.py VERB
 
     demo              a realistic scenario is judged, then a broken design convicted
-    test fast         what a change of the protocol or of a judge breaks first:
-                      units, clauses, golden files, all shipped scenarios once
-    test [ARGS]       the whole suite; ARGS are stages (fast, house, laws, scenarios,
+    test fast         what a change of the protocol or of a judge breaks first: units,
+                      clauses, golden files, all shipped scenarios once, but for what
+                      is marked slow
+    test [ARGS]       the whole suite; ARGS are stages (fast, units, house, laws, scenarios,
                       commands, spark) or pytest's own, with paths relative to the project
     test bench        the benches, which print ratios and assert no timing
     test nightly      100,000 damaged inputs, and the laws on many more examples
@@ -49,6 +50,7 @@ UNITS = [unit for unit in UNITS if unit not in COMMANDS]
 STAGES = {
     "house": ["tests/house"],
     "fast": [*UNITS, "tests/clauses", "tests/golden", "tests/scenarios/test_shipped_list.py"],
+    "units": UNITS,
     "laws": ["tests/property"],
     "scenarios": ["tests/scenarios", "tests/determinism", "tests/ledger"],
     "commands": [*COMMANDS, "tests/fuzz"],
@@ -196,7 +198,8 @@ def test(args: list[str]) -> int:
         # two more cost a third of the time where cores share a small cache.
         workers = str((os.cpu_count() or 1) + 1)
         more += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
-    return run(str(PYTHON), "-m", "pytest", "-q", *folders, *more)
+    marked = ["-m", "not slow"] if "fast" in args else []
+    return run(str(PYTHON), "-m", "pytest", "-q", *marked, *folders, *more)
 
 
 def fuzz(args: list[str]) -> int:

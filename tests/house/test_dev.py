@@ -103,6 +103,19 @@ def test_ci_runs_the_same_suite() -> None:
     assert 'exec python3 dev.py test "$@"' in script.read_text("utf-8")
 
 
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command that `dev.test` runs."""
+    words: list[str] = []
+
+    def run(*command: str) -> int:
+        words.extend(command)
+        return 0
+
+    monkeypatch.setattr(dev, "run", run)
+    return words
+
+
 @pytest.mark.parametrize(
     ("words", "parallel"),
     [
@@ -115,17 +128,20 @@ def test_ci_runs_the_same_suite() -> None:
     ],
 )
 def test_options_alone_leave_the_suite_on_all_cores(
-    words: tuple[str, ...], parallel: bool, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], parallel: bool, ran: list[str]
 ) -> None:
-    ran: list[str] = []
-
-    def run(*command: str) -> int:
-        ran.extend(command)
-        return 0
-
-    monkeypatch.setattr(dev, "run", run)
     dev.test(list(words))
     assert ("-n" in ran) == parallel
+
+
+@pytest.mark.parametrize(
+    ("words", "all_of_it"), [((), True), (("units",), True), (("fast",), False)]
+)
+def test_only_the_fast_stage_leaves_slow_tests_out(
+    words: tuple[str, ...], all_of_it: bool, ran: list[str]
+) -> None:
+    dev.test(list(words))
+    assert ("not slow" in ran) != all_of_it
 
 
 def linked(root: Path) -> dict[str, str]:

@@ -39,6 +39,7 @@ print(ddlsim.run("{BAD}", seeds=range(2), jobs=2).outcome)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_a_file", [True, False])
 def test_a_script_without_a_guard_runs_seeds_in_several_processes(
     tmp_path: Path, is_a_file: bool

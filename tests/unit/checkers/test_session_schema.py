@@ -137,6 +137,7 @@ def test_how_much_there_was_to_judge_is_told() -> None:
     assert none["session_schema"].is_empty
 
 
+@pytest.mark.slow
 def test_drawn_worlds_show_a_token_that_is_not_advanced() -> None:
     """A world with sessions, and with a process that is cut off from the schema."""
 

@@ -12,6 +12,8 @@ from ddlsim.units import timestamp
 from tests.support.kept_worlds import first_part
 from tests.unit.cluster.test_models import nothing
 
+pytestmark = pytest.mark.slow
+
 
 def limit_at_last(_method: Any) -> Callable[..., None]:
     def planted(self: Any, last: int) -> None:

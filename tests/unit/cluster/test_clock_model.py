@@ -14,6 +14,8 @@ from ddlsim.protocol.design import failure_rules
 from ddlsim.units import LOGICAL_BITS, Timestamp
 from tests.support.kept_worlds import first_part
 
+pytestmark = pytest.mark.slow
+
 SHOWN = 1000 << LOGICAL_BITS
 
 

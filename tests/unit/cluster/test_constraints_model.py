@@ -18,6 +18,8 @@ from ddlsim.protocol.transaction.coordinator import Coordinator
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
 from ddlsim.scenario.load import load
 
+pytestmark = pytest.mark.slow
+
 UNIQUE, CHECKS, NULLS = "iep110/unique_rows", "iep110/check_rows", "iep110/null_rows"
 WRITES, CREATED = "transactions/conditional_writes", "iep110/table_created"
 

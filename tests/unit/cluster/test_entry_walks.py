@@ -12,6 +12,8 @@ from ddlsim.kernel.engine import Loop
 from ddlsim.protocol.partition.index_store import IndexStore
 from ddlsim.strategies.base import STRATEGIES
 
+pytestmark = pytest.mark.slow
+
 BUILDS = STRATEGIES.get("ignite_index")
 
 

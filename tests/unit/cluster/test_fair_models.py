@@ -45,6 +45,8 @@ from tests.support.protocol import FakeNode, Loop, Wire, run_until
 from tests.support.small_scenario import scenario
 from tests.unit.protocol.test_lock_waits import PARTITION, operate
 
+pytestmark = pytest.mark.slow
+
 MS = 1000
 
 

@@ -23,6 +23,8 @@ from ddlsim.protocol.transaction.index_entries import EntryWriter
 from ddlsim.strategies.base import STRATEGIES
 from tests.support.kept_worlds import part_of, stop_at_differences
 
+pytestmark = pytest.mark.slow
+
 BUILDS = STRATEGIES.get("ignite_index")
 SEEDS = (21, 24)
 """Worlds in which indexes are built in several steps and removed, of tables with replicas."""

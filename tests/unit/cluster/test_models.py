@@ -41,6 +41,8 @@ from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.units import Timestamp
 from tests.support.kept_worlds import SEEDS, differences, first_part, plan_of
 
+pytestmark = pytest.mark.slow
+
 PAUSED: Final = 28  # in its world a node is paused in the instant in which it starts again
 
 

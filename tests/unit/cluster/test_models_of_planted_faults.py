@@ -39,6 +39,8 @@ from ddlsim.protocol.transaction.routing import Router
 from ddlsim.units import Timestamp, plus_ms
 from tests.support.kept_worlds import Planted, assert_seen
 
+pytestmark = pytest.mark.slow
+
 
 def at_any_safe_time(_method: Any) -> Callable[..., Any]:
     def planted(sync: Any, command: Any, stamp: Any) -> Any:

@@ -37,6 +37,8 @@ from ddlsim.protocol.transaction_record import Enlistment, Transaction
 from ddlsim.units import Micros, Timestamp
 from tests.support.kept_worlds import Planted, assert_seen, differences, plan_of
 
+pytestmark = pytest.mark.slow
+
 
 def ends_no_term(method: Any) -> Callable[..., None]:
     def planted(self: Any, term: int) -> None:

@@ -18,6 +18,8 @@ from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.units import Timestamp
 from tests.support.kept_worlds import differences, first_part, plan_of
 
+pytestmark = pytest.mark.slow
+
 
 def tables_alone(method: Any) -> Callable[..., Any]:
     async def planted(self: Any, request: Operate, op_ts: Timestamp, purpose: str) -> Any:

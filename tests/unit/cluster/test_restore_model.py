@@ -18,6 +18,8 @@ from ddlsim.scenario.load import load
 from ddlsim.units import Timestamp, timestamp
 from tests.support.kept_worlds import differences, first_part
 
+pytestmark = pytest.mark.slow
+
 
 def without_the_snapshot(method: Any) -> Callable[..., None]:
     def planted(self: Any) -> None:

@@ -24,6 +24,8 @@ from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan
 from ddlsim.scenario.scenario import read
 
+pytestmark = pytest.mark.slow
+
 A, B, C = (pack((name,)) for name in "abc")
 WORLD = """
 [strategy]

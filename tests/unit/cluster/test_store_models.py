@@ -24,6 +24,8 @@ from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import read
 
+pytestmark = pytest.mark.slow
+
 
 def differences(seed: int, design: str = "c16_safe") -> Iterator[PartDiverged]:
     """What the models record in a drawn world; a world that crashes has none."""

@@ -43,6 +43,8 @@ from ddlsim.model.ops import Begin
 from ddlsim.strategies.base import LAYER_DESIGNS
 from tests.support.protocol import settings
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 4
 
 

@@ -15,6 +15,8 @@ from ddlsim.protocol.raft.log import RaftLog
 from ddlsim.protocol.raft.messages import Entry, RequestVote
 from ddlsim.protocol.raft.replication import Replication
 
+pytestmark = pytest.mark.slow
+
 
 def differences(seed: int) -> list[PartDiverged]:
     found: list[PartDiverged] = []

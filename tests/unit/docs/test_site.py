@@ -32,6 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_link_within_the_site_leads_to_a_file(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 20

@@ -32,6 +32,8 @@ from ddlsim.fdb.sequencer import Sequencer
 from ddlsim.fdb.storage import Storage
 from tests.support.fdb_oracle import Oracle
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", range(6))
 def test_committed_transactions_are_strictly_serializable(seed: int) -> None:

@@ -130,6 +130,7 @@ def test_an_order_that_cannot_be_inferred_is_unknown_not_valid() -> None:
     assert verdict_of(text, "read-committed").valid in {True, "unknown"}
 
 
+@pytest.mark.slow
 def test_a_list_of_a_million_elements_is_judged_and_printed_briefly() -> None:
     many = " ".join(map(str, range(10**6)))
     text = lines("0 invoke [[:r 1 nil]]", f"0 ok [[:r 1 [{many}]]]")

@@ -361,6 +361,7 @@ def test_however_the_logs_of_nodes_are_mixed_the_verdict_is_the_same(
 # --- simulated runs, written down as a cluster would ---------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "checker"),
     [

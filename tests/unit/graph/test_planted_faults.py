@@ -124,6 +124,7 @@ def sees_near() -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_the_comparison_holds_without_a_fault() -> None:
     assert not sees()
     assert not sees_near()
@@ -135,6 +136,7 @@ def test_a_fault_near_few_edges_is_seen(fault: str, monkeypatch: pytest.MonkeyPa
     assert sees_near()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[fault](monkeypatch)

@@ -165,6 +165,7 @@ def test_c6_t6_entries_of_rows_that_are_gone_by_then(rule: Any, orphans: list[An
     assert end(w) == (orphans, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "missing"), [(plans.without_reorganization, [(5, 1)]), (plans.all_states, [])]
 )

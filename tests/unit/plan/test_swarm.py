@@ -61,6 +61,7 @@ def test_every_world_can_be_planned(seed: int) -> None:
     assert all((fault.until_us or 0) <= planned.load_until_us for fault in planned.faults)
 
 
+@pytest.mark.slow
 def test_a_lease_can_be_granted_where_delays_stay_as_they_are() -> None:
     """A request and its answer that always take longer than a drawn limit would never make it."""
     grants = Counter(
@@ -274,6 +275,7 @@ def meant_to_keep_the_bound() -> list[int]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(12))
 def test_no_clock_of_a_run_leaves_the_bound(number: int) -> None:
     """Judged as the assumption is, in the seeds that are meant to keep it."""
@@ -285,6 +287,7 @@ def test_no_clock_of_a_run_leaves_the_bound(number: int) -> None:
 # --- around a scenario ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(shipped()))
 def test_every_shipped_scenario_can_be_drawn_around(name: str) -> None:
     base = load(name)
@@ -336,6 +339,7 @@ def test_words_repeat_the_drawn_scenario(title: str) -> None:
 # --- campaigns ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_seed_of_a_campaign_runs_its_own_world(tmp_path: Path) -> None:
     job = Job("", "", {}, keep=str(tmp_path), first=4, swarm=True)
     rows = [Runner(job).row(seed) for seed in (4, 5)]
@@ -350,6 +354,7 @@ def test_each_seed_of_a_campaign_runs_its_own_world(tmp_path: Path) -> None:
     assert not (tmp_path / scenario_name(5)).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["iep", "iep_literal"])
 def test_a_swarm_finds_no_broken_claim(name: str) -> None:
     """And whatever is planned ends: some 100 transactions in each of the worlds.
@@ -365,6 +370,7 @@ def test_a_swarm_finds_no_broken_claim(name: str) -> None:
     assert all(row.outcome is not Outcome.CRASHED for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant", ["no_completeness_wait", "acknowledges_at_once", "no_commit_check"]
 )

@@ -18,6 +18,8 @@ from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.row import RunRow
 from tests.support.drawn_worlds import drawn_of
 
+pytestmark = pytest.mark.slow
+
 MANY = range(300)
 OF_FEW = {
     "two statements at the end": ("c2_watch", "c4_fetch", "c4_retry", "c4_session"),

@@ -12,6 +12,8 @@ from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tomltext import toml_text
 from tests.support.drawn_worlds import NOTHING, drawn_of
 
+pytestmark = pytest.mark.slow
+
 MANY = range(300)
 FIRST = 5
 

@@ -11,6 +11,8 @@ from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.verify.campaign import Job, Runner
 from tests.support.drawn_worlds import data_of, drawn_of, under
 
+pytestmark = pytest.mark.slow
+
 COUNTED = ("c10_two_cutoffs", "c9_future_cv")
 MANY = range(60)
 

@@ -30,6 +30,7 @@ def test_every_world_of_the_layer_can_be_planned(seed: int) -> None:
     assert planned.load_until_us == round(1_000 * layered(seed)["run"]["load_ms"])
 
 
+@pytest.mark.slow
 def test_worlds_of_the_layer_draw_every_setting_process_and_fault() -> None:
     worlds = [layered(seed) for seed in MANY]
     drawn = {name: {world["fdb"][name] for world in worlds} for name in swarm_fdb.SETTINGS}

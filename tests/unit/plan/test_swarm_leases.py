@@ -11,6 +11,8 @@ from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.verify.campaign import Job, Runner
 from tests.support.drawn_worlds import drawn_of, under
 
+pytestmark = pytest.mark.slow
+
 LEASED = ("c5_lease", "c6_f1", "tidb_lease")
 MANY = range(60)
 IN_THE_STORE = ("crdb", "tidb_mdl")

@@ -18,6 +18,8 @@ from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.transaction.readers import Readers
 from tests.support.drawn_worlds import drawn_of
 
+pytestmark = pytest.mark.slow
+
 
 class WithoutIntents:
     """A replica whose machine shows no intents."""

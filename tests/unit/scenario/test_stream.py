@@ -132,6 +132,7 @@ def python(*words: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_run_that_is_killed_leaves_no_history(number: int, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -98,6 +98,7 @@ PLANTED: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mistake_differs_from_the_second_count(name: str) -> None:
     attribute, wrong = PLANTED[name]
@@ -106,6 +107,7 @@ def test_a_planted_mistake_differs_from_the_second_count(name: str) -> None:
         assert [coverage.features(history(seed)) for seed in SEEDS] != wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handler", ["_lease", "_fault_healed", "_crossed", "_enlisted", "_waited"])
 def test_a_planted_omission_differs_from_the_second_count(handler: str) -> None:
     wanted = [coverage_reference.features(history(seed)) for seed in SEEDS]

@@ -33,6 +33,8 @@ from ddlsim.search.explore import (
 )
 from ddlsim.search.hunt import SWARM_SEEDS, Hunt, Stop, begun, never, until_violation
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"workload[0].operations": 6, "workload[0].clients": 2}
 """Set over every world, so that it takes less time."""
 TARGET = Target({"strategy.name": "iep_closed", **SMALL})

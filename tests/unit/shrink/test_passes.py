@@ -35,6 +35,7 @@ def ids(data: Data) -> list[str]:
     return [step["id"] for step in steps_of(data)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "gone"),
     [
@@ -299,6 +300,7 @@ def test_every_pass_has_a_test_here() -> None:
     assert [name for name in NAMED if name != "generated clients" and f'"{name}"' not in text] == []
 
 
+@pytest.mark.slow
 def test_generated_clients_shrink_where_nothing_is_scripted() -> None:
     scenario = load("negative/no_completeness_wait", {"workload[0].operations": 60})
     state = state_of(settled(scenario))
@@ -310,6 +312,7 @@ def test_generated_clients_shrink_where_nothing_is_scripted() -> None:
 # --- no pass makes anything larger ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", PASSES, ids=lambda one: one.name)
 def test_whatever_a_pass_keeps_is_smaller(one: Pass) -> None:
     state = state_of(noisy())

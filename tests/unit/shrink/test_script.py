@@ -19,6 +19,8 @@ from ddlsim.shrink.script import Issued, Writer, scripted
 from ddlsim.units import Micros
 from tests.support.small_scenario import PROTOCOL, SCHEMA, scenario
 
+pytestmark = pytest.mark.slow
+
 
 def again(original: Scenario, seed: int) -> tuple[History, History]:
     """The run of a scenario, and that of its script."""

@@ -25,6 +25,8 @@ from tests.support.command import ROOT
 from tests.support.shrinking import noisy, of_scenario, shrunk, state_of
 from tests.support.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     ("negative/no_completeness_wait", 1),
     ("findings/F-1", 0),

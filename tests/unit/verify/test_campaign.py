@@ -27,6 +27,8 @@ from ddlsim.verify.row import RunRow, structure
 from tests.support.command import TINY
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 def job(name: str = "smoke", **rest: Any) -> Job:
     """The seeds of a scenario, without models: no row here is about them."""

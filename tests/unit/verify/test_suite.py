@@ -169,6 +169,7 @@ def test_a_mutant_is_run_with_and_without_it() -> None:
     assert trial.control.mutant is None
 
 
+@pytest.mark.slow
 def test_run_suite_gives_the_same_with_several_processes() -> None:
     """Few trials in this process or in two others: the same result."""
     names = ["negative/noop_without_wait", "iep98/own_ddl", "iep98/noop_ddl"]
