@@ -17,16 +17,13 @@ the mu of the closed forms.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from ddlsim.history.events import SchemaResolved, TxBegan, TxCommitted, UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.uses import apart_us, uses
 from ddlsim.history.world_events import CommandLogged, LeaseBegan
+from ddlsim.model.groups import META
 from ddlsim.model.records import Record
-
-META: Final = "meta"
-"""The meta storage's group."""
 
 
 class Metadata(Record, frozen=True):

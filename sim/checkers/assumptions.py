@@ -37,11 +37,10 @@ from ddlsim.model.design import (
     RATES_BOUNDED,
     SKEW_BOUNDED,
 )
+from ddlsim.model.groups import META
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
 PPM: Final = 1_000_000
-META: Final = "meta"
-"""The group of the meta storage, whose leaders stamp by their own clocks under some designs."""
 RE_ELECTION: Final = "re_election"
 """The fault that makes members stand for election at once."""
 

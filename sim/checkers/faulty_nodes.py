@@ -19,6 +19,7 @@ from ddlsim.history.world_events import (
     NodeRestarted,
     TrafficDelayed,
 )
+from ddlsim.model.groups import META
 
 SLOW_LISTENER: Final = "slow_listener"
 """The fault that makes a node apply the meta storage slowly."""
@@ -84,7 +85,7 @@ class Leaders:
     """The leaders of the meta storage: by their elections, else the node of its first update."""
 
     def __init__(self, case: Case) -> None:
-        elected = [e for _, e in case.of(LeaderElected) if e.group == "meta"]
+        elected = [e for _, e in case.of(LeaderElected) if e.group == META]
         self._from_us = [event.at_us for event in elected]
         first = [update.node for _, update in case.schemas.updates[:1]]
         self._nodes = [*first, *(event.node for event in elected)]
@@ -109,7 +110,7 @@ def _vacancies(case: Case, first: list[str]) -> Iterator[tuple[int, int]]:
     placed: list[Placed[LeaderElected | LeaderSteppedDown | NodeCrashed]]
     placed = [*case.of(LeaderElected), *case.of(LeaderSteppedDown), *case.of(NodeCrashed)]
     for _, event in sorted(placed, key=lambda each: each[0]):
-        if not isinstance(event, NodeCrashed) and event.group != "meta":
+        if not isinstance(event, NodeCrashed) and event.group != META:
             continue
         if isinstance(event, LeaderElected):
             if since_us is not None:

@@ -36,9 +36,8 @@ from ddlsim.history.world_events import (
     PartDiverged,
     PartitionSafeTime,
 )
+from ddlsim.model.groups import META
 from ddlsim.units import MIN_TIMESTAMP, show
-
-META = "meta"
 
 
 class Machinery:
@@ -221,7 +220,7 @@ def _updates(case: Case) -> Iterator[Anomaly]:
     )
     for before, after in pairwise(ordered):
         if after.message_ts <= before.message_ts:
-            yield _unordered("meta", before, after, before.message_ts, after.message_ts)
+            yield _unordered(META, before, after, before.message_ts, after.message_ts)
 
 
 def _unordered(

@@ -19,7 +19,6 @@ from itertools import pairwise
 from typing import Final
 
 from ddlsim.checkers.alias_progress import alias_progress
-from ddlsim.checkers.assumptions import META
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.calm import TICKS_US, Calm
 from ddlsim.checkers.case.case import Case, Operation, Transaction
@@ -33,6 +32,7 @@ from ddlsim.history.world_events import (
     PartitionSafeTime,
     TxRecovered,
 )
+from ddlsim.model.groups import META
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
 
 SILENCE: Final = ("NODE_UNREACHABLE", "PRIMARY_MISSING")

@@ -18,9 +18,9 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied
 from ddlsim.history.world_events import CommandLogged
+from ddlsim.model.groups import META
 from ddlsim.units import MIN_TIMESTAMP, show
 
-META: Final = "meta"
 PUBLISHED: Final = ("AFTER_LISTENERS", "AFTER_ALL_LISTENERS")
 """The rules of designs whose safe time follows the catalog."""
 

@@ -40,10 +40,10 @@ from ddlsim.history.world_events import (
     SettingChanged,
     SnapshotInstalled,
 )
+from ddlsim.model.groups import META
 
 MOST: Final = 160
 """No picture has more steps: it is read from top to bottom."""
-META: Final = "meta"
 OF_GROUPS: Final = (LeaderElected, LeaderSteppedDown, SnapshotInstalled, EntryLost, AppliedLost)
 
 

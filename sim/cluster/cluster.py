@@ -18,10 +18,11 @@ from ddlsim.cluster.models.rules import ModelledRules
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.groups import META
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.model.ops import Get, Key, Scan
 from ddlsim.model.schema import Table
-from ddlsim.nemesis.roles import META, VacantRoleError
+from ddlsim.nemesis.roles import VacantRoleError
 from ddlsim.plan.records import Plan
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.metastorage.placement import partition_of

@@ -18,11 +18,11 @@ from ddlsim.cluster.machines import Machines
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted, SettingChanged
 from ddlsim.kernel.channel import Envelope, LinkProfile
 from ddlsim.kernel.network import Block, Copy, Delay, Override, Rule, Slow, Strike, Verdict
+from ddlsim.model.groups import META
 from ddlsim.nemesis.actions import Fate, FaultActions
 from ddlsim.nemesis.roles import (
     COORDINATOR,
     LEADER,
-    META,
     OF_MOMENTS,
     PLACE_LEADER,
     PRIMARY,

@@ -47,10 +47,11 @@ from ddlsim.layer.keyspace import (
 )
 from ddlsim.layer.part import LayerBoot
 from ddlsim.layer.process import LayerProcess
+from ddlsim.model.groups import META
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.settings import Settings
-from ddlsim.nemesis.roles import META, VacantRoleError
+from ddlsim.nemesis.roles import VacantRoleError
 from ddlsim.plan.records import Plan, StorePlan
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.transaction.client import Connection

@@ -23,6 +23,7 @@ from ddlsim.history.events import TxBegan
 from ddlsim.kernel.channel import Envelope
 from ddlsim.kernel.engine import Future, Timer
 from ddlsim.kernel.host import kind_of
+from ddlsim.model.groups import META
 from ddlsim.nemesis.roles import (
     ITS_COORDINATOR,
     ITS_GROUP,
@@ -32,7 +33,6 @@ from ddlsim.nemesis.roles import (
     ITS_PRIMARY,
     ITS_RECEIVER,
     ITS_SENDER,
-    META,
     VacantRoleError,
 )
 from ddlsim.plan.records import MomentPlan

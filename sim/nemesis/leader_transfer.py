@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.model.groups import META
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import RUNNING, Claim, Fault, fault
 from ddlsim.nemesis.roles import group_words
@@ -23,7 +24,7 @@ class LeaderTransfer(Fault):
     instant: ClassVar[bool] = True
     planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
-    group: str = "meta"
+    group: str = META
     to: str | None = None
 
     @property

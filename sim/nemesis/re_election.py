@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ddlsim.model.groups import META
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.base import Fault, check, fault
 from ddlsim.nemesis.roles import group_words
@@ -25,7 +26,7 @@ class ReElection(Fault):
     instant: ClassVar[bool] = True
     planes: ClassVar[tuple[str, ...]] = ("ignite",)
 
-    group: str = "meta"
+    group: str = META
     rival: int = 0
 
     @property

@@ -8,6 +8,8 @@ fault begins, so that it strikes the leader or primary of that instant.
 import re
 from typing import Final
 
+from ddlsim.model.groups import META
+
 LEADER: Final = "meta storage leader"
 ANY: Final = "any node"
 ANY_FOLLOWER: Final = "any follower"
@@ -23,7 +25,6 @@ PLACE_LEADER: Final = re.compile(r"^leader of ([^/\s]+)(?:/(\d{1,9}))?$")
 COORDINATOR: Final = re.compile(r"^coordinator of (\S+)$")
 """The node of a client's last request; the first node if there was none yet."""
 
-META: Final = "meta"
 PLACE: Final = re.compile(r"^([^/\s]+)(?:/(\d{1,9}))?$")
 """A table's partition: `t/1`, or `t` for its partition 0."""
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from ddlsim.kernel.rng import Constant, Uniform
 from ddlsim.model import probes
+from ddlsim.model.groups import META
 from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import DEFAULTS, PRESETS, REQUIRED, SETTINGS
-from ddlsim.nemesis.roles import META, place_of
+from ddlsim.nemesis.roles import place_of
 from ddlsim.scenario import config
 from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, convert, few, near

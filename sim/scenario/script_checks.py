@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ddlsim.model.groups import META
 from ddlsim.model.programs import Step
 from ddlsim.scenario.checks import check_event, check_group, check_step, must_exist, must_vote
 from ddlsim.scenario.faults import FaultTargets
@@ -42,7 +43,7 @@ def check_script(
         path = ("leader", index)
         check_group(leader.group, tables, origin, (*path, "group"))
         must_exist(leader.node, nodes, origin, (*path, "node"))
-        if leader.group == "meta":
+        if leader.group == META:
             must_vote(leader.node, voters, origin, (*path, "node"))
     for index, pause in enumerate(table.pause):
         path = ("pause", index)

@@ -14,9 +14,10 @@ from ddlsim.history.world_events import (
     NodeRestarted,
     NothingMatched,
 )
+from ddlsim.model.groups import META
 from ddlsim.nemesis.base import FAULTS, Fault
 from ddlsim.nemesis.one_message import OneMessage
-from ddlsim.nemesis.roles import DRAWN, META, place_of
+from ddlsim.nemesis.roles import DRAWN, place_of
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.tomltext import toml_value
 from ddlsim.shrink.data import Table

@@ -49,6 +49,7 @@ from ddlsim.history.world_events import (
     SettingChanged,
     TxRecovered,
 )
+from ddlsim.model.groups import META
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
 from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms, show
@@ -57,9 +58,6 @@ WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""
 WAITS: Final = "await_outstanding_operations"
 """The rule by which no operation is under way once a transaction has its commit_ts."""
-META: Final = "meta"
-"""The group of the meta storage."""
-"""The fault that makes a node apply the meta storage late."""
 
 
 class Touch(NamedTuple):

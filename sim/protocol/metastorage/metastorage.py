@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from ddlsim.model.groups import META
 from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.model.records import Record
 from ddlsim.protocol.leases import Leases
@@ -37,7 +38,6 @@ from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.waiting import resend_delay
 from ddlsim.units import Micros, Timestamp
 
-GROUP = "meta"
 """The group's name."""
 
 
@@ -79,7 +79,7 @@ class MetaStorage:
         self._config = config
         self.group = group_class(
             node,
-            GROUP,
+            META,
             self.application,
             voters=config.voters,
             learners=config.learners,
