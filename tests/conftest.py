@@ -120,8 +120,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedFiles:
 def spark() -> Iterator[Any]:
     """A session on two cores, tuned to start quickly; begun when the first test asks for it."""
     from ddlsim.analysis.spark import session as sessions
+    from tests.support.quick_spark import QUICK
 
-    quick = {**sessions.QUICK, "spark.sql.shuffle.partitions": "2"}
+    quick = {**QUICK, "spark.sql.shuffle.partitions": "2"}
     with sessions.session("local[2]", name="tests", settings=quick) as session:
         yield session
 

@@ -86,15 +86,6 @@ def crossing(rate: ArrayLike, span: ArrayLike) -> Array:
     return _array(rate) * _array(span)
 
 
-def stale_until_conflict(open_share: ArrayLike, rate: ArrayLike, conflicts: ArrayLike) -> Array:
-    """C15 4.: (1 - u) r / kappa stale commits of a client for one change.
-
-    With conflicts at rate kappa, after each of which the schema is read again. A client has a
-    transaction open for the share u of the time: then the change itself is the conflict.
-    """
-    return (1 - _array(open_share)) * _array(rate) / _array(conflicts)
-
-
 def orphans(rate: ArrayLike, span: ArrayLike, cutoff: ArrayLike, window: ArrayLike) -> Array:
     """C10: X max(0, span - cutoff) writes under the old schema commit behind the clean-up.
 
@@ -121,11 +112,6 @@ def reads_every(clients: ArrayLike, every: ArrayLike) -> Array:
 def reads_per_change(clients: ArrayLike, changes: ArrayLike) -> Array:
     """6.6, C12: Lambda C; each change makes a burst of C reads."""
     return _array(clients) * _array(changes)
-
-
-def break_even(clients: ArrayLike, changes: ArrayLike) -> Array:
-    """6.6: X = Lambda C, from which on C12 reads less than C1b."""
-    return reads_per_change(clients, changes)
 
 
 def busy(rate: ArrayLike, service: ArrayLike) -> Array:

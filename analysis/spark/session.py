@@ -55,18 +55,6 @@ SETTINGS: Final = {
     "spark.driver.memory": "1g",
     "spark.sql.session.timeZone": "UTC",
 }
-QUICK_JAVA: Final = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
-"""A JVM that neither optimizes nor verifies its libraries: it starts with less work, and is slower
-in the long run."""
-QUICK: Final = {
-    "spark.driver.extraJavaOptions": QUICK_JAVA,
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""For tests and short work: a JVM that does not warm up."""
 _LOCAL: Final = re.compile(r"local(?:\[(\*|\d+)\])?")
 
 

@@ -1,4 +1,4 @@
-"""The argument in words: each violation with its cycle or its witnesses, and why it counts."""
+"""An argument in words: the steps of a cycle, or the events that show a violation."""
 
 from collections.abc import Iterator
 from textwrap import wrap
@@ -6,8 +6,6 @@ from typing import Any
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.judge import FINDING, Verdict, Violation
-from ddlsim.checkers.stuck import waiting
 from ddlsim.history.events import (
     AnyEvent,
     Encoded,
@@ -16,54 +14,9 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.history.history import Header, History
 from ddlsim.units import US_PER_MS, show
 
 WIDTH = 80
-STATUS_WORDS = {
-    "violation": "VIOLATION",
-    "stuck": "STUCK",
-    "out_of_assumption": "out of assumption",
-    "accepted": "accepted",
-}
-
-
-def explain(history: History, verdict: Verdict) -> str:
-    """What the judges found in a history and how they argue, as plain text."""
-    case = Case(history)
-    header = history.header
-    lines = [f"{_title(header)}: {verdict.outcome.word}"]
-    for violation in verdict.violations:
-        lines += ["", *argument(case, violation)]
-    for kind, count in verdict.omitted.items():
-        lines += ["", f"and {count} more: {kind}"]
-    for event in verdict.stuck:
-        lines.append(waiting(case, event))
-    unmet = [probe for probe, count in verdict.reached.items() if not count]
-    lines += [f"never reached: {', '.join(unmet)}"] if unmet else []
-    if verdict.unjudged:
-        lines.append(f"not judged, for want of the witness's voice: {', '.join(verdict.unjudged)}")
-    return "\n".join(lines) + "\n"
-
-
-def _title(header: Header) -> str:
-    mutant = f", mutant {header.mutant}" if header.mutant else ""
-    scenario = header.scenario or "history"
-    return f"{scenario}, seed {header.seed}, strategy {header.design.name}{mutant}"
-
-
-def argument(case: Case, violation: Violation) -> Iterator[str]:
-    """One violation: what it is, the steps or the events that show it, why it does not count."""
-    status = STATUS_WORDS.get(violation.status, violation.status.replace(FINDING, "finding "))
-    strict = ", strict graph only" if violation.strict_only else ""
-    name = f"{violation.invariant} {violation.checker}"
-    yield from _wrapped(f"{status}: {name} ({violation.kind}{strict}): {violation.summary}", "")
-    if violation.because:
-        yield from _wrapped(violation.because, "  ")
-    if violation.steps:
-        yield from cycle(case, violation.steps, violation.witness)
-        return
-    yield from timeline(case, violation.witness)
 
 
 def cycle(case: Case, steps: tuple[Step, ...], witness: tuple[AnyEvent, ...] = ()) -> Iterator[str]:

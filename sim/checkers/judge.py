@@ -203,15 +203,3 @@ def forbidden(case: Case) -> dict[str, int]:
 def reach(case: Case, probe: str) -> int:
     """How often a run met a probe: one of the protocol's, or a kind of event by its name."""
     return case.history.probes[probe] or case.count(probe)
-
-
-def overall(verdicts: Iterable[Verdict]) -> Outcome:
-    """The outcome of several seeds of one scenario: vacuous only for what no seed has reached."""
-    outcomes: list[Outcome] = []
-    reached: Counter[str] = Counter()
-    for verdict in verdicts:
-        outcomes.append(Outcome.OK if verdict.outcome is Outcome.VACUOUS else verdict.outcome)
-        for probe, count in verdict.reached.items():
-            reached[probe] += count
-    vacuous = [Outcome.VACUOUS] if any(not count for count in reached.values()) else []
-    return worst(outcomes + vacuous)

@@ -6,7 +6,6 @@ Nothing is fetched from anywhere. What would make it large is capped, and what i
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -14,23 +13,18 @@ from markupsafe import Markup
 from ddlsim import pages
 from ddlsim.analysis.sweep import totals
 from ddlsim.analysis.sweep.totals import ViolationGroup
-from ddlsim.checkers.argument import Argument, Moment, argue, party_of
+from ddlsim.checkers.argument import Argument, Moment, party_of
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import FINDING, Violation
 from ddlsim.cli import picture_cycle
-from ddlsim.cli.options import Options
 from ddlsim.cli.picture_layout import Row
 from ddlsim.cli.picture_rerun import with_messages
 from ddlsim.cli.picture_space import Space, space
 from ddlsim.cli.picture_state import State, columns_of, states
 from ddlsim.cli.picture_words import sentence, three_sentences
-from ddlsim.cli.repeat import of_header
 from ddlsim.escape import escaped
-from ddlsim.files import write_text
 from ddlsim.history.events import AnyEvent
-from ddlsim.history.history import History
-from ddlsim.scenario import findings
-from ddlsim.verify.row import RunRow, row_of
+from ddlsim.verify.row import RunRow
 
 MOST_ARGUMENTS: Final = 10
 MOST_MOMENTS: Final = 60
@@ -73,23 +67,6 @@ class _Stepping(NamedTuple):
     nodes: Sequence[str]
     columns: Sequence[str]
     data: Markup
-
-
-def write_picture(history: History, path: str | Path, command: str | None = None) -> None:
-    """Judge a history and write the page of its gravest violation.
-
-    `command` repeats the run; without it, the one that the history's header tells. Raises
-    `BadInputError` where the file cannot be written.
-    """
-    row = row_of(history, strict=False, all_claims=False, known=findings.known())
-    case = Case(history)
-    argued = [
-        ArguedViolation(one.example, argue(case, one.example))
-        for one in sorted(totals.grouped([row]), key=gravest_first)
-    ]
-    options = Options(strict=False, all_claims=False, load=(), allow_outside=False)
-    again = of_header(history.header, options) if command is None else command
-    write_text(path, html(case, title_of(row), argued, again))
 
 
 def gravest_first(one: ViolationGroup) -> tuple[int, bool, int]:

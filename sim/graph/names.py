@@ -16,12 +16,6 @@ from typing import Final
 SCHEMA: Final = "schema-"
 SUFFIXES: Final = ("", "-process", "-realtime")
 """What a type of anomaly ends in, by the order that its cycle needs."""
-GENERAL: Final = {
-    "lost-update": "G-single",
-    "fractured-read": "G-single",
-    "long-fork": "G-nonadjacent",
-}
-"""What an anomaly with a name of its own is a case of."""
 
 
 def cycle_name(kinds: Sequence[str], level: int, *, predicate: bool, schema: bool) -> str:
@@ -56,9 +50,3 @@ def split(type_: str) -> tuple[str, int]:
         if base.endswith(SUFFIXES[level]):
             return base.removesuffix(SUFFIXES[level]), level
     return base, 0
-
-
-def general(type_: str) -> str:
-    """A type without its prefix and suffix, as the general case that it is of."""
-    base, _ = split(type_)
-    return GENERAL.get(base, base)

@@ -50,7 +50,6 @@ Trace = Callable[[str, int, TracedEnvelope], None]
 class Verdict(Enum):
     """A rule's answer, unless it is a `Delay`."""
 
-    PASS = auto()
     DROP = auto()
     HOLD = auto()
 

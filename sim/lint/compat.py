@@ -108,17 +108,6 @@ class UnreadableError(BadInputError):
         return "\n".join(self.lines)
 
 
-def lint(schema_sql: str, migration_sql: str, baseline: str = "iep") -> Report:
-    """`lint_files` of one text each."""
-    schema, migration = Source("schema", schema_sql), Source("migration", migration_sql)
-    return lint_files([schema], [migration], baseline)
-
-
-def lint_from_scratch(migration_sql: str, baseline: str = "iep") -> Report:
-    """`lint_files` of one text that begins with nothing."""
-    return lint_files(None, [Source("migration", migration_sql)], baseline)
-
-
 def lint_files(
     schema: Sequence[Source] | None, migration: Sequence[Source], baseline: str = "iep"
 ) -> Report:

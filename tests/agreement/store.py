@@ -272,8 +272,7 @@ def until_a_conflict(runs: list[Noticed]) -> Line:
     )
     shares = [busy / whole, max(busy / whole - 2 * READ_MS * committed / whole, 0.0)]
     bracket = [
-        float(store.stale_until_conflict(share, committed / whole, conflicts / whole))
-        for share in shares
+        stale_until_conflict(share, committed / whole, conflicts / whole) for share in shares
     ]
     low, high = intervals.rate_interval(
         np.array([run.stale for run in runs], dtype=np.float64),
@@ -282,6 +281,15 @@ def until_a_conflict(runs: list[Noticed]) -> Line:
     cell = {"design": "c15_recheck", "busy": round(shares[0], 3)}
     return Line(cell, "stale commits for a change", stale_ / changes / NODES, float(low),
                 float(high), Ends(*bracket), 8)  # fmt: skip
+
+
+def stale_until_conflict(open_share: float, rate: float, conflicts: float) -> float:
+    """C15 4.: (1 - u) r / kappa stale commits of a client for one change.
+
+    With conflicts at rate kappa, after each of which the schema is read again. A client has a
+    transaction open for the share u of the time: then the change itself is the conflict.
+    """
+    return (1 - open_share) * rate / conflicts
 
 
 Count = Callable[[Crossed], int]

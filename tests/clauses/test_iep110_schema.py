@@ -8,7 +8,6 @@ the catalog keeps them, and in `test_iep98` as a cluster does.
 
 import pytest
 
-from ddlsim.lint.compat import lint
 from ddlsim.model.ddl import ColumnAdded, ObjectChange
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Column, ColumnType, Table, Value
@@ -23,6 +22,7 @@ from ddlsim.protocol.schema.compatibility import (
 )
 from ddlsim.protocol.schema.rows import by_name, decode, upgrade
 from ddlsim.units import Timestamp, timestamp
+from tests.support.linting import lint
 from tests.support.schemas import change_of, install, refusal_of, table_of
 
 T = """CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, s VARCHAR(5) NOT NULL,

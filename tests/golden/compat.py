@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ddlsim.lint.compat import exit_code, lint, lint_from_scratch
+from ddlsim.lint.compat import exit_code
+from tests.support.linting import lint
 
 FOLDER = Path(__file__).parent / "compat"
 
@@ -36,7 +37,7 @@ def told(story: str) -> str:
     words = command.split()
     baseline = words[words.index("--baseline") + 1] if "--baseline" in words else "iep"
     if "--from-scratch" in words:
-        report = lint_from_scratch(parts["migration"], baseline)
+        report = lint(None, parts["migration"], baseline)
     else:
         report = lint(parts["schema"], parts["migration"], baseline)
     parts[command] = f"{json.dumps(report, indent=2)}\nexit {exit_code(report)}\n"

@@ -24,13 +24,14 @@ from ddlsim.checkers.spec.tuples import (
     upgraded_row,
 )
 from ddlsim.checkers.spec.types import Datum, Repeated, domain, holds, read
-from ddlsim.lint.compat import Report, lint
+from ddlsim.lint.compat import Report
 from ddlsim.model.ddl import ColumnAltered, ColumnRenamed, ObjectChange, SimpleChange
 from ddlsim.model.schema import TEMPORAL_TYPES, ColumnType, SchemaObject, Table, View
 from ddlsim.protocol.schema.column_types import convertible
 from ddlsim.protocol.schema.compatibility import IGNITE3, is_forward_compatible, judge, judge_step
 from ddlsim.protocol.schema.ddl import Built
 from tests.support.ddl_strategies import column_types, migrations, simple_changes
+from tests.support.linting import lint
 from tests.support.oracle_world import differences, small_changes, state_of
 from tests.support.schemas import grown, snapshot_of, statement
 

@@ -16,9 +16,9 @@ from signal import SIGTERM
 import pytest
 
 from ddlsim.analysis.spark import java
-from ddlsim.analysis.spark import session as sessions
 from tests.support.command import ddlsim
 from tests.support.killing import LINUX, assert_ended_by, struck
+from tests.support.quick_spark import QUICK_JAVA
 from tests.support.sweeps import children, command_of, kill, rows_bytes, sweep_file
 from tests.support.waiting import PATIENCE_S, until
 
@@ -42,7 +42,7 @@ def environment(spark_home: Path) -> dict[str, str]:
         "SPARK_HOME": str(spark_home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": sessions.QUICK_JAVA,
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
         "PYSPARK_PYTHON": sys.executable,
     }
 
@@ -92,7 +92,7 @@ def test_a_terminated_sweep_on_spark_resumes_on_a_cluster_and_survives_an_execut
     out = tmp_path / "cluster"
     loopback = ("spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1")
     conf = [*loopback, "spark.executor.memory=512m", "spark.cores.max=1"]
-    conf.append(f"spark.executor.extraJavaOptions={sessions.QUICK_JAVA}")
+    conf.append(f"spark.executor.extraJavaOptions={QUICK_JAVA}")
     on_spark = ("--master", address, *(w for c in conf for w in ("--conf", c)))
     words = ("sweep", file, "--out", str(out))
     parts = lambda: set(out.glob("parts/part-*.parquet"))  # noqa: E731 - a word for one line

@@ -102,4 +102,3 @@ def test_forms_at_their_ends() -> None:
     assert store_forms.orphans(0.1, 80.0, 50.0, 100.0) == pytest.approx(3.0)
     assert store_forms.orphans(0.1, 80.0, 90.0, 100.0) == 0, "writes end before the clean-up"
     assert store_forms.orphans(0.1, 120.0, 50.0, 100.0) == 0, "too old for the window"
-    assert store_forms.break_even(1000, 0.001) == pytest.approx(1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from ddlsim.checkers.base import Anomaly, Step, in_order
 from ddlsim.checkers.findings import Finding, signature
-from ddlsim.checkers.judge import Verdict, _is_left_out, judge, overall
+from ddlsim.checkers.judge import Verdict, _is_left_out, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.graph.verdict import KEPT_OF_A_KIND
 from ddlsim.history.world_events import NeverCompleted
@@ -179,18 +179,6 @@ def test_a_probe_that_was_never_met_makes_a_run_vacuous() -> None:
     history = story.history()
     history.probes["rare"] = 2
     assert judge(history).outcome is Outcome.OK
-
-
-def test_several_seeds_are_vacuous_only_for_what_none_has_reached() -> None:
-    one, other = Story(reaches=("a", "b")).history(), Story(reaches=("a", "b")).history()
-    one.probes["a"] = 1
-    verdicts = [judge(one), judge(other)]
-    assert [verdict.outcome for verdict in verdicts] == [Outcome.VACUOUS] * 2
-    assert overall(verdicts) is Outcome.VACUOUS
-    other.probes["b"] = 1
-    verdicts = [judge(one), judge(other)]
-    assert overall(verdicts) is Outcome.OK
-    assert overall([*verdicts, judge(broken_i8(claims=("I8",)).history())]) is Outcome.VIOLATED
 
 
 def test_a_claim_without_its_events_is_unjudged() -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli import picture
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
+from tests.support.drawn_pictures import write_picture
 from tests.support.waiting import PATIENCE_S
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -75,7 +75,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
         pytest.skip("no Chromium is installed")
     folder = tmp_path_factory.mktemp("page")
     file = folder / "page.html"
-    picture.write_picture(run(plan(load("findings/F-1"), 0)), file)
+    write_picture(run(plan(load("findings/F-1"), 0)), file)
     return driven(file, folder)
 
 
@@ -126,7 +126,7 @@ def test_all_is_open_when_it_is_printed(seen: Any) -> None:
 
 def test_a_broken_script_is_seen(seen: Any, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    picture.write_picture(run(plan(load("findings/F-1"), 0)), file)
+    write_picture(run(plan(load("findings/F-1"), 0)), file)
     text = file.read_text("utf-8")
     for right, wrong in (
         ("texts = { ...from, ...after };", "texts = after;"),

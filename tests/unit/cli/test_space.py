@@ -38,6 +38,7 @@ from tests.support.drawn_pictures import (
     history_of,
     nodes_of,
     pieces,
+    write_picture,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -428,7 +429,7 @@ def test_a_history_that_is_not_repeated_is_drawn_without_arrows(tmp_path: Path) 
     bare = history_of("findings/F-1", trace=False)
     bare.events = [one for one in bare.events if not isinstance(one, SafeTimeAdvanced)]
     assert picture_rerun.with_messages(bare) is None
-    picture.write_picture(bare, tmp_path / "page.html")
+    write_picture(bare, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text("utf-8")
     assert "record it anew with ddlsim run --trace" in text
     assert '<path class="arrow' not in text

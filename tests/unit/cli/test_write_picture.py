@@ -1,4 +1,4 @@
-"""`write_picture`: the page of a history, its sentences, and where its marks and words lie."""
+"""The page of a history, its sentences, and where its marks and words lie."""
 
 import re
 from functools import cache
@@ -20,13 +20,13 @@ from ddlsim.cluster.run import run
 from ddlsim.history.events import SchemaResolved
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import read
-from tests.support.drawn_pictures import SKEWED, STORIES, history_of
+from tests.support.drawn_pictures import SKEWED, STORIES, history_of, write_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def page_of(name: str, path: Path) -> str:
-    picture.write_picture(history_of(name, trace=False), path)
+    write_picture(history_of(name, trace=False), path)
     return path.read_text("utf-8")
 
 
@@ -119,7 +119,7 @@ def test_a_statement_that_made_no_update_has_a_bar(tmp_path: Path) -> None:
 
 def test_write_picture_ends_with_the_command_that_it_is_given(tmp_path: Path) -> None:
     history = history_of("findings/F-1", trace=False)
-    picture.write_picture(history, tmp_path / "page.html", "ddlsim run shrunk.toml --seed 0")
+    write_picture(history, tmp_path / "page.html", "ddlsim run shrunk.toml --seed 0")
     assert "<code>ddlsim run shrunk.toml --seed 0</code>" in (tmp_path / "page.html").read_text()
 
 

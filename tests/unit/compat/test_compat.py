@@ -9,9 +9,8 @@ from ddlsim.lint.compat import (
     Report,
     UnreadableError,
     exit_code,
-    lint,
-    lint_from_scratch,
 )
+from tests.support.linting import lint
 
 SCHEMA = """CREATE TABLE Accounts (id INT PRIMARY KEY, v INT);
 CREATE TABLE log (id INT PRIMARY KEY); CREATE VIEW w AS SELECT id FROM log;"""
@@ -291,9 +290,10 @@ def test_by_ignite_3_an_index_is_no_new_version_of_its_table() -> None:
 
 
 def test_from_scratch_tables_count_from_their_creation() -> None:
-    report = lint_from_scratch(
+    report = lint(
+        None,
         "CREATE TABLE a (id INT PRIMARY KEY, v INT); ALTER TABLE a DROP COLUMN v;"
-        "CREATE TABLE b (id INT PRIMARY KEY); ALTER TABLE b ADD COLUMN c INT"
+        "CREATE TABLE b (id INT PRIMARY KEY); ALTER TABLE b ADD COLUMN c INT",
     )
     assert verdicts(report) == [True, False, True, True]
     assert tables(report) == {"a": 1, "b": None}
@@ -301,9 +301,9 @@ def test_from_scratch_tables_count_from_their_creation() -> None:
 
 def test_from_scratch_the_first_harm_to_a_name_stays() -> None:
     dropped = "CREATE TABLE a (id INT); DROP TABLE a; CREATE TABLE a (id INT)"
-    assert tables(lint_from_scratch(dropped)) == {"a": 1}
+    assert tables(lint(None, dropped)) == {"a": 1}
     late = "CREATE TABLE a (id INT); ALTER TABLE a RENAME TO b; CREATE TABLE a (id INT, v INT);"
-    assert tables(lint_from_scratch(late + "ALTER TABLE a DROP COLUMN v")) == {"a": 1}
+    assert tables(lint(None, late + "ALTER TABLE a DROP COLUMN v")) == {"a": 1}
 
 
 def test_a_view_is_used_with_the_tables_that_it_reads() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from ddlsim.lint.compat import BASELINES, lint
+from ddlsim.lint.compat import BASELINES
 from ddlsim.model.reasons import Reason
 from tests.clauses.story import Story, Told
+from tests.support.linting import lint
 
 SCHEMA = (
     "CREATE ZONE z WITH PARTITIONS = 1, REPLICAS = 1; "

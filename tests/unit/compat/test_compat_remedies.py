@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.lint.compat import lint
 from ddlsim.sql import parse_script
+from tests.support.linting import lint
 
 SCHEMA = """CREATE TABLE t (id INT PRIMARY KEY, v INT, w BIGINT, x INT NOT NULL DEFAULT 1);
 CREATE VIEW old AS SELECT id FROM t"""

@@ -3,13 +3,14 @@
 import pytest
 
 from ddlsim.cluster.cluster import initial_schema
-from ddlsim.lint.compat import RefusedSchemaError, lint
+from ddlsim.lint.compat import RefusedSchemaError
 from ddlsim.model.ddl import ANY_TABLE, CreateTable
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, Refused, build
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.sql import parse
+from tests.support.linting import lint
 
 LATER = "CREATE TABLE b (id INT PRIMARY KEY)"
 SCHEMA = f"CREATE TABLE a (id INT PRIMARY KEY, x INT REFERENCES b (id)); {LATER}"

@@ -12,7 +12,8 @@ Behind them stand the tables and views of the schema whose transactions abort, b
 import pytest
 
 from ddlsim.cli import compat_formats
-from ddlsim.lint.compat import BASELINES, Report, exit_code, lint
+from ddlsim.lint.compat import BASELINES, Report, exit_code
+from tests.support.linting import lint
 
 SCHEMA = """
 CREATE ZONE z WITH PARTITIONS = 4, REPLICAS = 1;

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.lint.compat import lint, lint_from_scratch
 from ddlsim.verify.abort_share import DESIGNS, expected_abort_share, with_rates
+from tests.support.linting import lint
 
 SCHEMA = """CREATE TABLE Accounts (id INT PRIMARY KEY, v INT);
 CREATE TABLE log (id INT PRIMARY KEY, v INT); CREATE TABLE idle (id INT PRIMARY KEY)"""
@@ -98,7 +98,7 @@ def test_rates_without_changes_give_no_aborts() -> None:
 
 
 def test_rates_do_not_count_the_creation_of_tables() -> None:
-    report = lint_from_scratch("CREATE TABLE a (id INT, v INT); ALTER TABLE a DROP COLUMN v")
+    report = lint(None, "CREATE TABLE a (id INT, v INT); ALTER TABLE a DROP COLUMN v")
     found = with_rates(report, ddl_rate=1, tx_length=1)["expected_abort_share"]
     assert (found["statements"], found["incompatible_share"]) == (1, 1.0)
 
