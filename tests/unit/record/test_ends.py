@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def test_the_migration_ends_before_an_interrupted_rehearsal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Migration, "work", Slow.work)
-    with sqlite3.connect(tmp_path / "db") as made:
+    with closing(sqlite3.connect(tmp_path / "db")) as made:
         made.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
     (tmp_path / "m.sql").write_text("ALTER TABLE t ADD COLUMN w")
     words = (f"sqlite:///{tmp_path}/db", f"{tmp_path}/m.sql", "--rows", "3", "--before", "1s")
