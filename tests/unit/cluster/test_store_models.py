@@ -228,15 +228,11 @@ for_ms = 9
 """
 
 
-def nothing_beside(*_: object) -> None:
-    """No walks beside the run."""
-
-
 def test_what_a_pause_holds_back_holds_back_the_reads_behind_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They wait in a queue, each for the service of those before it."""
-    monkeypatch.setattr(fdb_cluster, "walk_beside", nothing_beside)
+    monkeypatch.setattr(fdb_cluster, "beside", lambda *_: ())  # no walks
     history = run(plan(read(QUEUES, "queues"), 0, models=True))
     assert [event for event in history.events if isinstance(event, PartDiverged)] == []
 
