@@ -17,7 +17,7 @@ from tests.support.compared import Unjudged
 
 SEEDS = 6
 """The fewest of which intervals are no wider than what seeds differ by."""
-MANY = 20
+MANY = 14
 """So many tell designs apart that differ by little."""
 COMPATIBLE = {
     "migration[0].sql": ";\n".join(
