@@ -109,15 +109,14 @@ class Advisor:
     def __init__(self, request: Request, runs: Runs) -> None:
         self.request = request
         self.runs = runs
-        self._cells = Cells(
-            request.world, request.texts, request.strategy, request.load, request.loads
-        )
+        self._cells = self._no_cells()
         self._looks: dict[Setting, Figures] = {}
         self._judge = Judge(request)
 
     def advise(self) -> Advice:
         """Return the advice; raises `TuneError` with the unmet goals and the nearest setting."""
         request = self.request
+        self._no_cells().statements(request.present)  # may be refused, and before the first run
         candidates = self._candidates()
         if not request.uses_dd:
             return self._without_dd(request.present.h)
@@ -134,6 +133,10 @@ class Advisor:
             return advice
         assert refused is not None, "there is always an interval to try"
         raise refused
+
+    def _no_cells(self) -> Cells:
+        asked = self.request
+        return Cells(asked.world, asked.texts, asked.strategy, asked.load, asked.loads)
 
     # --- H ----------------------------------------------------------------------------------------
 

@@ -15,11 +15,11 @@ from ddlsim.cluster.designs import layer_design
 from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
-from ddlsim.cluster.models.once import once
+from ddlsim.cluster.models.once import once_each
 from ddlsim.cluster.models.store import StoreModel, compare_store, does_as_promised, watched
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.cluster.store_models.beside import StoreModels
-from ddlsim.cluster.store_models.beside_runs import walk_beside
+from ddlsim.cluster.store_models.beside_runs import beside
 from ddlsim.cluster.store_models.parts import modelled_store
 from ddlsim.fdb import keys
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
@@ -94,8 +94,7 @@ class FdbCluster(Machines):
             self._classes = watched(self._model)
         if self._modelled:
             self._classes = modelled_store(self._classes, self._beside)
-            what = design, Settings(**plan.nodes[0].settings), plan.seed
-            once(self._models, what, lambda: walk_beside(self._models, *what))
+            once_each(self._models, beside(design, Settings(**plan.nodes[0].settings), plan.seed))
         self._schema = initial_schema(plan.schema_sql)
         self._table_ids = ids_of(self._schema)
         self.stores: dict[str, object] = {}

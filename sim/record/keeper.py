@@ -5,7 +5,7 @@ which it then starts in a new temporary folder, the name of a schema (or of a `w
 the URL where it is, or that a `folder` is wanted.
 It answers with a line. Each further line that it reads is a command, answered with a line. At the
 end of its input, which comes when the recorder ends in whatever way, it ends the server and removes
-the folder, or drops the schema or the database.
+the folder, or drops the schema or the database, unless a line has said that it is gone.
 """
 
 import json
@@ -170,8 +170,8 @@ def main(lines: TextIO, answers: TextIO) -> None:
     try:
         if "schema" in asked:
             _answer(answers, {"done": True})
-            lines.read()
-            _drop(asked["url"], asked["schema"], whole=asked["whole"])
+            if not lines.read():
+                _drop(asked["url"], asked["schema"], whole=asked["whole"])
             return
         if "folder" in asked:
             with tempfile.TemporaryDirectory(prefix="ddlsim-", ignore_cleanup_errors=True) as place:

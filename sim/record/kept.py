@@ -4,11 +4,12 @@ import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from ddlsim.problems import BadInputError
 from ddlsim.record.dialects.base import RefusedError
 from ddlsim.record.url import URL
 
@@ -42,6 +43,13 @@ class Kept:
     def restart(self) -> None:
         """Have the server end at once and start again."""
         self.ask(do="restart")
+
+    def release(self) -> None:
+        """Tell that this process has taken all away itself."""
+        assert self._process.stdin is not None, "it was made with a pipe"
+        with suppress(BrokenPipeError):
+            self._process.stdin.write("released\n")
+            self._process.stdin.flush()
 
     def end(self) -> None:
         """Have it taken away."""
@@ -88,14 +96,20 @@ def folder() -> Iterator[Path]:
 
 
 @contextmanager
-def dropped(url: URL, schema: str, *, whole: bool = False) -> Iterator[None]:
+def dropped(
+    url: URL, schema: str, drop: Callable[[], object], *, whole: bool = False
+) -> Iterator[None]:
     """A schema that the block makes is dropped after it, or a `whole` database of this name.
 
-    The URL goes through a pipe alone.
+    By `drop`, whose process has what the other one would first have to import; where that fails,
+    or this process ends before, by the other one. The URL goes through a pipe alone.
     """
     with _kept() as made:
         made.ask(schema=schema, url=url.render_as_string(hide_password=False), whole=whole)
         yield
+        with suppress(BadInputError):
+            drop()
+            made.release()
     if made.left:
         raise RefusedError(made.left)
 

@@ -13,7 +13,7 @@ from ddlsim.checkers.judge import Violation, forbidden, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.stuck import waiting
 from ddlsim.garbage import collected_seldom
-from ddlsim.history.figures import Buckets, Figures, bucketed, figures, samples
+from ddlsim.history.figures import Buckets, Figures, Samples, bucketed, figures, samples
 from ddlsim.history.history import History
 from ddlsim.history.world_events import NothingMatched, StepMissed
 from ddlsim.model.records import Record
@@ -109,13 +109,18 @@ def _row_of(
         stuck=tuple(waiting(case, event) for event in verdict.stuck),
         unjudged=verdict.unjudged,
         figures=with_measures(measured, verdict.measures),
-        pools={
-            "ddl_latency_ms": bucketed(taken.ddl_us),
-            "ddl_noop_latency_ms": bucketed(taken.ddl_noop_us),
-            "dml_latency_ms": bucketed(taken.dml_us),
-            "schema_wait_ms": bucketed(taken.wait_us),
-        },
+        pools=pools_of(taken),
     )
+
+
+def pools_of(taken: Samples) -> dict[str, Buckets]:
+    """The durations of a run by the figure that they are of."""
+    return {
+        "ddl_latency_ms": bucketed(taken.ddl_us),
+        "ddl_noop_latency_ms": bucketed(taken.ddl_noop_us),
+        "dml_latency_ms": bucketed(taken.dml_us),
+        "schema_wait_ms": bucketed(taken.wait_us),
+    }
 
 
 def _unmatched(case: Case) -> Iterator[str]:

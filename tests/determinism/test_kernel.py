@@ -57,7 +57,7 @@ def test_twice_in_one_process(seed: int) -> None:
     assert one.digest == other.digest
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
+@pytest.mark.parametrize("hash_seed", ["0", "random"])
 def test_in_another_process_under_another_hash_seed(storm: Storm, hash_seed: str) -> None:
     assert not first_difference([*storm.lines, storm.digest], storm_elsewhere(1, hash_seed))
 

@@ -74,7 +74,7 @@ def test_twice_in_one_process(seed: int) -> None:
         assert not difference, difference
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1", "random"])
+@pytest.mark.parametrize("hash_seed", ["0", "random"])
 def test_in_another_process_under_another_hash_seed(history: History, hash_seed: str) -> None:
     """The order of a set would show here."""
     difference = first_difference(lines_of(history), elsewhere(1, hash_seed))

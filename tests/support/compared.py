@@ -1,10 +1,29 @@
-"""Lines of the table of designs, made by hand."""
+"""Lines of the table of designs, made by hand, and rows of runs without a verdict."""
 
 from typing import Any
 
 from ddlsim.analysis.compare.columns import COLUMNS
 from ddlsim.analysis.compare.records import WORDS, Anomalies, Breach, Formula, Line, Value
+from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.shapes_compare import Compare
+from ddlsim.history.figures import figures, samples
+from ddlsim.history.history import History
+from ddlsim.verify.campaign import Runner
+from ddlsim.verify.row import RunRow, pools_of
+
+
+class Unjudged(Runner):
+    """Measures runs and does not judge them, which takes as long as some designs' runs: closed
+    forms are of figures and prices alone."""
+
+    def judged(self, history: History) -> RunRow:
+        """A row of figures alone."""
+        header, taken = history.header, samples(history)
+        return RunRow(
+            header.scenario, header.design.name, header.mutant, header.seed, Outcome.UNKNOWN,
+            figures=figures(history, taken), pools=pools_of(taken),
+        )  # fmt: skip
+
 
 NUMBERS = {
     "changes_met": 8.5,

@@ -1,5 +1,6 @@
 """Tiny sweeps that every figure can be drawn from, made by processes without Spark."""
 
+from contextlib import chdir
 from pathlib import Path
 
 from ddlsim.cli import main
@@ -74,10 +75,10 @@ outage_ms = { path = "faults[0].for_ms", values = [10, 60] }
 
 
 def swept(folder: Path, text: str) -> Path:
-    """The directory of a sweep of this text, run to its end."""
+    """The directory of a sweep of this text, named by a relative path and run to its end."""
     (folder / "scenario.toml").write_text(SCENARIO, "utf-8")
     (folder / "sweep.toml").write_text(text, "utf-8")
-    out = folder / "out"
-    words = [str(folder / "sweep.toml"), "--out", str(out), "--master", "none", "--jobs", "1"]
-    assert main(["sweep", *words]) == 0
-    return out
+    with chdir(folder):
+        words = ["sweep.toml", "--out", "out", "--master", "none", "--jobs", "1"]
+        assert main(["sweep", *words]) == 0
+    return folder / "out"

@@ -23,8 +23,8 @@ from ddlsim.plan.records import Plan
 from ddlsim.scenario.scenario import Scenario, read
 
 WORLDS: Final = Path(__file__).parents[1] / "worlds"
-SEEDS: Final = (1, 4, 13, 3, 5, 7, 11, 9, 14, 0, 2)
-"""Worlds in which all parts have much to do, those that take least first."""
+SEEDS: Final = (1, 3, 13, 4, 5, 7, 11, 9, 14)
+"""Worlds in which all parts have much to do, those that show most faults first."""
 EVENTS_MAX: Final = 40_000
 """A run with a fault may have no end."""
 YOUNG: Final = 1
@@ -79,6 +79,12 @@ def part_in(seed: int, strategy: str = "iep_closed") -> str | None:
     return part_of(plan_of(seed, strategy))
 
 
+@cache
+def part_without_a_fault(seed: int) -> str | None:
+    """The same before anything is planted: of each world once for all tests."""
+    return part_in(seed)
+
+
 def part_of(planned: Plan) -> str | None:
     """The part that differs first in a run; what had not begun by then never does."""
     with warnings.catch_warnings():
@@ -102,6 +108,6 @@ def assert_seen(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The world shows the fault, and nothing without it."""
     owner, method, fault, seed, part = planted
     stop_at_differences(monkeypatch)
-    assert part_in(seed) is None
+    assert part_without_a_fault(seed) is None
     monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
     assert part_in(seed) == part

@@ -1,11 +1,13 @@
-"""What is compared beside a run: once in a process for each design, settings and seed.
+"""What is compared beside a run: once in a process for all that it depends on.
 
-It is a function of these, so that another run of them shows nothing else: a suite runs a design by
-one seed hundreds of times, and what is beside a small run takes ten times as long as that.
+It is a function of design, settings and seed, or of some of these, so that another run of them
+shows nothing else: a suite runs a design by one seed hundreds of times, and what is beside a small
+run takes ten times as long as that.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Final
 
 from ddlsim.cluster.models.divergence import Models
@@ -13,7 +15,16 @@ from ddlsim.history.world_events import PartDiverged
 
 AGREED: Final[dict[Hashable, None]] = {}
 """The keys of what agreed; what did not is compared, and recorded, in every run."""
-MOST: Final = 5_000
+MOST: Final = 10_000
+
+Part = tuple[Callable[..., None], tuple[object, ...]]
+"""A comparison, and what it is given besides the models: all that it depends on."""
+
+
+def once_each(models: Models, parts: Iterable[Part]) -> None:
+    """Compare each part, unless that was done for what it is given and nothing was found."""
+    for compare, given in parts:
+        once(models, (compare, *given), partial(compare, models, *given))
 
 
 def once(models: Models, given: tuple[object, ...], compare: Callable[[], None]) -> None:

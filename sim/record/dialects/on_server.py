@@ -26,7 +26,7 @@ class OnServer(Database):
     @contextmanager
     def ground(self) -> Iterator[None]:
         """A schema with a new name, dropped in the end."""
-        with kept.dropped(self.url, self._schema):
+        with kept.dropped(self.url, self._schema, lambda: self.drop(self._schema)):
             self._make_schema()
             yield
 

@@ -11,9 +11,8 @@ from ddlsim.analysis.compare.columns import COLUMNS, FORMED
 from ddlsim.analysis.compare.compare import World, line_of, worlds
 from ddlsim.analysis.compare.records import Formula, Value
 from ddlsim.analysis.formula import design_forms
-from ddlsim.verify.campaign import Runner
 from ddlsim.verify.row import RunRow
-from tests.support.compared import a_line
+from tests.support.compared import Unjudged, a_line
 
 SEEDS = 6
 """The fewest of which intervals are no wider than what seeds differ by."""
@@ -49,7 +48,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 @cache
 def ran(design: str, settings: str = "") -> tuple[World, tuple[RunRow, ...]]:
     one = worlds([design], None, SETTINGS[settings])[0][0]
-    runner = Runner(comparing.job_of(one, ()))
+    runner = Unjudged(comparing.job_of(one, ()))
     return one, tuple(runner.row(seed) for seed in range(SEEDS))
 
 

@@ -33,7 +33,6 @@ from ddlsim.history import codec
 from tests.support.advice import ADVICE
 from tests.support.cells import TINY
 from tests.support.command import ROOT, ddlsim
-from tests.support.drawn import EVERYTHING, SCENARIO
 from tests.unit.analysis.test_cells import a_finding, a_row
 
 OF_TWO = ("atomicity", "designs", "pareto")
@@ -81,10 +80,14 @@ def words_of(svg: str) -> str:
 
 @pytest.mark.parametrize("name", SWEPT)
 def test_figure_of_a_sweep_has_its_labels_and_is_deterministic(
-    name: str, everything: Path, two: Path, tmp_path: Path
+    name: str, everything: Path, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In any folder: closed forms and rates over the load have all that they need in the sweep,
+    which was named by a relative path.
+    """
     source = two if name in OF_TWO else everything
     target = tmp_path / "one.svg"
+    monkeypatch.chdir(source.parent)
     done = ddlsim("plot", name, str(source), "--out", str(target))
     assert (done.code, done.out.strip()) == (0, str(target)), done.err
     picture = target.read_text("utf-8")
@@ -92,6 +95,7 @@ def test_figure_of_a_sweep_has_its_labels_and_is_deterministic(
         assert words in words_of(picture)
     assert "runs of " in words_of(picture)
     assert "<metadata" not in picture  # which would tell when it was drawn
+    monkeypatch.chdir(tmp_path)
     figure.write(name, source, tmp_path / "two.svg")
     assert (tmp_path / "two.svg").read_text("utf-8") == picture
 
@@ -192,68 +196,51 @@ def test_main_of_a_figure_draws_and_explains_its_usage(
     assert "no rows.parquet" in capfd.readouterr().err
 
 
-def script(name: str, *words: str, at: Path) -> subprocess.CompletedProcess[str]:
-    """A figure's file run as a script from another folder."""
-    file = ROOT / "analysis" / f"plot_{name}.py"
-    asked = [sys.executable, str(file), *words]
-    return subprocess.run(asked, cwd=at, capture_output=True, text=True, check=False)
-
-
 EACH = """\
 import contextlib, io, json, runpy, sys
-said = {}
-for file in sys.argv[1:]:
-    sys.argv = [file]
-    with contextlib.redirect_stderr(io.StringIO()) as err:
+said = []
+for sys.argv in json.loads(sys.argv[1]):
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+    ):
         try:
-            runpy.run_path(file, run_name="__main__")
+            runpy.run_path(sys.argv[0], run_name="__main__")
         except SystemExit as end:
-            said[file] = [end.code, err.getvalue()]
+            said.append([end.code, out.getvalue(), err.getvalue()])
 print(json.dumps(said))
 """
-"""Runs every file as a script without words, from whose folder Python imports first."""
+"""Runs files as scripts with their words, from whose folder Python imports first."""
 
 
-def test_every_figures_file_is_a_script_that_runs_from_any_folder(tmp_path: Path) -> None:
+def test_every_figures_file_is_a_script_that_runs_from_any_folder(
+    two: Path, history: Path, tmp_path: Path
+) -> None:
+    """Without words it tells which it needs; else it draws what the command draws."""
     (tmp_path / "each.py").write_text(EACH, "utf-8")
     folder = ROOT / "analysis"
     files = {name: str(folder / f"plot_{name}.py") for name in PLOTS}
-    asked = [sys.executable, "each.py", *files.values()]
+    targets = {name: tmp_path / f"{name}.svg" for name in ("pareto", "run_lag")}
+    drawn = {
+        files[name]: [str(source), str(targets[name])]
+        for name, source in (("pareto", two), ("run_lag", history))
+    }
+    asked = [
+        sys.executable,
+        "each.py",
+        json.dumps(
+            [*([file] for file in files.values()), *([file, *own] for file, own in drawn.items())]
+        ),
+    ]
     path = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(asked, cwd=tmp_path, env=path, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == {
-        file: [2, f"usage: plot_{name}.py DIR [FILE.svg|FILE.png]\n"]
-        for name, file in files.items()
-    }
-
-
-def test_a_script_draws_what_the_command_draws(two: Path, history: Path, tmp_path: Path) -> None:
+    assert json.loads(done.stdout) == [
+        *([2, "", f"usage: plot_{name}.py DIR [FILE.svg|FILE.png]\n"] for name in files),
+        *([0, f"{target}\n", ""] for target in targets.values()),
+    ]
     for name, source in (("pareto", two), ("run_lag", history)):
-        target = tmp_path / f"{name}.svg"
-        done = script(name, str(source), str(target), at=tmp_path)
-        assert (done.returncode, done.stdout) == (0, f"{target}\n"), done.stderr
         figure.write(name, source, tmp_path / "other.svg")
-        assert (tmp_path / "other.svg").read_bytes() == target.read_bytes()
-
-
-def test_a_figure_is_the_same_in_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Closed forms and rates over the load included, of a sweep named by a relative path."""
-    folder, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    for each in (folder, elsewhere):
-        each.mkdir()
-    (folder / "scenario.toml").write_text(SCENARIO, "utf-8")
-    (folder / "sweep.toml").write_text(EVERYTHING, "utf-8")
-    monkeypatch.chdir(folder)
-    words = ["sweep.toml", "--out", "out", "--master", "none", "--jobs", "1"]
-    assert ddlsim("sweep", *words).code == 0
-    for name in ("abort_rate", "delay"):
-        monkeypatch.chdir(folder)
-        figure.write(name, folder / "out", folder / f"{name}.svg")
-        monkeypatch.chdir(elsewhere)
-        figure.write(name, folder / "out", elsewhere / f"{name}.svg")
-        assert (elsewhere / f"{name}.svg").read_bytes() == (folder / f"{name}.svg").read_bytes()
+        assert (tmp_path / "other.svg").read_bytes() == targets[name].read_bytes()
 
 
 def test_figures_without_known_scenarios_say_so(everything: Path) -> None:

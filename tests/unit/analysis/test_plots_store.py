@@ -10,6 +10,7 @@ from matplotlib.text import Text
 from ddlsim.analysis import plot_price_safety
 from ddlsim.analysis.figures import figure
 from ddlsim.analysis.figures.catalog import PLOTS
+from ddlsim.analysis.figures.drawing import save
 from ddlsim.analysis.formula.by_formula import Forms
 from ddlsim.analysis.formula.store_rates import Rates
 from ddlsim.analysis.plot_schema_load import requests
@@ -82,7 +83,7 @@ def test_figure_of_the_store_has_its_labels_and_its_closed_form(name: str, tmp_p
     dashed = [line for axes in made.axes for line in axes.get_lines() if line.is_dashed()]
     assert dashed
     assert {line.get_color() for line in dashed} == {"#000000"}
-    figure.write(name, source, tmp_path / "one.svg")
+    save(made, tmp_path / "one.svg")
     figure.write(name, source, tmp_path / "two.svg")
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 

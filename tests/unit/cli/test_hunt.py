@@ -153,13 +153,13 @@ def test_keep_going_counts_what_comes_after_the_first(tmp_path: Path) -> None:
 
 
 def test_a_hunt_is_the_same_in_other_processes(tmp_path: Path) -> None:
+    """Two at once, and under another hash seed."""
     words = ("hunt", *BROKEN, "--worlds", "6", "--keep-going", "--no-shrink", "--output", "json")
     out = ("--out", str(tmp_path))
     here = ddlsim(*words, *out, "--jobs", "1").out
-    for jobs, hash_seed in (("2", "0"), ("1", "4711")):
-        there = process(*words, *out, "--jobs", jobs, program=AT_ONCE, PYTHONHASHSEED=hash_seed)
-        assert there.code == 1
-        assert timeless(there.out) == timeless(here)
+    there = process(*words, *out, "--jobs", "2", program=AT_ONCE, PYTHONHASHSEED="4711")
+    assert there.code == 1
+    assert timeless(there.out) == timeless(here)
 
 
 def test_a_killed_hunt_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:

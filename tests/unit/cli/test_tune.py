@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ddlsim.analysis.tune import cells
+from ddlsim.analysis.tune.runs import Runs
 from ddlsim.cli import arguments, main
 from ddlsim.cli.options import Options
 from ddlsim.cli.verb_tune import command_of, request_of
@@ -39,16 +40,17 @@ def small_offsets(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def few_writers() -> Iterator[None]:
-    """Cells have half as many writers."""
+def small_cells() -> Iterator[None]:
+    """Cells have half as many writers, and half as many look-ups."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cells, "WRITERS", cells.WRITERS // 2)
+        patch.setattr(cells, "LOOKS_EACH", cells.LOOKS_EACH // 2)
         yield
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory, few_writers: None) -> dict[str, Any]:
-    del few_writers
+def answered(tmp_path_factory: pytest.TempPathFactory, small_cells: None) -> dict[str, Any]:
+    del small_cells
     folder = tmp_path_factory.mktemp("tune")
     out = folder / "out"
     files = ["--delays", small_delays(folder), "--offsets", small_offsets(folder)]
@@ -357,8 +359,10 @@ def test_bad_arguments(words: list[str], told: str, capsys: pytest.CaptureFixtur
 
 
 def test_numbers_that_make_no_run_are_told_by_the_setting(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Before the first run."""
+    monkeypatch.setattr(Runs, "run", lambda *_: pytest.fail("something was run"))
     words = ["--delays", small_delays(tmp_path), *SMALL, "--tx-length", "1e300"]
     told = "tune: these numbers make no run: run.load_ms: must be at most"
     assert refused(capsys, *words).startswith(told)

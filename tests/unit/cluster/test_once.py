@@ -8,7 +8,7 @@ from msgspec import structs
 
 from ddlsim.cluster.models import once as module
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.once import AGREED, frozen, once
+from ddlsim.cluster.models.once import AGREED, frozen, once, once_each
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
@@ -67,7 +67,7 @@ def test_a_design_is_another_by_each_of_its_fields() -> None:
     ("name", "design", "part"),
     [
         ("findings/F-1", "iep_closed", "ddlsim.cluster.cluster.beside"),
-        ("strategies/C6-C1", "c6_f1", "ddlsim.cluster.fdb_cluster.walk_beside"),
+        ("strategies/C6-C1", "c6_f1", "ddlsim.cluster.store_models.beside_runs._walk_layer"),
     ],
 )
 def test_a_run_is_the_same_with_and_without_what_is_beside_it(
@@ -85,3 +85,18 @@ def test_a_run_is_the_same_with_and_without_what_is_beside_it(
     assert len(made) == 2
     run(planned)
     assert len(made) == 2
+
+
+def test_of_several_comparisons_each_is_made_anew_where_what_it_depends_on_is_another() -> None:
+    of, _ = models()
+    made = list[object]()
+
+    def of_seed(_models: Models, seed: int) -> None:
+        made.append(seed)
+
+    def of_both(_models: Models, design: str, seed: int) -> None:
+        made.append((design, seed))
+
+    for design, seed in (("a", 0), ("b", 0), ("b", 1)):
+        once_each(of, ((of_seed, (seed,)), (of_both, (design, seed))))
+    assert made == [0, ("a", 0), ("b", 0), 1, ("b", 1)]

@@ -116,24 +116,25 @@ async def asks_at_once(self: Process, number: int, to: str, request: Any) -> Any
 
 PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "a log leaves peeks waiting": (Log, "_wake_up", no_wake_up, "log", 2),
-    "a log forgets all at a pop": (Log, "pop", forgets_all, "log", 0),
+    "a log forgets all at a pop": (Log, "pop", forgets_all, "log", 20),
     "what waits for a batch waits on": (Chain, "break_up", never_waits, "", 13),
-    "versions stand still": (Sequencer, "_due", stands_still, "sequencer", 1),
-    "ranges do not conflict": (ConflictWindow, "_range_conflicts", overlooks_ranges, "resolver", 1),
-    "a storage server has no window": (Store, "trim", keeps_all, "storage", 1),
-    "the word of logs counts for ever": (Grv, "_expire", expires_never, "grv", 1),
+    "versions stand still": (Sequencer, "_due", stands_still, "sequencer", 6),
+    "ranges do not conflict": (ConflictWindow, "_range_conflicts", overlooks_ranges, "resolver", 2),
+    "a storage server has no window": (Store, "trim", keeps_all, "storage", 6),
+    "the word of logs counts for ever": (Grv, "_expire", expires_never, "grv", 6),
     "a member asks behind its generation": (Process, "ask_again", asks_on, "", 11),
     "a proxy forgets what it has taken": (proxy, "KEPT_NUMBERS", 0, "proxy", 6),
     "a wait for a version does not end": (storage, "_end", never_ends, "storage", 25),
-    "what does not answer is recruited": (Controller, "_living", all_of_them, "controller", 1),
+    "what does not answer is recruited": (Controller, "_living", all_of_them, "controller", 6),
     "a recruitment is not awaited": (Controller, "_all", none_in_a_row, "controller", 20),
-    "one log is locked": (Controller, "_lock", locks_the_first, "controller", 0),
-    "storage servers are not told": (Controller, "_announce", tells_nobody, "controller", 1),
+    "one log is locked": (Controller, "_lock", locks_the_first, "controller", 20),
+    "storage servers are not told": (Controller, "_announce", tells_nobody, "controller", 6),
     "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 2),
     "of some requests one is answered": (Grv, "_serve", serves_the_first, "grv", 25),
-    "a member asks again at once": (Process, "ask_again", asks_at_once, "", 3),
-    "a metadata version is logged nowhere": (proxy, "METADATA_VERSION", b"\xff/x", "proxy", 1),
+    "a member asks again at once": (Process, "ask_again", asks_at_once, "", 6),
+    "a metadata version is logged nowhere": (proxy, "METADATA_VERSION", b"\xff/x", "proxy", 6),
 }
+"""Faults, the part that shows each, and a small world in which it does."""
 
 LATE_PONG = 70_001
 """A world in which a process that is pinged during a recovery answers behind it."""
@@ -229,15 +230,11 @@ for_ms = 9
 """
 
 
-def nothing_beside(*_: object) -> None:
-    """No walks beside the run."""
-
-
 def test_what_a_pause_holds_back_holds_back_the_reads_behind_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They wait in a queue, each for the service of those before it."""
-    monkeypatch.setattr(fdb_cluster, "walk_beside", nothing_beside)
+    monkeypatch.setattr(fdb_cluster, "beside", lambda *_: ())  # no walks
     history = run(plan(read(QUEUES, "queues"), 0, models=True))
     assert [event for event in history.events if isinstance(event, PartDiverged)] == []
 

@@ -132,28 +132,26 @@ def test_a_run_that_is_convicted_without_the_mutant_does_not_count(
     assert (found.verdict, found.runs, found.excused) == ("survived", 2, 2)
 
 
-def test_verdicts_are_the_same_under_both_hash_seeds_and_any_number_of_processes(
-    all_results: dict[str, Result],
+def test_another_process_comes_to_the_same_verdicts_and_no_cache_of_bytecode_hides_a_mutant(
+    all_results: dict[str, Result], tmp_path: Path
 ) -> None:
-    """Those were tried two at once, among others."""
-    request = Request((FAILS, STANDS_STILL), CLOSED, Budget(seeds=2, run_cpu_s=60.0), jobs=1)
-    alone = tried(request, PYTHONHASHSEED="2")
-    beside = [all_results["fails"], all_results["stands still"]]
-    assert [structs.replace(one, cpu_s=0.0) for one in alone] == [
-        structs.replace(one, cpu_s=0.0) for one in beside
-    ]
-
-
-def test_caches_of_bytecode_neither_hide_a_mutant_nor_take_it_over(tmp_path: Path) -> None:
+    """Under another hash seed and one at a time: those were tried two at once, among others. And
+    no cache takes a mutant over.
+    """
     variables = {BYTECODE: str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
     prefix = "import sys; sys.pycache_prefix = sys.argv[1]; import ddlsim.model.hlc"
     load = [sys.executable, "-c", prefix, str(tmp_path)]
     subprocess.run(load, cwd=PROJECT, env={**os.environ, **variables}, check=True)
     (cached,) = tmp_path.rglob("hlc.*.pyc")
     before = cached.read_bytes()
-    request = Request((RAISES,), CLOSED, Budget(seeds=1))
-    (found,) = tried(request, **variables)
-    assert found.verdict == "killed"
+    again = ("raises", "fails", "stands still")
+    budget = Budget(seeds=2, run_cpu_s=60.0)
+    request = Request((RAISES, FAILS, STANDS_STILL), CLOSED, budget, jobs=1)
+    alone = tried(request, **variables, PYTHONHASHSEED="2")
+    assert [structs.replace(one, cpu_s=0.0) for one in alone] == [
+        structs.replace(all_results[name], cpu_s=0.0) for name in again
+    ]
+    assert alone[0].verdict == "killed"
     assert cached.read_bytes() == before
     assert importlib.util.find_spec("ddlsim.model.hlc") is not None
     assert "planted" not in (ROOT / HLC).read_text("utf-8")

@@ -1,6 +1,7 @@
 """What SQLAlchemy sends and does not send, on connections of the recorder."""
 
 import logging
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError, StatementError
 
 from ddlsim.record import kept
-from ddlsim.record.dialects.base import DATABASES, Connection, Database
+from ddlsim.record.dialects.base import DATABASES, Connection, Database, RefusedError
 from ddlsim.record.errors import UNDEFINED
 from ddlsim.record.url import url_of
 
@@ -107,7 +108,21 @@ def test_the_keeper_of_a_schema_is_given_the_password(monkeypatch: pytest.Monkey
     asked: list[Any] = []
     monkeypatch.setattr(kept.Kept, "ask", lambda _, **what: asked.append(what))
     url = url_of("postgresql+psycopg://me:s%40crt@host/db?passfile=a+b&host=c")
-    with kept.dropped(url, "schema"):
+    with kept.dropped(url, "schema", refuses):
         pass
     assert [url_of(one["url"]) for one in asked] == [url]
     assert url.password == "s@crt"
+
+
+def refuses() -> None:
+    raise RefusedError("no")
+
+
+@pytest.mark.skipif(find_spec("psycopg") is None, reason="needs the extra real")
+def test_the_keeper_of_a_schema_drops_what_the_recorder_could_not(tmp_path: Path) -> None:
+    """Where this process has dropped it the keeper does not even connect, to no server here."""
+    url = url_of(f"postgresql+psycopg://me@/db?host={tmp_path}")
+    with kept.dropped(url, "schema", lambda: None):
+        pass
+    with pytest.raises(RefusedError, match="DROP SCHEMA failed"), kept.dropped(url, "s", refuses):
+        pass

@@ -96,7 +96,7 @@ def test_a_hunt_keeps_what_is_new_and_varies_it() -> None:
 
 
 def test_the_number_of_processes_changes_nothing() -> None:
-    assert timeless(hunted(state(), processes=3).state) == whole()
+    assert timeless(hunted(state(), processes=2).state) == whole()
 
 
 def test_results_in_the_order_of_arrival_would_change_it() -> None:

@@ -71,7 +71,7 @@ class PostgresqlStage(Stage, Postgresql):
             yield
             return
         name, given = f"ddlsim_{secrets.token_hex(6)}", self.url
-        with kept.dropped(given, name, whole=True):
+        with kept.dropped(given, name, lambda: self.drop_database(name), whole=True):
             self._own(f"CREATE DATABASE {name} TEMPLATE template0")
             told = self._told() if self.structure else ""
             self.url = given.set(database=name)
