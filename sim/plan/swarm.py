@@ -18,6 +18,7 @@ from ddlsim.plan import (
     swarm_aliases,
     swarm_answers,
     swarm_behind,
+    swarm_borders,
     swarm_crossings,
     swarm_cutovers,
     swarm_delays,
@@ -26,8 +27,10 @@ from ddlsim.plan import (
     swarm_fdb,
     swarm_indexes,
     swarm_knobs,
+    swarm_learned,
     swarm_leases,
     swarm_lives,
+    swarm_lowered,
     swarm_moments,
     swarm_required,
     swarm_uniques,
@@ -58,6 +61,7 @@ NEVER_WITH_PCT: Final = ("lease_grant_ms", "read_resend_ms")
 TITLE: Final = "A random world under a random nemesis"
 OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], None]], ...]] = (
     ("rename", swarm_aliases.RENAMES, swarm_aliases.add),
+    ("rename", swarm_aliases.RENAMES, swarm_learned.add),
     ("before_answer", swarm_answers.AWAITS, swarm_answers.add),
     ("activation", (swarm_cutovers.ACTIVATION,), swarm_fdb.cutovers),
     ("pause_before", (swarm_leases.PAUSE_BEFORE,), swarm_leases.add),
@@ -118,6 +122,7 @@ def draw(source: Source, seed: int) -> Drawn:
     data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
     if source.name is None and _builds_indexes(source):
         swarm_indexes.add(knobs, data)
+        swarm_learned.add(knobs, data)
     for field_of, rules, add in OF_DESIGNS:
         if source.name is None and _has(source, field_of, rules):
             add(knobs, data)
@@ -215,6 +220,8 @@ def _add_aims(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> Non
     swarm_crossings.add(knobs, data, names, delay_ms)
     swarm_behind.add(knobs, data, names, delay_ms)
     swarm_equals.add(knobs, data, names, delay_ms)
+    swarm_borders.add(knobs, data, names, delay_ms)
+    swarm_lowered.add(knobs, data, names, delay_ms)
 
 
 def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:

@@ -6,6 +6,7 @@ writes of the row are stored by then or not, and in whatever order they come to 
 
 from typing import Final
 
+from ddlsim.plan.swarm_faults import has_restless_leases
 from ddlsim.plan.swarm_knobs import Knobs, Table
 from ddlsim.plan.swarm_work import NEITHER, is_quiet
 
@@ -17,6 +18,8 @@ REPLICATED: Final = 0.7
 
 def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
     """Put such clients into a world; they use the tables that are there so far."""
+    if has_restless_leases(knobs):
+        data["workload"] = [*data["workload"], _returning(delay_ms)]
     if not knobs.on("own writes read", SHARE, unless=is_quiet(knobs)):
         return
     die = knobs.die("own writes read, details")
@@ -27,3 +30,10 @@ def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
     table |= {"one_row": 1.0, "transaction_operations": [3, 5], "implicit": 0.0, "read_only": 0.0}
     table |= {"pipelined": die.pick((0.0, 0.5)), "gap_ms": [0, delay_ms * die.pick((0, 0.1))]}
     data["workload"] = [*data["workload"], table | {"pause_ms": [0, delay_ms]}]
+
+
+def _returning(delay_ms: int) -> Table:
+    """Transactions use one row twice: the lease of its partition may have passed on in between."""
+    table: Table = {"name": "mixed", "clients": 12, "operations": 60, "keys": 40, "retries": 0}
+    table |= {"implicit": 0.0, "transaction_operations": 2, "one_row": 1.0, **NEITHER}
+    return table | {"gap_ms": [delay_ms / 2, 3 * delay_ms], "get": 2, "put": 1}

@@ -75,6 +75,7 @@ class EntryWalk:
         self._strategy = strategy
         self._stamp, self._index = 1000, 0
         self._open: dict[TxId, bool] = {}
+        self._ended: list[TxId] = []
         self._since: dict[int, int] = {}
         self._late: list[tuple[int, StampedCommand]] = []
         self.ahead, self.behind = self._born("ahead"), self._born("behind")
@@ -176,9 +177,13 @@ class EntryWalk:
 
     def _end(self) -> Command[Any]:
         """A transaction ends, here or at another partition, and perhaps not for the first time."""
-        tx = self._one(self._open)
-        if self._below(5):
-            del self._open[tx]
+        if self._ended and self._below(3) == 0:
+            tx = self._one(self._ended)
+        else:
+            tx = self._one(self._open)
+            self._ended.append(tx)
+            if self._below(5):
+                del self._open[tx]
         committed = self._below(3) > 0
         commit_ts = Timestamp(self._stamp - self._below(40)) if committed else None
         if self._below(2):

@@ -326,12 +326,18 @@ def pause_in_force(bench: Bench) -> None:
         bench.same(f"{rule}, {left} versions before", got, due)
 
 
+LOOKED_MS: Final = 13
+"""How long before an update its process has last found the schema before it to be the newest."""
+
+
 def pause_leases(bench: Bench) -> None:
     """A further update waits until no process can have a lease on the schema before the newest."""
     part, design = bench.part, bench.design
     store = bench.begun()[1]
     first = bench.result(design.pause_before(part, store, part.schema(part.first)))
     bench.same("the pause before the first update", first, 0)
+    part.confirm(part.log.number, part.now_ms())  # others read it still, until the update
+    bench.passes(LOOKED_MS)
     bench.updated(OTHER)
     bench.learns()
     longest_us = _longest_us(bench)

@@ -14,7 +14,7 @@ from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import METADATA_VERSION, Key, pack
 from ddlsim.fdb.transaction import TxOptions
 from ddlsim.kernel.engine import Loop
-from ddlsim.layer.keyspace import JOBS, SCHEMA
+from ddlsim.layer.keyspace import HEAD, INDEXES, JOBS, SCHEMA
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.settings import Settings
 from ddlsim.units import US_PER_MS, Micros
@@ -37,7 +37,7 @@ class Shelf:
     behind that. Of the next ones `unknown` says which have no answer: those that have committed
     (true), and that have not (false). Each wait takes `delay_us`. `copies` are what it had when a
     statement had made an update, or had written how far it was. `watching` counts the watches that
-    may still be armed.
+    may still be armed, `loose` the entries of statements that no update of the schema made fail.
     """
 
     def __init__(self, loop: Loop, window: int) -> None:
@@ -57,6 +57,7 @@ class Shelf:
         self.struck: Key = ()
         self.delay_us = 0
         self.watching = 0
+        self.loose = 0
         self.keeps_copies = False
         self.copies: list[Shelf] = []
 
@@ -283,6 +284,8 @@ class ShelfTransaction:
     def _done(self, *, unknown: bool) -> None:
         shelf = self.shelf
         keys = [one[2] for one in self.changes if one[2]] + [key for key, _ in self.stamped]
+        if {JOBS, INDEXES} <= {key[0] for key in keys} and not self._conflicts_on(HEAD):
+            shelf.loose += 1
         if shelf.keeps_copies and any(key[0] == JOBS or key[:2] == LOG for key in keys):
             shelf.copies.append(shelf.copied())
         if shelf.lost and self._is_struck():
@@ -290,6 +293,11 @@ class ShelfTransaction:
             unknown = True
         if unknown:
             raise FdbError(ErrorCode.COMMIT_UNKNOWN_RESULT)
+
+    def _conflicts_on(self, key: Key) -> bool:
+        """Whether a write of a key behind the read version makes it fail."""
+        packed = pack(key)
+        return any(begin <= packed < end for (begin, end), _ in self.reads)
 
     def _conflicts(self, version: int, committed: int) -> list[bytes | Span]:
         reads = [(span, version if since is None else since) for span, since in self.reads]

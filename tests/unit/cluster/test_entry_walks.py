@@ -9,7 +9,9 @@ from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.entry_walks import EntryWalk, walk_entries
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
+from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.partition.index_store import IndexStore
+from ddlsim.protocol.partition.partition import Partition
 from ddlsim.strategies.base import STRATEGIES
 
 pytestmark = pytest.mark.slow
@@ -95,3 +97,22 @@ def test_a_change_at_another_timestamp_is_seen(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(IndexStore, "fill", planted)
     assert differences(20) != []
+
+
+def test_many_walks_end_a_transaction_again_and_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that comes behind a stored abort takes its place: few runs have both."""
+    finish, walks = Partition._finish, 40
+
+    def planted(self: Any, command: Any) -> Any:
+        known = self.outcomes.get(command.tx)
+        if known is not None and known.commit_ts is None and command.commit_ts is not None:
+            self.outcomes[command.tx] = Outcome(command.commit_ts, known.participants)
+        return finish(self, command)
+
+    monkeypatch.setattr(Partition, "_finish", planted)
+    seen = 0
+    for seed in range(walks):
+        found: list[PartDiverged] = []
+        walk_entries(Models(found.append, Loop()), BUILDS, seed)
+        seen += bool(found)
+    assert seen > walks // 8

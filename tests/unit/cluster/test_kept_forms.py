@@ -11,7 +11,8 @@ from ddlsim.cluster.store_models.lock_forms import compare_rules
 from ddlsim.cluster.store_models.task_forms import compare_kept
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
-from ddlsim.layer.rules import leases, reading, waiting
+from ddlsim.layer.part import Part
+from ddlsim.layer.rules import leases, publishing, reading, waiting
 from ddlsim.layer.schema import Schema
 from ddlsim.strategies.base import LAYER_DESIGNS
 from tests.support.protocol import settings
@@ -127,3 +128,23 @@ def test_an_open_transaction_that_does_not_commit_yet_keeps_its_lease(
     compare_kept(Models(found.append, Loop()).divergence("rules", ""), planted, settings())
     (told,) = found
     assert told.what.startswith("the leases with an open one is ")
+
+
+def test_a_pause_begins_with_the_newest_update_and_not_with_the_last_look_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def since_ms(layer: Part, number: int) -> int:
+        looked_ms = layer.confirmed_ms(number - 1)
+        return Part.known_since_ms(layer, number) if looked_ms is None else looked_ms
+
+    async def too_early(layer: Any, transaction: Any, schema: Schema) -> Any:
+        with monkeypatch.context() as patched:
+            patched.setattr(layer, "known_since_ms", lambda number: since_ms(layer, number))
+            return await publishing.once_leases_have_ended(layer, transaction, schema)
+
+    too_early.__name__ = "once_leases_have_ended"
+    planted = dataclasses.replace(LAYER_DESIGNS.get("c6_f1"), pause_before=too_early)
+    found: list[PartDiverged] = []
+    compare_rules(Models(found.append, Loop()).divergence("rules", ""), planted, settings())
+    (told,) = found
+    assert told.what.startswith("the pause 0 ms behind an update is ")

@@ -354,7 +354,12 @@ def keeps_its_values(method: Any, self: Transaction) -> None:
     self._values = values
 
 
+async def at_snapshot(method: Any, layer: Any, transaction: Any, **_: Any) -> Any:
+    return await method(layer, transaction, snapshot=True)
+
+
 PLANTS: dict[str, tuple[Any, str, Any, str]] = {
+    "entries conflict with no update": (schema_change, "head_of", wraps(at_snapshot), "crdb"),
     "a statement amidst its steps is refused": (
         schema_change.SchemaChange, "_update", wraps(forgets_what_has_begun), "c6_f1"
     ),

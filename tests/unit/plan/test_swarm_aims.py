@@ -9,7 +9,15 @@ import pytest
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
-from ddlsim.plan import swarm, swarm_again, swarm_behind, swarm_equals, swarm_uniques
+from ddlsim.plan import (
+    swarm,
+    swarm_again,
+    swarm_behind,
+    swarm_borders,
+    swarm_equals,
+    swarm_lowered,
+    swarm_uniques,
+)
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF, Knobs
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
@@ -25,6 +33,7 @@ OF_FEW = {
     "two statements at the end": ("c2_watch", "c4_fetch", "c4_retry", "c4_session"),
     "old names outlived": ("b13_alias", "b13_unreserved"),
     "answers under clocks apart": ("iep_closed",),
+    "leader by a snapshot": ("b13_alias", "b13_unreserved", "ignite_index"),
 }
 """Knobs of worlds of some designs alone."""
 AIMS = [
@@ -79,6 +88,8 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("own writes read", swarm_again.SHARE),
         ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
         ("equal values in one transaction", swarm_equals.SHARE / 2),
+        ("changes by a hair", swarm_borders.SHARE / 2),
+        ("DD lowered before a slow catalog", swarm_lowered.SHARE / 4),
     ],
 )
 def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
