@@ -54,16 +54,6 @@ class Recorder:
         self.record: Callable[[Any], None] = write if listeners is None else heard(write, listeners)
         self._once: dict[object, None] = {}
 
-    def let_go(self) -> None:
-        """Record nothing more, and have an empty history instead of what was recorded.
-
-        Machines refer to each other in circles and to this: they would keep the events until the
-        collector of garbage looks.
-        """
-        history, self.history = self.history, History(self.history.header)
-        events, history.events = history.events, history.events.copy()
-        events.clear()
-
     def is_first(self, key: object) -> bool:
         """Whether this is the first call with `key`: of what any node may report, one does."""
         once = self._once

@@ -118,7 +118,7 @@ class Run:
             self.cluster.network.trace = self._trace
 
     def carry_out(self) -> History:
-        """Run all phases; the history is the caller's alone then."""
+        """Run all phases."""
         with collected_seldom():
             self._set_up()
             self.loop.run(self.plan.load_until_us, self._events_max)
@@ -128,11 +128,9 @@ class Run:
             self._record_unmatched()
             self.cluster.compare_states()
             self.cluster.read_back()
-        history = self.history
-        history.end_us, history.executed_events = self.loop.now_us, self.loop.events
-        self._recorder.let_go()
-        self.history = self._recorder.history
-        return history
+        self.history.end_us = self.loop.now_us
+        self.history.executed_events = self.loop.events
+        return self.history
 
     def _so_far(self) -> Iterable[AnyEvent]:
         """The events recorded so far, from memory or from the stream."""
