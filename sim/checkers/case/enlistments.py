@@ -42,9 +42,12 @@ def _is_enlisted_again(tx: Transaction) -> bool:
 def _replaced(schemas: SchemaLog, tx: Transaction) -> Iterator[tuple[int, int]]:
     """(position, object) of what was enlisted, and again before anything had run on its table.
 
-    Nor may anything run there later under a version that the table is not enlisted with by then.
+    Nor may anything run there later under a version that the table is not enlisted with by then. An
+    operation that had been waiting may enlist it behind the abort: that takes no place.
     """
     for at, again in tx.enlisted:
+        if tx.aborted is not None and at > tx.aborted_at:
+            return
         since, name = _looked_up(tx, at)
         later = {(one.object_id, one.version) for place, one in tx.enlisted if place > since}
         for before_at, before in _before(schemas, tx, since, name, again):

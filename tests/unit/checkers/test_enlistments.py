@@ -10,8 +10,8 @@ from ddlsim.checkers.case.enlistments import COORDINATOR_RETRY
 from ddlsim.checkers.judge import judge
 from ddlsim.history.events import Enlisted, Invoked, Ok, UpdateLogged
 from ddlsim.model import ddl
-from ddlsim.model.schema import View
-from tests.support.history import Story, add_column, ts
+from ddlsim.model.schema import Column, View
+from tests.support.history import INT, Story, add_column, ts
 from tests.support.judging import anomalies
 
 VIEW, INNER = 7, 8
@@ -58,6 +58,20 @@ def test_the_last_of_two_enlistments_counts_if_nothing_had_run(*, named: bool) -
     assert counted(story) == [(t, 2)]
     story.commit("T", 50)
     assert [anomalies(name, story) for name in ("single_schema", "uniform_commit")] == [[], []]
+
+
+def test_an_enlistment_behind_the_abort_takes_no_place() -> None:
+    """An operation that waited for metadata comes to it late: the mark rests on the first one."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, ddl.ColumnDropped(Column(1, "v", INT)), tu=20, submit=1)
+    for at, version in ((10, 1), (30, 2)):
+        look_up(story, at, t, version)
+        enlist(story, at, t, version)
+        if version == 1:
+            story.abort("T", 25, "ROLLBACK_ONLY")
+    assert counted(story) == [(t, 1), (t, 2)]
+    assert anomalies("precision", story) == []
 
 
 def test_an_enlistment_hides_nothing_once_something_had_run() -> None:
