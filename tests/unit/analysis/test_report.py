@@ -97,7 +97,10 @@ def test_the_verdict_of_a_cell_leaves_no_end_of_its_runs_out(
     assert _verdict(Cell(rows)) == (told, bad)
 
 
-def test_violations_on_the_page_have_a_command_that_repeats_them(page: str) -> None:
+def test_violations_on_the_page_have_a_command_that_repeats_them(
+    page: str, two: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(two.parent)  # where the sweep was run
     found = page[page.index("<h2>Violations</h2>") :]
     assert re.search(r'<td class="t">I\d+</td>', found)
     command = re.search(r"<code>ddlsim (run .*? --seed \d+)</code>", found)
