@@ -1,4 +1,4 @@
-"""Worlds with a table that is changed as no rule of compatibility allows, each time by a hair.
+"""Worlds with a table whose changes are incompatible, each by as little as can be.
 
 Each change is of a column of its own and breaks one rule: a default that goes, a text that is short
 by a character, a change of several things of which one is too much. Few transactions of a drawn
@@ -42,9 +42,9 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     `names` are the tables of the other clients.
     """
     unless = only_compatible(knobs) or is_quiet(knobs)
-    if not knobs.on("changes by a hair", SHARE, unless=unless):
+    if not knobs.on("barely incompatible changes", SHARE, unless=unless):
         return
-    die, load_ms = knobs.die("changes by a hair, which"), data["run"]["load_ms"]
+    die, load_ms = knobs.die("barely incompatible changes, which"), data["run"]["load_ms"]
     changes = list(enumerate(die.some(CHANGES, len(CHANGES)), 1))
     columns = ", ".join(f"b{number} {column}" for number, (column, _) in changes)
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, {columns});\n"

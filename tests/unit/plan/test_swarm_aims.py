@@ -41,7 +41,7 @@ AIMS = [
     ("iep", "believes_first_rule", "late into the log", 22, "I8"),
     ("iep", "judges_last_step_only", "late into the log", 91, "I8"),
     ("iep", "subtracts_raised_delay", "DD raised on a node", 48, "I1"),
-    ("iep", "restarts_ahead_of_clocks", "leader dies", 5, "I12"),
+    ("iep", "restarts_ahead_of_clocks", "leader dies", 729, "I12"),
     ("iep", "hides_final_refusals", "late into the log", 9, "I9"),
     ("b13_alias", "forgets_old_names", "old names outlived", 6, "I8"),
     ("iep", "trusts_own_clock", "quiet", 51, "I12"),
@@ -88,7 +88,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("own writes read", swarm_again.SHARE),
         ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
         ("equal values in one transaction", swarm_equals.SHARE / 2),
-        ("changes by a hair", swarm_borders.SHARE / 2),
+        ("barely incompatible changes", swarm_borders.SHARE / 2),
         ("DD lowered before a slow catalog", swarm_lowered.SHARE / 4),
     ],
 )

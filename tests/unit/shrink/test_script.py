@@ -38,7 +38,7 @@ def test_the_script_of_a_plan_is_the_same_run(name: str) -> None:
 
 # 11 crashes a node twice at a time, 13 names a table that nothing makes, and 24 a value of
 # a column that nothing adds
-@pytest.mark.parametrize("seed", [1, 3, 5, 11, 13, 24])
+@pytest.mark.parametrize("seed", [1, 3, 4, 11, 13, 24])
 def test_the_script_of_a_swarm_world_has_the_same_operations_and_answers(seed: int) -> None:
     original = swarm.scenario(swarm.Source(), seed)
     before, after = again(original, seed)
