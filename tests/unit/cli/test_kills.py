@@ -85,9 +85,11 @@ begun.join()
 """
 FORKS = """\
 import os
+import warnings
 from ddlsim.execute import workers
 from tests.support.killing import at_work_elsewhere
 
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside a thread, since Python 3.12
 lifeline = workers.Lifeline()
 if not os.fork():
     at_work_elsewhere(lifeline.in_child)
