@@ -19,6 +19,8 @@ from ddlsim.protocol.schema import compatibility
 from ddlsim.scenario import findings
 from tests.support.drawn_worlds import drawn_of
 
+pytestmark = pytest.mark.slow
+
 KNOB = "barely incompatible changes"
 SEED = 37
 Change = Callable[[ColumnAltered], bool]
