@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.command import ROOT, ddlsim
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_picture_of_the_readme_is_what_explain_draws(tmp_path: Path) -> None:
     assert ddlsim("run", "strategies/B3-T1", "--out", f"{tmp_path}/bad").code == 1
@@ -32,7 +34,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_every_link_within_the_site_leads_to_a_file(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 20

@@ -105,6 +105,7 @@ def test_a_column_that_was_edited_is_refused(tmp_path: Path) -> None:
             look(path)
 
 
+@pytest.mark.slow
 def test_damaged_bytes_are_seen(tmp_path: Path) -> None:
     """Some harm nothing that is read (offsets that nothing uses): then all is there."""
     path = tmp_path / "h.parquet"

@@ -49,6 +49,7 @@ def faults_of(seed: int) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_seed_draws_the_same_world_every_time() -> None:
     assert swarm.draw(NOTHING, 7) == drawn_of(7)
     assert len({drawn.text for drawn in map(drawn_of, MANY)}) == len(MANY)

@@ -70,6 +70,7 @@ def test_varied_is_a_function_of_its_input() -> None:
         )
 
 
+@pytest.mark.slow
 def test_varied_gives_different_worlds_that_can_be_planned() -> None:
     found = Counter[bool]()
     for seed in SEEDS:

@@ -22,6 +22,8 @@ from ddlsim.verify.expectation import sum_of
 from ddlsim.verify.row import row_of
 from tests.support.shrinking import noisy, shown_of, shrunk
 
+pytestmark = pytest.mark.slow
+
 
 def text_of(name: str, seed: int) -> str:
     best = shrunk(name, seed).best

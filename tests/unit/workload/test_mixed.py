@@ -61,6 +61,7 @@ def test_shares_of_transactions() -> None:
     assert 0.4 < len(rolled_back) / len(explicit) < 0.6
 
 
+@pytest.mark.slow
 def test_sessions_are_a_share_of_the_clients() -> None:
     made = programs("mixed", clients=200, operations=1, session=0.25)
     assert 30 < sum(program.session for program in made) < 70
