@@ -23,7 +23,7 @@ from ddlsim.graph.history import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 FOREVER: Final = 2**63 - 1
 LISTS: Final = tuple(name for name in OF_OPERATIONS if name != "tx")
@@ -32,6 +32,7 @@ EDGE: Final = ("block", "first", "second", "source", "target", "kind", "why_tx",
 BUCKETS: Final = 256
 """Into how many stretches of time the search for breaches of real time is cut."""
 WRITES: Final = f"kind in ({WRITE}, {APPEND})"
+READ: Final = f"not write and status = {COMMITTED}"
 
 
 def transactions(spark: "SparkSession", path: str | Path) -> "DataFrame":
@@ -39,33 +40,26 @@ def transactions(spark: "SparkSession", path: str | Path) -> "DataFrame":
 
     The frame is computed once and kept, so that places stay what they are.
     """
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
     frame = spark.read.parquet(Path(path).resolve().as_uri())
-    wanted = [*OF_TRANSACTIONS, *LISTS]
-    frame = frame.select(F.col("_metadata.row_index").alias("tx"), *wanted)
-    frame = frame.withColumn("ops", F.expr(f"arrays_zip({', '.join(LISTS)})")).drop(*LISTS)
-    installs = F.expr(f"exists(ops, op -> op.{WRITES} and op.version >= 0)")
-    node = (F.col("status") == COMMITTED) | ((F.col("status") == UNKNOWN) & installs)
-    stamp = F.expr("if(commit_ts >= 0, commit_ts, read_ts)")
-    frame = frame.withColumn("node", node).withColumn("stamp", stamp)
-    stamped = frame.where((F.col("status") == COMMITTED) & (F.col("stamp") < 0)).isEmpty()
-    late = F.when(F.col("end") >= 0, F.col("end")).otherwise(F.lit(FOREVER // 4))
-    rank = F.col("stamp") if stamped else late
-    ranked = frame.withColumn("rank", rank * 2 + (~F.col("ddl")).cast("long"))
-    ordered = ranked.orderBy("rank", "tx").drop("stamp", "rank")
-    return ordered.withColumn("place", F.monotonically_increasing_id()).localCheckpoint()
+    number, ops = "_metadata.row_index as tx", f"arrays_zip({', '.join(LISTS)}) as ops"
+    frame = frame.selectExpr(number, *OF_TRANSACTIONS, ops)
+    installs = f"exists(ops, op -> op.{WRITES} and op.version >= 0)"
+    node = f"status = {COMMITTED} or status = {UNKNOWN} and {installs} as node"
+    frame = frame.selectExpr("*", node, "if(commit_ts >= 0, commit_ts, read_ts) as stamp")
+    stamped = frame.where(f"status = {COMMITTED} and stamp < 0").isEmpty()
+    at = "stamp" if stamped else f"if(end >= 0, end, {FOREVER // 4}L)"
+    ranked = frame.selectExpr("* except (stamp)", f"{at} * 2 + cast(not ddl as long) as rank")
+    ordered = ranked.orderBy("rank", "tx")
+    return ordered.selectExpr(
+        "* except (rank)", "monotonically_increasing_id() as place"
+    ).localCheckpoint()
 
 
 def operations(txs: "DataFrame") -> "DataFrame":
     """Every operation with what counts of its transaction, and its place `pos` there."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
     whose = ("tx", "place", "status", "node")
-    exploded = txs.select(*whose, F.posexplode("ops").alias("pos", "op")).select(
-        *whose, "pos", "op.*"
-    )
-    return exploded.withColumn("write", F.expr(WRITES))
+    exploded = txs.selectExpr(*whose, "posexplode(ops) as (pos, op)")
+    return exploded.selectExpr(*whose, "pos", "op.*", f"op.{WRITES} as write")
 
 
 def versions(ops: "DataFrame") -> "DataFrame":
@@ -75,28 +69,45 @@ def versions(ops: "DataFrame") -> "DataFrame":
     `next_writer` installed the nearest later version of one that does. `replaced` is a write that
     its transaction followed by another one on the key, whatever that one tells.
     """
-    from pyspark.sql import Window
+    to_come = (
+        "over (partition by tx, key order by pos desc"
+        " rows between unbounded preceding and 1 preceding)"
+    )
+    replaced = f"write and coalesce(bool_or(write) {to_come}, false) as replaced"
+    who = "struct(tx, place, status, node, pos)"
+    told = ops.selectExpr("*", replaced).where("version >= 0")
+    told = told.selectExpr(
+        "*", f"if(write, {who}, null) as w", f"if(write and node, {who}, null) as nw"
+    )
+    same = "over (partition by key, version)"
+    later = (
+        "over (partition by key order by version desc"
+        " range between unbounded preceding and 1 preceding)"
+    )
+    before = "over (partition by key order by version range between 1 preceding and 1 preceding)"
+    return told.selectExpr(
+        "* except (w, nw)",
+        f"max(w) {same} as writer",
+        f"count(w) {same} as writers",
+        f"max(nw) {same} as node_writer",
+        f"last(nw, true) {later} as next_writer",
+        f"max(w) {before} as writer_before",
+    )
+
+
+def grouped(frame: "DataFrame", key: str, *figures: str) -> "DataFrame":
+    """The key and these aggregates of it, a row for each key."""
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-    writer = F.struct("tx", "place", "status", "node", "pos")
-    own = Window.partitionBy("tx", "key").orderBy(F.col("pos").desc())
-    to_come = own.rowsBetween(Window.unboundedPreceding, -1)
-    again = F.coalesce(F.sum(F.col("write").cast("int")).over(to_come), F.lit(0)) > 0
-    told = ops.withColumn("replaced", F.col("write") & again).where("version >= 0")
-    told = told.withColumn("w", F.when(F.col("write"), writer))
-    told = told.withColumn("nw", F.when(F.col("write") & F.col("node"), writer))
-    key = Window.partitionBy("key")
-    same = Window.partitionBy("key", "version")
-    later = key.orderBy(F.col("version").desc()).rangeBetween(Window.unboundedPreceding, -1)
-    before = key.orderBy("version").rangeBetween(-1, -1)
-    return (
-        told.withColumn("writer", F.max("w").over(same))
-        .withColumn("writers", F.count("w").over(same))
-        .withColumn("node_writer", F.max("nw").over(same))
-        .withColumn("next_writer", F.last("nw", ignorenulls=True).over(later))
-        .withColumn("writer_before", F.max("w").over(before))
-        .drop("w", "nw")
-    )
+    return frame.groupBy(key).agg(*(F.expr(figure) for figure in figures))
+
+
+def _each(frame: "DataFrame", *rows: str) -> "DataFrame":
+    """A row for each of these structures that is not null, for each row of the frame.
+
+    One pass: a union of a frame with itself would compute it once for each part.
+    """
+    return frame.selectExpr(f"inline(array_compact(array({', '.join(rows)})))")
 
 
 # --- edges ----------------------------------------------------------------------------------------
@@ -104,70 +115,42 @@ def versions(ops: "DataFrame") -> "DataFrame":
 
 def edges(txs: "DataFrame", told: "DataFrame", *, strict: bool, process: bool) -> "DataFrame":
     """Every edge between two different transactions, with their places and what shows it."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    lit = F.lit
-    reads = told.where(f"not write and status = {COMMITTED}")
-    marks = F.when(F.col("kind") == PREDICATE, lit(PREDICATE_EDGE)).otherwise(lit(0))
-    own = F.struct("tx", "place")
-    only = F.when(F.col("strict_only"), lit(STRICT_ONLY)).otherwise(lit(0))
-    written = told.where("write and node")
-    anti = reads if strict else reads.where("not strict_only")
-    seen = reads.where(f"kind != {PRECEDES}")
-    blocks = [
-        _block(written, 0, "key", "version", own, F.col("next_writer"), lit(WW)),
-        _block(seen, 1, "tx", "pos", F.col("node_writer"), own, lit(WR) + marks),
-        _block(anti, 2, "tx", "pos", own, F.col("next_writer"), lit(RW) + marks + only),
-    ]
-    if process:
-        blocks.append(_process(txs))
-    return _union(blocks).where("source.tx != target.tx")
-
-
-def _block(
-    frame: "DataFrame",
-    number: int,
-    first: str,
-    second: str,
-    source: "Column",
-    target: "Column",
-    kind: "Column",
-) -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    ends = [F.struct(f"{name}.tx", f"{name}.place").alias(name) for name in ("source", "target")]
-    chosen = frame.withColumn("source", source).withColumn("target", target)
-    return chosen.where("source is not null and target is not null").select(
-        F.lit(number).alias("block"),
-        F.col(first).cast("long").alias("first"),
-        F.col(second).cast("long").alias("second"),
-        *ends,
-        kind.cast("int").alias("kind"),
-        F.col("tx").alias("why_tx"),
-        F.col("pos").cast("long").alias("why_pos"),
+    marks = f"if(kind = {PREDICATE}, {PREDICATE_EDGE}, 0)"
+    anti = READ if strict else f"{READ} and not strict_only"
+    only = f"if(strict_only, {STRICT_ONLY}, 0)"
+    own = told.selectExpr("*", "struct(tx, place) as own")
+    version, turn = ("key", "version"), ("tx", "pos")
+    found = _each(
+        own,
+        _edge("write and node", 0, version, "own", "next_writer", f"{WW}"),
+        _edge(f"{READ} and kind != {PRECEDES}", 1, turn, "node_writer", "own", f"{WR} + {marks}"),
+        _edge(anti, 2, turn, "own", "next_writer", f"{RW} + {marks} + {only}"),
     )
+    return found.unionByName(_process(txs)) if process else found
 
 
-def _union(frames: "list[DataFrame]") -> "DataFrame":
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionByName(frame)
-    return whole
+def _edge(
+    where: str, block: int, order: tuple[str, str], source: str, target: str, kind: str
+) -> str:
+    """An edge from one transaction to another; null where there is none."""
+    first, second = order
+    return f"""if({where} and {source}.tx != {target}.tx, named_struct(
+        'block', {block}, 'first', cast({first} as long), 'second', cast({second} as long),
+        'source', named_struct('tx', {source}.tx, 'place', {source}.place),
+        'target', named_struct('tx', {target}.tx, 'place', {target}.place),
+        'kind', cast({kind} as int), 'why_tx', tx, 'why_pos', cast(pos as long)
+    ), null)"""
 
 
 def _process(txs: "DataFrame") -> "DataFrame":
     """From each transaction to the next one of its process."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    when = F.expr("if(begin >= 0, begin, end)")
     known = f"process >= 0 and (begin >= 0 or end >= 0) and node and status != {UNKNOWN}"
-    own = F.struct("tx", "place")
-    order = Window.partitionBy("process").orderBy("when", "tx")
-    placed = txs.where(known).withColumn("when", when)
-    placed = placed.withColumn("following", F.lead(own).over(order))
-    placed = placed.withColumn("pos", F.lit(-1))
-    return _block(placed, 3, "process", "when", own, F.col("following"), F.lit(PROCESS))
+    own = "struct(tx, place) as own"
+    placed = txs.where(known).selectExpr("*", "if(begin >= 0, begin, end) as at", "-1 as pos", own)
+    placed = placed.selectExpr(
+        "*", "lead(own) over (partition by process order by at, tx) as following"
+    )
+    return _each(placed, _edge("true", 3, ("process", "at"), "own", "following", f"{PROCESS}"))
 
 
 def back_in_time(txs: "DataFrame") -> "DataFrame":
@@ -176,31 +159,28 @@ def back_in_time(txs: "DataFrame") -> "DataFrame":
     Ends and begins are one series of events in time; the highest place that has ended so far is a
     running maximum, taken in stretches of time, with what the stretches before came to.
     """
-    from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-    node = txs.where("node")
-    ended = node.where(f"end >= 0 and status != {UNKNOWN}").select(
-        F.col("end").alias("at"), F.lit(1).alias("what"), F.col("place")
-    )
-    began = node.where("begin >= 0").select(
-        F.col("begin").alias("at"), F.lit(0).alias("what"), F.col("place")
-    )
-    events = began.unionByName(ended).withColumn("done", F.expr("if(what = 1, place, null)"))
-    low, high = events.agg(F.min("at"), F.max("at")).first() or (None, None)
+    ended = f"if(end >= 0 and status != {UNKNOWN}, struct(end as at, 1 as what, place), null)"
+    began = "if(begin >= 0, struct(begin as at, 0 as what, place), null)"
+    events = _each(txs.where("node"), began, ended)
+    low, high = events.selectExpr("min(at)", "max(at)").first() or (None, None)
     if low is None:
-        return events.select(F.col("place").alias("low"), F.col("place").alias("high"))
+        return events.selectExpr("place as low", "place as high")
     width = max((high - low) // BUCKETS, 1)
-    events = events.withColumn("stretch", F.expr(f"(at - {low}L) div {width}L"))
-    before = Window.orderBy("stretch").rowsBetween(Window.unboundedPreceding, -1)
-    sums = events.groupBy("stretch").agg(F.max("done").alias("most"))
-    sums = sums.withColumn("so_far", F.max("most").over(before)).select("stretch", "so_far")
-    inside = Window.partitionBy("stretch").orderBy("at", "what")
-    running = inside.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    highest = F.greatest(F.max("done").over(running), F.col("so_far"))
-    found = events.join(F.broadcast(sums), "stretch").withColumn("high", highest)
-    found = found.where("what = 0 and high > place")
-    return found.select(F.col("place").alias("low"), "high")
+    events = events.selectExpr(
+        "*", "if(what = 1, place, null) as done", f"(at - {low}L) div {width}L as stretch"
+    )
+    sums = grouped(events, "stretch", "max(done) as most")
+    before = "over (order by stretch rows between unbounded preceding and 1 preceding)"
+    sums = sums.selectExpr("stretch", f"max(most) {before} as so_far")
+    inside = (
+        "over (partition by stretch order by at, what"
+        " rows between unbounded preceding and current row)"
+    )
+    found = events.join(F.broadcast(sums), "stretch")
+    found = found.selectExpr("*", f"greatest(max(done) {inside}, so_far) as high")
+    return found.where("what = 0 and high > place").selectExpr("place as low", "high")
 
 
 # --- reads that no order explains -----------------------------------------------------------------
@@ -208,63 +188,36 @@ def back_in_time(txs: "DataFrame") -> "DataFrame":
 
 def findings(told: "DataFrame") -> "DataFrame":
     """Every finding of `ddlsim.graph.reads` but lost updates: type, transactions, order."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    own = Window.partitionBy("tx", "key").orderBy("pos")
-    same = Window.partitionBy("key", "version")
-    plain = told.where(f"kind != {PRECEDES}")
-    plain = plain.withColumn("found_before", F.lag("version").over(own))
-    plain = plain.withColumn("stale", F.max("replaced").over(same))
-    mine = F.last(F.expr("if(write, version, null)"), ignorenulls=True)
-    so_far = own.rowsBetween(Window.unboundedPreceding, -1)
-    plain = plain.withColumn("own_before", mine.over(so_far))
-    read = plain.where(f"not write and status = {COMMITTED}")
-    updates = plain.where("write and node")
-    chosen = [
-        _found(read.where("version != found_before"), 0, "internal", F.lit(-1)),
-        _found(read.where(f"writer.status = {ABORTED}"), 1, "G1a", F.col("writer.tx")),
-        _found(
-            updates.where(f"writer_before.status = {ABORTED}"),
-            2,
-            "dirty-update",
-            F.col("writer_before.tx"),
-            ("key", "version"),
-        ),
-        _found(
-            read.where(f"stale and writer.tx != tx and writer.status != {ABORTED}"),
-            3,
-            "G1b",
-            F.col("writer.tx"),
-        ),
-        _found(read.where("version > 0 and writer is null"), 4, "garbage-read", F.lit(-1)),
-        _found(read.where("writer.tx = tx and writer.pos > pos"), 5, "future-read", F.lit(-1)),
-        _found(
-            read.where(f"own_before != version and kind != {PREDICATE}"),
-            6,
-            "missed-own-write",
-            F.lit(-1),
-        ),
-    ]
-    return _union(chosen)
+    own = "over (partition by tx, key order by pos"
+    plain = told.where(f"kind != {PRECEDES}").selectExpr(
+        "*",
+        f"lag(version) {own}) as found_before",
+        f"last(if(write, version, null), true) {own}"
+        " rows between unbounded preceding and 1 preceding) as own_before",
+        "max(replaced) over (partition by key, version) as stale",
+    )
+    dirty = f"write and node and writer_before.status = {ABORTED}"
+    stale = f"{READ} and stale and writer.tx != tx and writer.status != {ABORTED}"
+    missed = f"{READ} and own_before != version and kind != {PREDICATE}"
+    return _each(
+        plain,
+        _found(f"{READ} and version != found_before", 0, "internal", "-1"),
+        _found(f"{READ} and writer.status = {ABORTED}", 1, "G1a", "writer.tx"),
+        _found(dirty, 2, "dirty-update", "writer_before.tx", ("key", "version")),
+        _found(stale, 3, "G1b", "writer.tx"),
+        _found(f"{READ} and version > 0 and writer is null", 4, "garbage-read", "-1"),
+        _found(f"{READ} and writer.tx = tx and writer.pos > pos", 5, "future-read", "-1"),
+        _found(missed, 6, "missed-own-write", "-1"),
+    )
 
 
 def _found(
-    frame: "DataFrame",
-    number: int,
-    type_: str,
-    other: "Column",
-    order: tuple[str, str] = ("tx", "pos"),
-) -> "DataFrame":
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    return frame.select(
-        F.lit(number).alias("number"),
-        F.lit(type_).alias("type"),
-        "tx",
-        other.cast("long").alias("other"),
-        "key",
-        "version",
-        F.col(order[0]).cast("long").alias("first"),
-        F.col(order[1]).cast("long").alias("second"),
-    )
+    where: str, number: int, type_: str, other: str, order: tuple[str, str] = ("tx", "pos")
+) -> str:
+    """A finding at an operation; null where there is none."""
+    first, second = order
+    return f"""if({where}, named_struct(
+        'number', {number}, 'type', '{type_}', 'tx', tx, 'other', cast({other} as long),
+        'key', key, 'version', version,
+        'first', cast({first} as long), 'second', cast({second} as long)
+    ), null)"""

@@ -92,7 +92,7 @@ def judge(
     told = large_frames.versions(ops).persist()
     try:
         _refuse_twice(told)
-        open_ = (*_open(txs, ops, wanted), *gap_notes(_missing(ops)))
+        open_ = _open(txs, ops, wanted)
         counts, anomalies = _findings(told, wanted, names)
         edges = large_frames.edges(txs, told, strict=strict, process=wanted.level > 0)
         windows = _windows(txs, edges, wanted)
@@ -132,38 +132,35 @@ def _refuse_twice(told: "DataFrame") -> None:
 
 
 def _open(txs: "DataFrame", ops: "DataFrame", model: Model) -> tuple[str, ...]:
-    """What is not known of committed reads and writes, in the words of the judge in memory."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    if ops.where(f"status = {COMMITTED}").isEmpty():
-        return (NOTHING,)
-    latest = [F.coalesce(F.max(name), F.lit(NONE)) for name in ("process", "begin", "end")]
-    found = txs.where(f"status = {COMMITTED} and not ddl").agg(F.count("tx"), *latest).first()
-    unordered = order_notes(model, *found) if found is not None else ()
-    said = ops.where(f"version < 0 and (status = {COMMITTED} or write and node)")
-    appends = said.where(f"kind = {APPEND}")
-    if not appends.isEmpty():
-        keys = ops.where(f"status != {ABORTED}").groupBy("key")
-        several = keys.agg(F.countDistinct("tx").alias("txs")).where("txs > 1").select("key")
-        more = appends.join(several, "key", "left_semi").select("write")
-        said = said.where(f"kind != {APPEND}").select("write").union(more)
-    counts = {row.write: row["count"] for row in said.groupBy("write").count().collect()}
-    return unordered + tuple(
-        f"of {counts[written]} committed {what}s the version is not known: what they would show "
-        "is open"
-        for what, written in (("read", False), ("write", True))
-        if written in counts
+    """What is not known of committed operations, in the words of the judge in memory."""
+    said = f"version < 0 and (status = {COMMITTED} or write and node)"
+    places = "write and version > 0"
+    nodes = f"filter (where status != {ABORTED})"
+    keys = large_frames.grouped(
+        ops,
+        "key",
+        f"count_if(status = {COMMITTED}) as committed",
+        f"count_if({said} and not write) as reads",
+        f"count_if({said} and write and kind != {APPEND}) as writes",
+        f"count_if({said} and kind = {APPEND}) as appends",
+        f"min(tx) {nodes} != max(tx) {nodes} as several",
+        f"max(version) filter (where {places}) - count_if({places}) as gaps",
     )
-
-
-def _missing(ops: "DataFrame") -> int:
-    """How many versions no operation writes that come before a written one of their key."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    keys = ops.where("write and version > 0").groupBy("key")
-    gaps = keys.agg((F.max("version") - F.count("version")).alias("gaps"))
-    found = gaps.agg(F.sum("gaps")).first()
-    return int(found[0] or 0) if found is not None else 0
+    open_writes = "writes + if(several, appends, 0)"
+    each = ("committed", "reads", open_writes, "gaps")
+    totals = [f"coalesce(sum({one}), 0)" for one in each]
+    committed, reads, writes, gaps = keys.selectExpr(*totals).collect()[0]
+    missing = gap_notes(gaps)
+    if not committed:
+        return (NOTHING, *missing)
+    latest = [f"coalesce(max({name}), {NONE})" for name in ("process", "begin", "end")]
+    alike = txs.where(f"status = {COMMITTED} and not ddl").selectExpr("count(tx)", *latest)
+    notes = [
+        f"of {count} committed {what}s the version is not known: what they would show is open"
+        for what, count in (("read", reads), ("write", writes))
+        if count
+    ]
+    return (*order_notes(model, *alike.collect()[0]), *notes, *missing)
 
 
 # --- reads ----------------------------------------------------------------------------------------
@@ -173,15 +170,14 @@ def _findings(
     told: "DataFrame", model: Model, names: Names
 ) -> tuple[dict[str, int], list[Anomaly]]:
     """How many reads of each type no order explains, and the first of each in words."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    found = large_frames.findings(told)
-    found = found.where(F.col("type").isin(sorted(model.forbids)))
-    by_type = Window.partitionBy("type")
-    order = F.row_number().over(by_type.orderBy("first", "second"))
-    found = found.withColumn("place", order).withColumn("count", F.count("*").over(by_type))
-    kept = found.where(F.col("place") <= KEPT_OF_A_KIND).orderBy("number", "place").collect()
+    forbidden = ", ".join(f"'{name}'" for name in sorted(model.forbids))
+    found = large_frames.findings(told).where(f"type in ({forbidden})")
+    found = found.selectExpr(
+        "*",
+        "row_number() over (partition by type order by first, second) as place",
+        "count(*) over (partition by type) as count",
+    )
+    kept = found.where(f"place <= {KEPT_OF_A_KIND}").orderBy("number", "place").collect()
     counts = {row.type: row["count"] for row in kept}
     empty = {name: np.zeros(0, dtype) for name, dtype in DTYPES.items()}
     columns = {name: np.array([row[name] for row in kept], int) for name in ("key", "version")}
@@ -210,13 +206,11 @@ def _lost_updates(cut: Cut, search: Search, model: Model, inside: Array) -> list
 
 def _windows(txs: "DataFrame", edges: "DataFrame", model: Model) -> Windows:
     """The stretches that edges, or real time, go back over."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
-    ends = (F.col("target.place").alias("low"), F.col("source.place").alias("high"))
-    back = edges.where("source.place > target.place").select(*ends)
+    back = edges.where("source.place > target.place")
+    back = back.selectExpr("target.place as low", "source.place as high")
     if model.level > 1:
         back = back.unionByName(large_frames.back_in_time(txs))
-    found = back.groupBy("low").agg(F.max("high").alias("high")).toArrow()
+    found = back.groupBy("low").agg({"high": "max"}).toDF("low", "high").toArrow()
     return merged(*(found[name].to_numpy() for name in ("low", "high")))
 
 
@@ -233,7 +227,6 @@ def merged(low: Array, high: Array) -> Windows:
 
 def _cut(txs: "DataFrame", edges: "DataFrame", windows: Windows, names: Names) -> Cut:
     """Collect what lies within the windows, an edge if both of its ends lie in the same one."""
-    from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     def inside(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
@@ -247,17 +240,10 @@ def _cut(txs: "DataFrame", edges: "DataFrame", windows: Windows, names: Names) -
             )
             yield batch.filter(pa.array((source >= 0) & (source == target)))
 
-    chosen = [*OF_TRANSACTIONS, "tx", "node", "place"]
-    lists = [F.expr(f"ops.{name}").alias(name) for name in large_frames.LISTS]
-    kept = txs.select(*chosen, *lists)
-    flat = edges.select(
-        *("block", "first", "second", "kind", "why_tx", "why_pos"),
-        *(
-            F.col(f"{e}.{n}").alias(f"{e}_{n}")
-            for e in ("source", "target")
-            for n in ("tx", "place")
-        ),
-    )
+    lists = [f"ops.{name} as {name}" for name in large_frames.LISTS]
+    kept = txs.selectExpr(*OF_TRANSACTIONS, "tx", "node", "place", *lists)
+    ends = [f"{e}.{n} as {e}_{n}" for e in ("source", "target") for n in ("tx", "place")]
+    flat = edges.selectExpr("block", "first", "second", "kind", "why_tx", "why_pos", *ends)
     rows = kept.mapInArrow(inside, kept.schema).toArrow().sort_by("tx")
     links = flat.mapInArrow(together, flat.schema).toArrow()
     order = [(name, "ascending") for name in ("block", "first", "second")]
