@@ -74,10 +74,10 @@ def versions(ops: "DataFrame") -> "DataFrame":
         " rows between unbounded preceding and 1 preceding)"
     )
     replaced = f"write and coalesce(bool_or(write) {to_come}, false) as replaced"
-    who = "struct(tx, place, status, node, pos)"
+    writer = "struct(tx, place, status, node, pos)"
     told = ops.selectExpr("*", replaced).where("version >= 0")
     told = told.selectExpr(
-        "*", f"if(write, {who}, null) as w", f"if(write and node, {who}, null) as nw"
+        "*", f"if(write, {writer}, null) as w", f"if(write and node, {writer}, null) as nw"
     )
     same = "over (partition by key, version)"
     later = (
