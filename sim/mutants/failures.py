@@ -16,6 +16,7 @@ from ddlsim.protocol.design.failure_rules import (
 from ddlsim.protocol.design.flows import await_outstanding_operations, stamp_at_once
 from ddlsim.protocol.messages import Operate, Operated
 from ddlsim.protocol.meta_commands import AppliedUpdate
+from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.raft import Mark, Member, RaftMessage
 from ddlsim.protocol.strategy import CoordinatorPart
 from ddlsim.protocol.transaction.commit_check import schema_on_arrival
@@ -62,6 +63,15 @@ class UnhurriedReplica(Replica):
         if found is None:
             return initial, None
         return super()._judged(object_id, initial, op_ts, found, purpose)
+
+
+@mutates("replica", "keeps_its_first_op_ts", "110.x.1", "serializability")
+class HeadstrongReplica(Replica):
+    """A write that its transaction has overtaken on its key keeps the op_ts of its check."""
+
+    def _is_overtaken(self, request: Operate, local: LocalReplica, op_ts: Timestamp) -> bool:
+        """Go on."""
+        return False
 
 
 @mutates("replica", "hides_final_refusals", "110.req.0", "liveness")

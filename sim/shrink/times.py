@@ -216,7 +216,8 @@ def _at_instant(fault: Table, begun: FaultBegan, early_ms: float) -> None:
     del fault["when"]
     fault["from_ms"] = _neat(max(begun.at_us / US_PER_MS - early_ms, 0))
     for key in FAULTS.get(fault["name"]).targets:
-        if fault.get(key) in OF_MOMENTS and len(begun.nodes) == 1:
+        role = fault.get(key)  # or several nodes, whose roles a moment does not name
+        if isinstance(role, str) and role in OF_MOMENTS and len(begun.nodes) == 1:
             fault[key] = begun.nodes[0]
 
 

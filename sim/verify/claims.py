@@ -32,6 +32,8 @@ KNOWN_BREACHES: Final[dict[str, str]] = {
     "b2_opt2_downgrading": "option 2 that also reads what was written after the DDL",
     "b3_no_commit_check": "it commits across what it must not cross",
     "b5_begin": "a table that was created since the begin is missed",
+    "b7_type": "rows of newer schemas are read beside the columns of an older one (B7-T3)",
+    "b7_tuple": "rows of newer schemas are read beside the columns of an older one (B7-T3)",
     "b7_off": "rows of newer schemas are read, downgraded",
     "b11_downgrading": "rows of newer schemas are read, downgraded",
     "b12_naive_check": "rows come between the look at an empty table and the new column",

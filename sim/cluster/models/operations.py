@@ -158,7 +158,7 @@ class ModelledExecutor(Executor):
         op_ts: Timestamp,
         table: Table,
     ) -> Operated:
-        """A write of a client that sends two at once may be overtaken by a later op_ts."""
+        """Where a clock has gone back, a write may be overtaken by one of its transaction."""
         once = (request.tx, request.op)
         if self._left.get(once) == request.lease_start:
             self.divergence.found(f"{request.op} is carried out twice under one lease")
@@ -326,8 +326,15 @@ class ModelledReplica(Replica):
     def _written(
         self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
     ) -> Operated | None:
-        """An insert writes where there is no row, a replace or update where there is one."""
+        """An insert writes where there is no row, a replace or update where there is one.
+
+        The op_ts of a write lies above those of its transaction's earlier writes of the key.
+        """
         known = self.participant.executes(request.tx, request.op, request.lease_start)
+        own = local.pending.get(request.key) or local.machine.intents.get(request.key)
+        is_second = own is not None and own.tx == request.tx and op_ts <= own.op_ts
+        if is_second and self._is_hybrid and not known:
+            self._divergence.found(f"{request.op} has op_ts {op_ts}, and comes behind {own}")
         decides = request.action in ("insert", "replace", "update") and not known
         is_due = decides and _is_there(request, local) != (request.action == "insert")
         answer: Operated | None = super()._written(sender, request, local, table, op_ts)

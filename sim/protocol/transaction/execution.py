@@ -416,6 +416,20 @@ def serves(local: LocalReplica, request: Operate, op_ts: Timestamp) -> bool:
     )
 
 
+def is_overtaken(request: Operate, local: LocalReplica, op_ts: Timestamp, now: Timestamp) -> bool:
+    """Whether its transaction has written the key of a write at a later op_ts than the write's own.
+
+    Its client has sent both at once, and this one waited behind its check. Of two intents the one
+    with the later op_ts stays, so that a copy that the log brings late replaces nothing: the write
+    needs a new op_ts. Where the clock has gone back it would not be a later one.
+    """
+    if request.action in READS or request.action == "lookup":
+        return False
+    key = request.key
+    known = local.pending.get(key) or local.machine.intents.get(key)
+    return known is not None and known.tx == request.tx and op_ts <= known.op_ts <= now
+
+
 def meets_a_row(request: Operate, local: LocalReplica) -> bool:
     """Whether an operation that has its locks finds a row, or leaves one.
 

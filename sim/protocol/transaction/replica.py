@@ -27,7 +27,8 @@ the lease first: then the operation waits until the log has brought it here, too
   own.
 * an intent without a lock was left by an earlier primary: before anything is written over it or
   read beside it, the outcome of its transaction is looked up.
-* op_ts is taken at the check, not at arrival: what was judged and what is recorded are one.
+* op_ts is taken at the check, not at arrival: what was judged and what is recorded are one. It is
+  taken anew where a write of the same transaction on the same key has a later one by then.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,7 +50,7 @@ from ddlsim.protocol.replica_messages import LeaseAccepted, LeaseFenced, LeaseGr
 from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.conditional import execute, repeated_answer
-from ddlsim.protocol.transaction.execution import Executor, meets_a_row, serves
+from ddlsim.protocol.transaction.execution import Executor, is_overtaken, meets_a_row, serves
 from ddlsim.protocol.transaction.index_entries import is_gone
 from ddlsim.protocol.transaction.lock_waits import LockWaits, locks_of
 from ddlsim.protocol.transaction.locks import LockTable
@@ -301,11 +302,15 @@ class Replica:
             if reason is not None:
                 return Operated(clock.now(), op_ts, reason)
             ready = await self._unblocked(request, local, current)
-            if isinstance(ready, Table):
+            if isinstance(ready, Table) and not self._is_overtaken(request, local, op_ts):
                 return await self._execute(sender, request, local, ready, op_ts)
             op_ts = clock.now()
-            if ready is not None:
+            if isinstance(ready, Reason):
                 return Operated(clock.now(), op_ts, ready)
+
+    def _is_overtaken(self, request: Operate, local: LocalReplica, op_ts: Timestamp) -> bool:
+        """Whether it must take a new op_ts and be checked again."""
+        return is_overtaken(request, local, op_ts, self.node.clock.current())
 
     async def _unblocked(
         self, request: Operate, local: LocalReplica, current: int

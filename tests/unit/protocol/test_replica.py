@@ -1,6 +1,7 @@
 """The primary: schema checks at its own timestamp, reads and writes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -148,6 +149,34 @@ def test_a_change_while_an_operation_waits_for_its_lock_is_noticed() -> None:
     primary.later(0)
     assert waiting.value.reason is Reason.SCHEMA_CHANGED
     assert waiting.value.op_ts >= timestamp(50)
+
+
+@pytest.mark.parametrize("mutant", [False, True])
+def test_of_two_writes_at_once_the_one_that_runs_later_has_the_later_timestamp(
+    *, mutant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first waited behind its check; its intent stays, for it has seen the second's."""
+    primary = Primary()
+    sync = primary.replica.sync
+    until, look_up = primary.loop.future(), sync.object_at
+
+    async def waiting(ts: Timestamp, tx: str, op: str, purpose: str, object_id: int) -> Any:
+        if (op, purpose) == ("op1", "after-locks"):
+            await until
+        return await look_up(ts, tx, op, purpose, object_id)
+
+    monkeypatch.setattr(sync, "object_at", waiting)
+    if mutant:
+        monkeypatch.setattr(primary.replica, "_is_overtaken", lambda *_: False)
+    first = primary.send(OLD, "put", 1, (1, 5))
+    second = primary.put(OLD, 1, 6)
+    until.set(None)
+    primary.later(0)
+    left = primary.partition.intents[1]
+    assert (first.value.op_ts > second.op_ts) is not mutant
+    assert left.row == ((1, 6) if mutant else (1, 5))
+    written = [event.op for event in primary.node.of(WriteExecuted)]
+    assert written == ["op2", "op1"]
 
 
 def test_the_text_alone_checks_on_arrival_only() -> None:

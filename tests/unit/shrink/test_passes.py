@@ -84,6 +84,14 @@ def test_a_moment_with_a_number_becomes_an_instant_on_the_node_that_was_struck()
     assert after("instants", noisy(faults=[plain]))["faults"] == [plain]
 
 
+def test_a_moment_becomes_an_instant_where_a_fault_names_several_nodes() -> None:
+    when = {"moment": "update-applied", "nth": 2}
+    fault = {"name": "partition", "shape": "halves", "side": ["n1", "n2"], "when": when}
+    [left] = after("instants", noisy(faults=[{**fault, "for_ms": 1}]))["faults"]
+    assert "when" not in left
+    assert left["side"] == ["n1", "n2"]
+
+
 def test_the_drain_of_a_stuck_run_is_tried_at_shares_of_its_length() -> None:
     def lengths(end_us: int) -> list[int]:
         data: Data = {"run": {"load_ms": 100, "drain_ms": 8_000}}
