@@ -12,6 +12,8 @@ from ddlsim.plan.swarm_work import NEITHER, is_quiet
 
 SHARE: Final = 0.08
 """The share of the worlds that are not quiet."""
+CROWDED: Final = 0.4
+"""The share of these in which many clients write few rows, and each check waits on every node."""
 REPLICATED: Final = 0.7
 """The share of these whose partitions have replicas, so that it takes time to store a write."""
 
@@ -29,7 +31,19 @@ def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
     table |= {**NEITHER, "get": 5, "put": 5, "delete": 1, "scan": 1, "insert": 1, "update": 1}
     table |= {"one_row": 1.0, "transaction_operations": [3, 5], "implicit": 0.0, "read_only": 0.0}
     table |= {"pipelined": die.pick((0.0, 0.5)), "gap_ms": [0, delay_ms * die.pick((0, 0.1))]}
+    if knobs.on("writes at once behind checks that wait", CROWDED):
+        table |= {"pipelined": 0.7, "clients": 10, "keys": 3, "update": 5}
+        _let_checks_wait(data, delay_ms)
     data["workload"] = [*data["workload"], table | {"pause_ms": [0, delay_ms]}]
+
+
+def _let_checks_wait(data: Table, delay_ms: int) -> None:
+    """Metadata are complete up to less than a node's clock shows, most of the time."""
+    protocol: Table = data["protocol"]
+    own_ms = max(delay_ms // 4, 1)
+    protocol["safe_time_interval_ms"] = delay_ms
+    names = [f"n{number}" for number in range(1, data["cluster"]["nodes"] + 1, 2)]
+    protocol["nodes"] = {name: {"delay_duration_ms": own_ms} for name in names}
 
 
 def _returning(delay_ms: int) -> Table:

@@ -369,13 +369,25 @@ def _asks_to_commit(operation: Operation) -> bool:
 
 
 def _leave_out_copies(tx: Transaction) -> None:
-    """Keep of an implicit transaction the writes before its commit.
+    """Keep of an implicit transaction the writes before its commit, and the reads that count.
 
     It is one operation, which is tried again at another primary while the first one may still have
     it: what is executed after the commit is a copy, and is answered with the result of the first.
+    What an earlier primary of a partition has read for it, where another one wrote later, was for
+    a refusal that came too late: that of a constraint shows the row that stood against the write.
     """
-    if tx.implicit:
-        tx.writes = [placed for placed in tx.writes if placed[0] < tx.committed_at]
+    if not tx.implicit:
+        return
+    tx.writes = [placed for placed in tx.writes if placed[0] < tx.committed_at]
+    if tx.reads and tx.writes:
+        wrote = {(one.object_id, one.partition): (at, one.node) for at, one in tx.writes}
+        tx.reads = [(at, one) for at, one in tx.reads if not _is_over(at, one, wrote)]
+
+
+def _is_over(at: int, event: ReadExecuted, wrote: dict[tuple[int, int], tuple[int, str]]) -> bool:
+    """Whether another node has written in its place later."""
+    write = wrote.get((event.object_id, event.partition))
+    return write is not None and at < write[0] and event.node != write[1]
 
 
 def _named(found: dict[str, Transaction], name: str) -> Transaction:

@@ -235,6 +235,32 @@ def test_a_commit_lies_within_the_leases_it_read_under(commit: int, found: list[
     assert kinds(story) == found
 
 
+@pytest.mark.parametrize(
+    ("writes", "implicit", "found"),
+    [
+        ("n2", True, []),
+        ("n1", True, ["committed-beyond-lease"]),
+        (None, True, ["committed-beyond-lease"]),
+        ("n2", False, ["committed-beyond-lease", "under-two-leases"]),
+    ],
+)
+def test_what_an_earlier_primary_read_for_a_refusal_that_came_too_late_does_not_count(
+    writes: str | None, implicit: bool, found: list[str]
+) -> None:
+    """It is the row that stood against an implicit write, which another primary carried out."""
+    story = Story()
+    t = story.table()
+    story.add(0, *lease(1, 50))
+    story.add(1, *lease(60, 200, "n2"))
+    story.add(3, TxBegan, "T", "n3", ts(3), implicit=implicit)
+    story.read("T", t, "y", 10, None)
+    if writes is not None:
+        at = 65 if writes == "n2" else 20
+        story.write("T", t, "x", at, node=writes)
+    story.add(70, TxCommitted, "n2", "T", ts(70), ((t, 1, 1),))
+    assert kinds(story) == found
+
+
 def executed(*times: int, implicit: bool = False, holder: str = "n1") -> list[str]:
     """Operations of one transaction in a partition that has a lease of n1, and then another."""
     story = Story()

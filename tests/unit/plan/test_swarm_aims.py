@@ -43,6 +43,7 @@ AIMS = [
     ("iep", "subtracts_raised_delay", "DD raised on a node", 48, "I1"),
     ("iep", "restarts_ahead_of_clocks", "leader dies", 729, "I12"),
     ("iep", "hides_final_refusals", "late into the log", 9, "I9"),
+    ("iep", "keeps_its_first_op_ts", "writes at once behind checks that wait", 198, "I3"),
     ("b13_alias", "forgets_old_names", "old names outlived", 6, "I8"),
     ("iep", "trusts_own_clock", "quiet", 51, "I12"),
     ("iep_closed", "unlocks_unjudged", "readers on nodes behind", 129, "I8"),
@@ -86,6 +87,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
     [
         ("readers on nodes behind", swarm_behind.SHARE / 2),
         ("own writes read", swarm_again.SHARE),
+        ("writes at once behind checks that wait", swarm_again.SHARE * swarm_again.CROWDED),
         ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
         ("equal values in one transaction", swarm_equals.SHARE / 2),
         ("barely incompatible changes", swarm_borders.SHARE / 2),
