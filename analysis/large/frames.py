@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 FOREVER: Final = 2**63 - 1
 LISTS: Final = tuple(name for name in OF_OPERATIONS if name != "tx")
-EDGE: Final = ("block", "first", "second", "source", "target", "kind", "why_tx", "why_pos")
-"""`block`, `first` and `second` give the order in which the judge in memory lists edges."""
 BUCKETS: Final = 256
 """Into how many stretches of time the search for breaches of real time is cut."""
 WRITES: Final = f"kind in ({WRITE}, {APPEND})"
@@ -132,7 +130,10 @@ def edges(txs: "DataFrame", told: "DataFrame", *, strict: bool, process: bool) -
 def _edge(
     where: str, block: int, order: tuple[str, str], source: str, target: str, kind: str
 ) -> str:
-    """An edge from one transaction to another; null where there is none."""
+    """An edge from one transaction to another; null where there is none.
+
+    `block`, `first` and `second` give the order in which the judge in memory lists edges.
+    """
     first, second = order
     return f"""if({where} and {source}.tx != {target}.tx, named_struct(
         'block', {block}, 'first', cast({first} as long), 'second', cast({second} as long),

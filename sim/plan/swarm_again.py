@@ -13,7 +13,7 @@ from ddlsim.plan.swarm_work import NEITHER, is_quiet
 SHARE: Final = 0.08
 """The share of the worlds that are not quiet."""
 CROWDED: Final = 0.4
-"""The share of these in which many clients write few rows, and each check waits on every node."""
+"""The share of these in which more clients write few rows, and checks wait on every other node."""
 REPLICATED: Final = 0.7
 """The share of these whose partitions have replicas, so that it takes time to store a write."""
 
@@ -33,17 +33,19 @@ def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
     table |= {"pipelined": die.pick((0.0, 0.5)), "gap_ms": [0, delay_ms * die.pick((0, 0.1))]}
     if knobs.on("writes at once behind checks that wait", CROWDED):
         table |= {"pipelined": 0.7, "clients": 10, "keys": 3, "update": 5}
-        _let_checks_wait(data, delay_ms)
+        _let_checks_wait(knobs, data, delay_ms)
     data["workload"] = [*data["workload"], table | {"pause_ms": [0, delay_ms]}]
 
 
-def _let_checks_wait(data: Table, delay_ms: int) -> None:
-    """Metadata are complete up to less than a node's clock shows, most of the time."""
+def _let_checks_wait(knobs: Knobs, data: Table, delay_ms: int) -> None:
+    """Every other node is complete up to less than its clock shows, most of the time."""
     protocol: Table = data["protocol"]
     own_ms = max(delay_ms // 4, 1)
     protocol["safe_time_interval_ms"] = delay_ms
     names = [f"n{number}" for number in range(1, data["cluster"]["nodes"] + 1, 2)]
     protocol["nodes"] = {name: {"delay_duration_ms": own_ms} for name in names}
+    knobs.tell("safe_time_interval_ms", delay_ms)
+    knobs.tell("a node's own DD", f"{own_ms} on {', '.join(names)}")
 
 
 def _returning(delay_ms: int) -> Table:
