@@ -33,8 +33,8 @@ class Violation(Record, frozen=True, rename={"severity": "class"}):
     """An anomaly, and what it means for this design.
 
     `status` is `violation`, `stuck`, `out_of_assumption`, `accepted` (never claimed, or seen by the
-    strict graph only) or `finding:F-n`; only the first makes the run violated. `because` says why
-    it is not a violation, where that needs saying.
+    strict graph only) or `finding:F-n`; only the first two make the run violated, or stuck.
+    `because` says why it is not a violation, where that needs saying.
     """
 
     invariant: str
@@ -161,7 +161,7 @@ def judge(
 def _judged(case: Case, claims: Claims) -> Verdict:
     violations: list[Violation] = []
     seen: Counter[str] = Counter()
-    broken = False
+    broken = is_stuck = False
     unjudged: list[str] = []
     for checker in in_order():
         if any(voice not in case.header.voices for voice in checker.voices):
@@ -170,6 +170,7 @@ def _judged(case: Case, claims: Claims) -> Verdict:
         for anomaly in checker.check(case):
             violation = claims.violation(checker, anomaly)
             broken = broken or violation.status == "violation"
+            is_stuck = is_stuck or violation.status == "stuck"
             kind = f"{violation.checker} {violation.kind} {violation.status}"
             seen[kind] += 1
             if seen[kind] <= KEPT_OF_A_KIND:
@@ -178,7 +179,7 @@ def _judged(case: Case, claims: Claims) -> Verdict:
     stuck = tuple(event for _, event in case.of(NeverCompleted))
     outcomes = {
         Outcome.VIOLATED: broken,
-        Outcome.STUCK: bool(stuck),
+        Outcome.STUCK: is_stuck or bool(stuck),
         Outcome.UNMET: bool(case.of(StepMissed)) or bool(forbidden(case)),
         Outcome.UNKNOWN: bool(unjudged),
         Outcome.VACUOUS: any(not count for count in reached.values()),

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.bounds import Bounds
+from ddlsim.checkers.calm import Calm
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.faulty_nodes import slow_apply_us
-from ddlsim.checkers.obligations import cannot_end, obligations
+from ddlsim.checkers.obligations import cannot_end, cleaned_us, obligations, recovered_us
 from ddlsim.checkers.stuck import waiting
 from ddlsim.checkers.waits import Waits
 from ddlsim.history.events import AnyEvent, SafeTimeAdvanced, UpdateApplied, UpdateLogged
@@ -178,32 +179,42 @@ def _behind(case: Case) -> Iterator[Anomaly]:
 def _left_open(case: Case) -> Iterator[Anomaly]:
     """A transaction that its client may still end, on a node that lives, may hold what it has.
 
-    So may one whose outcome was only found in the store when the run had ended.
+    So may one whose outcome was only found in the store when the run had ended. Where the run ended
+    too soon to tell, it is stuck.
     """
+    calm = case.once(Calm)
     recovered = {event.tx: event for _, event in case.of(TxRecovered)}
-    deaths = {event.node: at for at, event in case.of(NodeCrashed)}
-    began = case.began
+    deaths = {event.node: (at, event) for at, event in case.of(NodeCrashed)}
     for _, left in case.of(LeftOpen):
         tx = case.transactions.get(left.tx)
-        ended = None if tx is None else tx.committed or tx.aborted or recovered.get(left.tx)
-        if ended is not None:
-            if ended.at_us >= left.at_us:
+        over: AnyEvent | None = None if tx is None else tx.committed or tx.aborted
+        over, due_us = over or recovered.get(left.tx), cleaned_us(calm)
+        if over is not None:
+            if over.at_us >= left.at_us:
                 continue
-            how = f"it had ended at {ended.at_us / 1000:g} ms"
-            witness: tuple[AnyEvent, ...] = (ended, left)
+            first, how = over, f"it had ended at {over.at_us / 1000:g} ms"
         else:
-            placed = began.get(left.tx)
-            if placed is None or deaths.get(placed[1].node, -1) < placed[0]:
+            placed = case.began.get(left.tx)
+            if placed is None:
                 continue
-            if tx is not None and cannot_end(case, tx):
+            died_at, died = deaths.get(placed[1].node, (-1, None))
+            if died is None or died_at < placed[0] or (tx is not None and cannot_end(case, tx)):
                 continue
-            how = f"its coordinator {placed[1].node} had died"
-            witness = (placed[1], left)
+            over, due_us = died, recovered_us(calm)
+            first, how = placed[1], f"its coordinator {died.node} had died"
+        passed_us = left.at_us - max(over.at_us, calm.disturbed_us or 0)
+        is_early = passed_us <= due_us
+        if is_early:
+            how += (
+                f", and nothing disturbed it for {passed_us / 1000:g} ms then, where up to "
+                f"{due_us / 1000:g} ms may pass: a longer `drain_ms` of [run] would decide it"
+            )
         yield Anomaly(
             "left-open",
             f"when the run ended, node {left.node} still had {left.what} of {left.tx}, "
             f"though {how}",
-            witness,
+            (first, left),
+            stuck=is_early,
         )
 
 

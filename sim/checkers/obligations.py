@@ -311,6 +311,26 @@ def transaction_us(calm: Calm) -> int:
     return 4 * (calm.largest_us("tx_timeout_ms") + commit_us(calm)) + data_us(calm)
 
 
+def cleaned_us(calm: Calm) -> int:
+    """What an ended transaction left goes: its outcome comes to the primary there, and is stored.
+
+    While something was disturbed, pauses between two tries may have become as long as they can.
+    """
+    paused_us = 0 if calm.disturbed_us is None else calm.largest_us("operation_timeout_ms")
+    return calm.place_us + calm.submit_us + paused_us + TICKS_US
+
+
+def recovered_us(calm: Calm) -> int:
+    """The outcome of a transaction without a coordinator is found, at a look behind its rest.
+
+    A primary looks each time that a lease is granted or prolonged; it has first become primary.
+    """
+    rest_us = max(calm.largest_us("orphan_check_ms"), calm.largest_us("orphan_sweep_ms"))
+    looks_us = 2 * calm.largest_us("lease_duration_ms")
+    asked_us = calm.largest_us("orphan_answer_ms") + calm.submit_us
+    return looks_us + rest_us + asked_us + cleaned_us(calm)
+
+
 def late_leader_us(calm: Calm) -> int:
     """How long a one-phase write may find its leader without the metadata for its stamp.
 
@@ -430,9 +450,23 @@ def without_primary(case: Case, calm: Calm, from_us: int) -> Iterator[tuple[Leas
             yield lease, without_us
 
 
+def lapsing(case: Case, calm: Calm, since_us: int) -> list[str]:
+    """The partitions all of whose leases since then were over before a command could be stored.
+
+    A lease counts from when it was granted to its last end: one that is prolonged lasts on.
+    """
+    granted: dict[tuple[str, int], int] = {}
+    longest: dict[str, int] = {}
+    for _, lease in case.of(LeaseBegan):
+        from_us = max(granted.setdefault((lease.group, lease.start_ts), lease.at_us), since_us)
+        over_us = physical_ms(Timestamp(lease.expiration_ts)) * US_PER_MS
+        longest[lease.group] = max(longest.get(lease.group, 0), over_us - from_us)
+    return [group for group, lasted_us in longest.items() if lasted_us <= calm.submit_us]
+
+
 def cannot_end(case: Case, tx: Transaction) -> bool:
-    """Whether a partition of its tables had no primary any more, or no leader that stays, and the
-    settings allow that: leases may be too short, or heartbeats come too rarely.
+    """Whether a partition of its tables had no primary any more, none for long, or no leader that
+    stays, and the settings allow that: leases may be too short, or heartbeats come too rarely.
 
     A transaction ends by the primary of its commit partition alone, whether its coordinator lives
     or not, and what it holds elsewhere by the primary there.
@@ -440,7 +474,8 @@ def cannot_end(case: Case, tx: Transaction) -> bool:
     calm = case.once(Calm)
     without = list(calm.electing)
     if not calm.leases_last:
-        last = without_primary(case, calm, calm.disturbed_us or 0)
-        without += [lease.group for lease, _ in last]
+        since_us = calm.disturbed_us or 0
+        without += [lease.group for lease, _ in without_primary(case, calm, since_us)]
+        without += lapsing(case, calm, since_us)
     tables = {str(enlisted.object_id) for _, enlisted in tx.enlisted}
     return any(group == META or group.partition("/")[0] in tables for group in without)

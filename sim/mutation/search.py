@@ -120,7 +120,9 @@ def conviction_of(design: str, seed: int, verdict: Verdict) -> Conviction | None
             design, seed, "violation", f"{first.invariant} {first.checker}", first.kind
         )
     if verdict.outcome is Outcome.STUCK:
-        return Conviction(design, seed, "stuck", "stuck", verdict.stuck[0].waits_for)
+        what = [event.waits_for for event in verdict.stuck]
+        what += [one.kind for one in verdict.violations if one.status == "stuck"]
+        return Conviction(design, seed, "stuck", "stuck", what[0])
     return None
 
 

@@ -9,7 +9,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.explain import cycle, timeline
 from ddlsim.checkers.findings import Finding, Signature, signature
-from ddlsim.checkers.judge import Violation, forbidden, judge
+from ddlsim.checkers.judge import Verdict, Violation, forbidden, judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.stuck import waiting
 from ddlsim.garbage import collected_seldom
@@ -26,10 +26,10 @@ class RunRow(Record, frozen=True):
     `reached` counts every probe, those that the scenario asks for in any case. `arguments` are
     texts about violations by their indices: the first of each structure. `missed` are scripted
     steps that did not end as expected and probes that must not be reached, `stuck` operations that
-    never ended, `unmatched` holds, pauses and faults without effect, and clients that invoked
-    nothing before the end of the load. A crashed run has a `crash`
-    and neither fingerprint nor figures; `origin` is its traceback, for developers. `prices` are
-    there only where the job asks for them.
+    never ended and what was still open when the run ended too soon to judge that, `unmatched`
+    holds, pauses and faults without effect, and clients that invoked nothing before the end of the
+    load. A crashed run has a `crash` and neither fingerprint nor figures; `origin` is its
+    traceback, for developers. `prices` are there only where the job asks for them.
     """
 
     scenario: str
@@ -106,11 +106,18 @@ def _row_of(
         arguments=arguments,
         missed=(*_missed(case), *_forbidden(case)),
         unmatched=tuple(_unmatched(case)),
-        stuck=tuple(waiting(case, event) for event in verdict.stuck),
+        stuck=_stuck(case, verdict),
         unjudged=verdict.unjudged,
         figures=with_measures(measured, verdict.measures),
         pools=pools_of(taken),
     )
+
+
+def _stuck(case: Case, verdict: Verdict) -> tuple[str, ...]:
+    """What never completed, and what else makes the run stuck, each once."""
+    lines = [waiting(case, event) for event in verdict.stuck]
+    lines += [one.summary for one in verdict.violations if one.status == "stuck"]
+    return tuple(dict.fromkeys(lines))
 
 
 def pools_of(taken: Samples) -> dict[str, Buckets]:

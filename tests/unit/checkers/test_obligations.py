@@ -7,7 +7,17 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.calm import Calm
 from ddlsim.checkers.case.case import Case
-from ddlsim.history.events import Failed, Invoked, SafeTimeAdvanced, TxBegan, Unknown, UpdateLogged
+from ddlsim.checkers.judge import judge
+from ddlsim.checkers.outcome import Outcome
+from ddlsim.history.events import (
+    Failed,
+    Invoked,
+    SafeTimeAdvanced,
+    TxAborted,
+    TxBegan,
+    Unknown,
+    UpdateLogged,
+)
 from ddlsim.history.world_events import (
     ClockSet,
     FaultBegan,
@@ -21,6 +31,7 @@ from ddlsim.history.world_events import (
     PartitionSafeTime,
     StepMissed,
     TrafficDelayed,
+    TxRecovered,
 )
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
@@ -280,6 +291,73 @@ def test_locks_stay_where_no_lease_is_granted_in_time_though_the_coordinator_liv
     story._enlist("T", tables[0], 11, 1)
     story.add(100_000, LeftOpen, "n2", "T", "locks")
     assert [one for one in kinds(story) if one == "left-open"] == found
+
+
+CLEANED = PLACE + SUBMIT + 3
+RECOVERED = 2 * 2000 + 150 + 30 + SUBMIT + CLEANED
+
+
+@pytest.mark.parametrize(
+    ("ended", "healed_ms", "due_ms"),
+    [
+        ((TxAborted, "n1", "T", "LOCK_CONFLICT"), None, 20 + CLEANED),
+        ((TxAborted, "n1", "T", "LOCK_CONFLICT"), 15, 20 + CLEANED + 70),
+        ((TxAborted, "n1", "T", "LOCK_CONFLICT"), 40, 40 + CLEANED + 70),
+        ((TxRecovered, "n2", "T", "aborted"), None, 20 + CLEANED),
+        ((NodeCrashed, "n1"), None, 20 + RECOVERED + 70),
+        ((NodeCrashed, "n1"), 40, 40 + RECOVERED + 70),
+    ],
+    ids=["aborted", "after a fault", "before one heals", "recovered", "dead", "dead, then a fault"],
+)
+def test_what_is_left_open_is_stuck_until_its_time_is_over_and_a_violation_then(
+    ended: tuple[Any, ...], healed_ms: int | None, due_ms: int
+) -> None:
+    """A run may end too soon to tell. Behind a fault, a crash too, requests rest up to a limit."""
+
+    def found(end: int) -> tuple[Outcome, list[str]]:
+        changes = {"orphan_check_ms": 150, "orphan_sweep_ms": 60, "operation_timeout_ms": 70}
+        story = quiet(end, cluster={"calm": 0}, **changes)
+        story.begin("T", 10)
+        story.add(20, *ended)
+        if healed_ms is not None:
+            story.add(healed_ms, FaultHealed, "pause", "n2", ("n2",))
+        story.add(end, LeftOpen, "n2", "T", "locks")
+        verdict = judge(story.history())
+        assert [one.kind for one in verdict.violations] == ["left-open"]
+        return verdict.outcome, [one.status for one in verdict.violations]
+
+    assert found(due_ms) == (Outcome.STUCK, ["stuck"])
+    assert found(due_ms + 1) == (Outcome.VIOLATED, ["violation"])
+
+
+@pytest.mark.parametrize(
+    ("grant_ms", "leases", "found"),
+    [
+        (11, [(0, 54)], []),
+        (11, [(0, 55)], ["left-open"]),
+        (12, [(0, 54)], ["left-open"]),  # leases are granted in time
+        (11, [(0, 30), (100, 154), (200, 254)], []),
+        (11, [(0, 30), (100, 155), (200, 254)], ["left-open"]),
+        (11, [(0, 30), (0, 54), (0, 80)], ["left-open"]),  # it was prolonged
+    ],
+)
+def test_an_orphan_stays_where_every_lease_is_over_before_a_command_is_stored(
+    grant_ms: int, leases: list[tuple[int, int]], found: list[str]
+) -> None:
+    """A command is stored within `SUBMIT`; the last lease is not over for long."""
+    assert SUBMIT == 54
+    story = quiet(10_000, lease_grant_ms=grant_ms, cluster={"calm": 0})
+    table, base = story.table("t"), 9_800
+    for start, over in leases:
+        story.add(
+            base + start, LeaseBegan, "n1", f"{table}/0", "n1", ts(base + start), ts(base + over)
+        )
+    story.begin("T", 10)
+    story._enlist("T", table, 11, 1)
+    story.add(20, NodeCrashed, "n1")
+    story.add(21, NodeRestarted, "n1", 2)
+    story.add(10_000, LeftOpen, "n2", "T", "locks")
+    assert kinds(story) == found
 
 
 # --- safe times -----------------------------------------------------------------------------------
