@@ -63,17 +63,32 @@ def _before(
     """What an enlistment may take the place of: that of the same object before it.
 
     If a name was looked up for it, as at a first use, a table takes the place of all that leads to
-    it, and whatever it is, that of all that leads to the table that its name meant before.
+    it, and whatever it is, that of all that leads to the table that its name meant (`_meant`).
     """
     earlier = [(place, one) for place, one in tx.enlisted if place < since]
     tables: set[int] = set()
     if name is not None:
-        named = {one.object_id for place, one in tx.resolved if one.name == name and place < since}
-        tables = {base_of(schemas, one) for _, one in earlier if one.object_id in named}
+        named = _meant(tx, since, name)
+        tables = {base_of(schemas, one) for _, one in earlier if one.object_id == named}
         tables |= {one.object_id for _, one in earlier if one.object_id == again.object_id}
     for place, one in earlier:
         if one.object_id == again.object_id or base_of(schemas, one) in tables:
             yield place, one
+
+
+def _meant(tx: Transaction, since: int, name: str) -> int | None:
+    """What the name was for the same operation before: at its last look-up, or at its primary.
+
+    None where it uses the name for the first time. Another operation may have looked it up then,
+    and have waited until now: nothing has refused what that one has found.
+    """
+    op = next(one.op for place, one in tx.resolved if place == since)
+    earlier = [one for place, one in tx.resolved if place < since]
+    if not any(one.op == op for one in earlier):
+        return None
+    named = [one for one in earlier if one.name == name]
+    mine = [one for one in named if one.op == op]
+    return next((one.object_id for one in reversed(mine or named)), None)
 
 
 def _looked_up(tx: Transaction, at: int) -> tuple[int, str | None]:

@@ -18,7 +18,6 @@ From protocol.md, section 4:
 """
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Any, ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Divergence, Models
@@ -93,7 +92,8 @@ class ModelledParticipant(Participant):
         self._cleanings: dict[TxId, list[Cleaning]] = {}
         self._noted: dict[TxId, object] = {}
         self._looks: dict[TxId, list[Look]] = {}
-        self._left: dict[TxId, list[list[PartitionId]]] = {}
+        self._left: list[PartitionId] | None = None
+        """For the look that begins: the partitions with intents of what it finds to have ended."""
         self.begun_cleaning: dict[TxId, dict[PartitionId, None]] = {}
         self._known: dict[TxId, Outcome | None] = {}
         for listeners, kind, heard in (
@@ -324,6 +324,7 @@ class ModelledParticipant(Participant):
     async def resolved(
         self, tx: TxId, commit_place: PartitionId, read_ts: Timestamp | None = None
     ) -> Outcome | None:
+        left, self._left = self._left, None
         look = Look(read_ts)
         looks = self._looks.setdefault(tx, [])
         looks.append(look)
@@ -333,10 +334,9 @@ class ModelledParticipant(Participant):
         looks.remove(look)
         if not looks:
             del self._looks[tx]
-        left = None if outcome is None else self._left.get(tx)
-        if left == []:  # what a later look finds may have come since
+        if left is not None and outcome is not None:
             members = self.replicas.members.items()
-            left.append([p for p, local in members if tx in local.machine.open_transactions])
+            left += [p for p, local in members if tx in local.machine.open_transactions]
         if not look.is_alone:
             return outcome
         if look.decided_us is None:
@@ -347,12 +347,13 @@ class ModelledParticipant(Participant):
         return outcome
 
     async def _resolve(self, tx: TxId, commit_place: PartitionId) -> None:
-        """What has ended leaves no intent in any replica here; of several at a time, the last."""
-        mine = self._left[tx] = list[list[PartitionId]]()
+        """What has ended leaves no intent in any replica here: by its own look, which comes first.
+
+        Another look meanwhile may have found the end, and this one that it is open still.
+        """
+        left = self._left = list[PartitionId]()
         await super()._resolve(tx, commit_place)
-        if self._left.get(tx) is not mine:
-            return
-        for place in chain(*self._left.pop(tx)):
+        for place in left:
             if tx not in self.replicas.members[place].machine.ended:
                 self._wrong(f"{tx.label} has ended, and its intents in {place} stay")
 

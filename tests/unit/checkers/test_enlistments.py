@@ -173,6 +173,33 @@ def test_a_name_that_means_another_table_later_was_not_used_before() -> None:
     assert [one.kind for one in anomalies("single_schema", story)] == []
 
 
+@pytest.mark.parametrize(
+    ("ops", "at_primary", "counts"),
+    [
+        (("one", "other", "other"), None, [1]),  # what the first one found was refused by nothing
+        (("one", "one", "one"), None, []),
+        (("one", "other", "one"), None, []),
+        (("one", "other"), None, [1]),
+        (("one", "other"), "other", []),  # it had used what the first one found
+        (("one", "other"), "one", [1]),
+    ],
+)
+def test_a_look_up_takes_the_place_of_what_its_own_operation_had_before(
+    ops: tuple[str, ...], at_primary: str | None, counts: list[int]
+) -> None:
+    """Two operations look up one name, which means a new table for the one that comes later."""
+    story = Story()
+    t, u = story.table(), story.table("u")
+    for place, op in enumerate(ops):
+        at, table = 10 * (place + 1), u if place else t
+        story.resolve("T", table, at, 1, purpose="enlist", name="t", op=op)
+        enlist(story, at, table, 1)
+        if at_primary is not None and not place:
+            story.resolve("T", t, 15, 1, op=at_primary)
+    assert (t, u) == (1, 2)
+    assert counted(story) == [*((one, 1) for one in counts), (u, 1)]
+
+
 @pytest.mark.parametrize("runs_before", [False, True])
 def test_what_a_name_meant_before_it_was_given_up_may_be_used_by_another_name(
     *, runs_before: bool

@@ -157,9 +157,32 @@ def test_what_has_ended_leaves_no_intent_in_any_replica(
     monkeypatch.setattr(Participant, "_resolve", resolve)
     part, seen = cast("Any", object.__new__(ModelledParticipant)), Seen()
     part.replicas, part._wrong = SimpleNamespace(members=members), seen.append
-    part._left, part._looks = {}, {tx: [SimpleNamespace()]}
+    part._left, part._looks = None, {tx: [SimpleNamespace()]}
     ended(part._resolve(tx, places[0]))
     assert len(seen) == kept
+
+
+def test_what_another_look_finds_to_have_ended_binds_no_look_that_finds_it_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`run --swarm --seed 200 --strategy ignite_index`: a reader asks the commit partition."""
+    tx, place = TxId(Timestamp(10), 0, "T"), (1, 0)
+    machine = SimpleNamespace(ended={}, open_transactions=(tx,))
+
+    async def found(_self: Any, _tx: TxId, _place: Any, read_ts: Any = None) -> Outcome | None:
+        return None if read_ts is None else Outcome(None, ())
+
+    async def resolve(self: Any, tx: TxId, commit_place: Any) -> None:
+        assert await self.resolved(tx, commit_place) is None
+        assert await self.resolved(tx, commit_place, Timestamp(9)) == Outcome(None, ())
+
+    monkeypatch.setattr(Participant, "resolved", found)
+    monkeypatch.setattr(Participant, "_resolve", resolve)
+    part, seen = cast("Any", object.__new__(ModelledParticipant)), Seen()
+    part.replicas = SimpleNamespace(members={place: SimpleNamespace(machine=machine)})
+    part._wrong, part._left, part._looks = seen.append, None, {tx: [SimpleNamespace()]}
+    ended(part._resolve(tx, place))
+    assert seen == []
 
 
 def test_a_write_that_comes_between_two_that_end_its_transaction_is_left_to_the_second(
@@ -193,7 +216,7 @@ def test_a_write_that_comes_between_two_that_end_its_transaction_is_left_to_the_
     monkeypatch.setattr(Participant, "_resolve", resolve)
     part, seen = cast("Any", object.__new__(ModelledParticipant)), Seen()
     part.replicas, part._wrong = SimpleNamespace(members=members), seen.append
-    part._left, part._looks = {}, {tx: [SimpleNamespace()]}
+    part._left, part._looks = None, {tx: [SimpleNamespace()]}
     second = part._resolve(tx, places[0])
     ended(part._resolve(tx, places[0]))
     assert (seen, late.ended) == ([], {})

@@ -195,7 +195,7 @@ def test_what_is_about_to_end_is_looked_for_again(
     settings = SimpleNamespace(orphan_answer_ms=1, retry_us=1)
     clock = SimpleNamespace(now=lambda: Timestamp(6), update=lambda _ts: None)
     asking.node = SimpleNamespace(settings=settings, clock=clock, request=deciding, sleep=rest)
-    asking._looks, asking._nodes = {}, ("n1",)
+    asking._looks, asking._left, asking._nodes = {}, None, ("n1",)
     asking._divergence = SimpleNamespace(found=seen.append)
     monkeypatch.setattr(participant, "PROBES", probes)
     with pytest.raises(StopIteration):
