@@ -391,7 +391,9 @@ def _recovered(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | No
 
 
 def _metadata_late(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """Some node's safe time was DD behind the clocks at some time while it was open [98.risk.2]."""
+    """While it was open some node's safe time was so far behind the clocks, at some time, that its
+    metadata was not complete for an operation: DD, where the design has IEP-98's rule [98.risk.2].
+    """
     case = grounds.case
     placed = case.began.get(tx.name)
     from_us = 0 if placed is None else placed[1].at_us
@@ -409,14 +411,24 @@ def _metadata_late(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Nee
         seen[event.node] = physical_ms(Timestamp(event.safe_ts))
     shown_ms = grounds.clocks.furthest_ms(aborted.at_us)
     worst_ms = max([worst_ms, *(shown_ms - seen.get(node, 0) for node in last)])
-    least_ms = min((one for one in delays if one), default=0)
+    of_dd, of_skew = BEHIND.get(case.header.design.rules.get("completeness_ts", ""), (1, 0))
+    skew_ms = max(case.settings("max_clock_skew_ms"), default=0)
+    least_ms = of_dd * min((one for one in delays if one), default=0) + of_skew * skew_ms
     if worst_ms >= least_ms:
         return None
     return Needless(
         "metadata-complete",
-        f"no node's safe time was more than {worst_ms} ms behind the clocks meanwhile, and DD is "
-        f"{least_ms} ms",
+        f"no node's safe time was more than {worst_ms} ms behind the clocks meanwhile, and "
+        f"metadata is complete up to {least_ms} ms behind them",
     )
+
+
+BEHIND: Final = {
+    "at_operation": (0, 0),
+    "operation_plus_skew": (0, -1),
+    "operation_less_delay_plus_skew": (1, -1),
+}
+"""How far behind an operation safe time may be, in DD and CSmax, by rules that are not IEP-98's."""
 
 
 def _read_only(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:

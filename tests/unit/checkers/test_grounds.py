@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.history.events import (
     Failed,
@@ -306,12 +307,26 @@ def test_recovered_needs_a_recovery_event() -> None:
     assert aborted("TX_FINISHED", 30, before=recovered) == []
 
 
-@pytest.mark.parametrize(("behind", "found"), [(99, ["metadata-complete"]), (100, [])])
-def test_metadata_late_needs_a_safe_time_that_is_behind(behind: int, found: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("rule", "behind", "found"),
+    [
+        ("operation_less_delay", 99, ["metadata-complete"]),
+        ("operation_less_delay", 100, []),
+        ("operation_less_delay_plus_skew", 92, ["metadata-complete"]),
+        ("operation_less_delay_plus_skew", 93, []),
+        ("at_operation", 0, []),  # a safe time is always behind that
+        ("operation_plus_skew", 0, []),
+    ],
+)
+def test_metadata_late_needs_a_safe_time_that_is_behind(
+    rule: str, behind: int, found: list[str]
+) -> None:
     def lags(story: Story, _: int) -> None:
         for node in ("n1", "n2"):
             story.add(9, SafeTimeAdvanced, node, ts(20 - (behind if node == "n2" else 0)))
             story.add(20, SafeTimeAdvanced, node, ts(20))
+
+        story.design = replace(story.design, rules={"completeness_ts": rule})
 
     assert aborted("METADATA_LATE", 21, before=lags) == found
 
