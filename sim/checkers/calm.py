@@ -128,6 +128,15 @@ class Calm:
         return granted and self.smallest_us("lease_duration_ms") >= needed_us
 
     @property
+    def answers_come(self) -> bool:
+        """Whether a coordinator waits for a primary's answer for longer than two messages take.
+
+        One that never does asks for the outcome of a one-phase write again and again.
+        """
+        limits = self._values("operation_timeout_ms")
+        return not limits or min(limits) * US_PER_MS > 2 * self.slowest_us + TICKS_US
+
+    @property
     def leases_are_seen(self) -> bool:
         """Whether a coordinator with the fastest clock ever finds a lease that lasts.
 

@@ -198,10 +198,12 @@ def _left_open(case: Case) -> Iterator[Anomaly]:
             if placed is None:
                 continue
             died_at, died = deaths.get(placed[1].node, (-1, None))
-            if died is None or died_at < placed[0] or (tx is not None and cannot_end(case, tx)):
+            if died is None or died_at < placed[0]:
                 continue
             over, due_us = died, recovered_us(calm)
             first, how = placed[1], f"its coordinator {died.node} had died"
+        if tx is not None and cannot_end(case, tx):
+            continue
         passed_us = left.at_us - max(over.at_us, calm.disturbed_us or 0)
         is_early = passed_us <= due_us
         if is_early:

@@ -61,7 +61,8 @@ def _in_calm(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
     yield from alias_progress(case, calm, from_us)
     if calm.leases_last:
         yield from _primaries(case, calm, from_us)
-        yield from _transactions(case, calm, from_us)
+        if calm.answers_come:
+            yield from _transactions(case, calm, from_us)
         ended_us = transaction_us(calm) + late_leader_us(calm)
         yield from index_progress(case, calm, from_us, ended_us)
         yield from _Requests(case, calm, from_us).check()
@@ -281,6 +282,8 @@ def _left_behind(case: Case) -> Iterator[str]:
 def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:
     """What transactions without an end still hold; the allowed time is longer where not calm."""
     from_us, allowed_us = calm.from_us, transaction_us(calm) + late_leader_us(calm)
+    if not calm.answers_come:
+        return
     if from_us is None or not calm.leases_last:
         if case.of_cluster.get("staged", 1) or case.dead or not calm.leases_are_seen:
             return

@@ -196,6 +196,17 @@ def test_a_transaction_ends_within_its_time_limit(delay_ms: int, more_ms: int) -
     assert left(11 + allowed) == ["transaction-open", "left-open"]
 
 
+@pytest.mark.parametrize(("limit_ms", "found"), [(5, False), (6, True)])
+def test_a_transaction_may_stay_open_where_no_answer_comes_within_an_operations_time_limit(
+    limit_ms: int, *, found: bool
+) -> None:
+    """Two messages of 1 ms, and 3 ms: its coordinator asks for the outcome again and again."""
+    story = quiet(6000, operation_timeout_ms=limit_ms)
+    story.add(10, TxBegan, "T", "n1", ts(10))
+    story.add(6000, LeftOpen, "n2", "T", "locks")
+    assert kinds(story) == ["transaction-open", "left-open"] * found
+
+
 @pytest.mark.parametrize(
     ("after", "due"),
     [
@@ -341,8 +352,9 @@ def test_what_is_left_open_is_stuck_until_its_time_is_over_and_a_violation_then(
         (11, [(0, 30), (0, 54), (0, 80)], ["left-open"]),  # it was prolonged
     ],
 )
-def test_an_orphan_stays_where_every_lease_is_over_before_a_command_is_stored(
-    grant_ms: int, leases: list[tuple[int, int]], found: list[str]
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_what_is_left_stays_where_every_lease_is_over_before_a_command_is_stored(
+    grant_ms: int, leases: list[tuple[int, int]], found: list[str], *, has_ended: bool
 ) -> None:
     """A command is stored within `SUBMIT`; the last lease is not over for long."""
     assert SUBMIT == 54
@@ -354,8 +366,11 @@ def test_an_orphan_stays_where_every_lease_is_over_before_a_command_is_stored(
         )
     story.begin("T", 10)
     story._enlist("T", table, 11, 1)
-    story.add(20, NodeCrashed, "n1")
-    story.add(21, NodeRestarted, "n1", 2)
+    if has_ended:
+        story.abort("T", 15)
+    else:
+        story.add(20, NodeCrashed, "n1")
+        story.add(21, NodeRestarted, "n1", 2)
     story.add(10_000, LeftOpen, "n2", "T", "locks")
     assert kinds(story) == found
 
