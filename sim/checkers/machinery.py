@@ -15,7 +15,7 @@ from ddlsim.checkers.clock_rules import clock_rules
 from ddlsim.checkers.ddl_answers import ddl_answers
 from ddlsim.checkers.lease_rules import lease_rules
 from ddlsim.checkers.lock_rules import lock_rules
-from ddlsim.checkers.missing_tables import missing_tables
+from ddlsim.checkers.operation_checks import operation_checks
 from ddlsim.checkers.safe_time_rules import safe_time_rules
 from ddlsim.checkers.scan_rules import scan_rules
 from ddlsim.checkers.statement_effects import statement_effects
@@ -56,9 +56,9 @@ class Machinery:
     (`cluster/models`). A transaction has one outcome.
     Under one lease a primary executes nothing that conflicts with an open transaction
     (`lock_rules`), and a scan shows all of its table once (`scan_rules`). No operation goes on
-    without its table (`missing_tables`). An old name that a design keeps after a rename does not
-    end before its time (`alias_rules`). Only this checker sees such a
-    fault while it is still without consequences for any transaction.
+    without its table, or behind a wait without another check (`operation_checks`). An old name that
+    a design keeps after a rename does not end before its time (`alias_rules`). Only this checker
+    sees such a fault while it is still without consequences for any transaction.
     """
 
     name = "machinery"
@@ -83,7 +83,7 @@ class Machinery:
         yield from lease_rules(case)
         yield from lock_rules(case)
         yield from scan_rules(case)
-        yield from missing_tables(case)
+        yield from operation_checks(case)
         yield from clock_rules(case)
         yield from alias_rules(case)
         yield from ddl_answers(case)

@@ -92,7 +92,7 @@ BREACHES = {
     "iep98/skew_beyond_csmax": {("I4", "out_of_assumption"), ("I3", "accepted")},
     "iep110/null_rows": {("I7", "finding:F-15")},  # what the scenario shows
     "iep110/option_1_switch": {("I2", "violation"), ("I5", "violation"), ("I3", "accepted")},
-    "iep110/option_2_keep": {("I4", "violation")},
+    "iep110/option_2_keep": {("I4", "violation"), ("I12", "violation")},
 }
 """What the judges find in the scenarios of the documents; in all others nothing at all."""
 

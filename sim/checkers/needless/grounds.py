@@ -21,6 +21,7 @@ from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.constraints import uniques
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.faulty_nodes import SLOW_LISTENER
+from ddlsim.checkers.needless.metadata_grounds import metadata_late
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.checkers.needless.row_grounds import (
     bad_row,
@@ -34,7 +35,6 @@ from ddlsim.history.events import (
     Failed,
     LockWaited,
     ReadExecuted,
-    SafeTimeAdvanced,
     SchemaResolved,
     TxAborted,
     Unknown,
@@ -390,47 +390,6 @@ def _recovered(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | No
     return Needless("not-recovered", "no commit partition had stored that it is aborted")
 
 
-def _metadata_late(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless | None:
-    """While it was open some node's safe time was so far behind the clocks, at some time, that its
-    metadata was not complete for an operation: DD, where the design has IEP-98's rule [98.risk.2].
-    """
-    case = grounds.case
-    placed = case.began.get(tx.name)
-    from_us = 0 if placed is None else placed[1].at_us
-    delays = case.settings("delay_duration_ms")
-    delays += [one.value for _, one in case.of(SettingChanged) if one.key == "delay_duration_ms"]
-    last: dict[str, int] = dict.fromkeys((node for node in case.header.settings if node), 0)
-    seen: dict[str, int] = {}
-    worst_ms = 0
-    for _, event in case.of(SafeTimeAdvanced):
-        if event.at_us > aborted.at_us:
-            break
-        if event.at_us >= from_us and event.node in seen:
-            behind_ms = grounds.clocks.furthest_ms(event.at_us) - seen[event.node]
-            worst_ms = max(worst_ms, behind_ms)
-        seen[event.node] = physical_ms(Timestamp(event.safe_ts))
-    shown_ms = grounds.clocks.furthest_ms(aborted.at_us)
-    worst_ms = max([worst_ms, *(shown_ms - seen.get(node, 0) for node in last)])
-    of_dd, of_skew = BEHIND.get(case.header.design.rules.get("completeness_ts", ""), (1, 0))
-    skew_ms = max(case.settings("max_clock_skew_ms"), default=0)
-    least_ms = of_dd * min((one for one in delays if one), default=0) + of_skew * skew_ms
-    if worst_ms >= least_ms:
-        return None
-    return Needless(
-        "metadata-complete",
-        f"no node's safe time was more than {worst_ms} ms behind the clocks meanwhile, and "
-        f"metadata is complete up to {least_ms} ms behind them",
-    )
-
-
-BEHIND: Final = {
-    "at_operation": (0, 0),
-    "operation_plus_skew": (0, -1),
-    "operation_less_delay_plus_skew": (1, -1),
-}
-"""How far behind an operation safe time may be, in DD and CSmax, by rules that are not IEP-98's."""
-
-
 def _read_only(grounds: Grounds, tx: Transaction, _: TxAborted) -> Needless | None:
     """It reads at a timestamp, and was asked to write."""
     asked = [grounds.case.operations.get(op) for op in tx.ops]
@@ -497,7 +456,7 @@ GROUNDS: Final[dict[str, Callable[[Grounds, Transaction, TxAborted], Needless | 
     "NODE_UNREACHABLE": _never_answered,
     "TX_TIMED_OUT": _timed_out,
     "TX_RECOVERED": _recovered,
-    "METADATA_LATE": _metadata_late,
+    "METADATA_LATE": lambda grounds, tx, _: metadata_late(grounds.case, tx),
     "READ_ONLY": _read_only,
     "ROLLED_BACK": _rolled_back,
     "TX_FINISHED": _finished,

@@ -281,13 +281,21 @@ def _kind(case: Case, op: str) -> str | None:
 
 
 def _tables(case: Case, tx: Transaction, operation: Operation | None) -> Iterator[Table]:
-    """The enlisted versions of the table that an operation names, or of what its view reads."""
+    """The enlisted versions of the table that an operation names, or of what its view reads.
+
+    What is known under another name keeps its enlistment: a look-up alone tells the new name.
+    """
     invoked = None if operation is None else operation.invoked
+    name = None if invoked is None else invoked.table
+    known = {event.object_id: None for _, event in tx.resolved if name and event.name == name}
     objects = [
-        (event.name, case.schemas.definition(event.object_id, event.version))
+        (
+            name is not None and (event.name == name or event.object_id in known),
+            case.schemas.definition(event.object_id, event.version),
+        )
         for _, event in tx.enlisted
     ]
-    named = [found for name, found in objects if invoked is not None and name == invoked.table]
+    named = [found for is_named, found in objects if is_named]
     wanted: dict[int, None] = {}
     for found in named:
         if isinstance(found, Table):

@@ -5,11 +5,13 @@
   one says that it has not, or none was requested. Rows are those of the replicas, columns those of
   the version in use. An operation that got no answer took its time.
 * A transaction that has not committed is cleaned up in every partition that it used, at once.
+* The largest op_ts of its operations is noted by the time that its outcome is sent.
 * An answer is stamped behind what its client's session has seen, and behind the answers of the
   replicas that it rests on.
 """
 
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 from ddlsim.cluster.models.coordinated import Open, Operation
@@ -24,15 +26,23 @@ from ddlsim.protocol.messages import (
     ClientCommit,
     ClientOperation,
     ClientRollback,
+    Finish,
     Mismatch,
     Operate,
+    Operated,
     Refusal,
 )
+from ddlsim.protocol.transaction_record import Transaction
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 
 class AnswersModel(CoordinatorModel):
-    """What the clients of a coordinator must be answered."""
+    """What the clients of a coordinator must be answered, and what it must have noted by then."""
+
+    def __init__(self, transactions: Mapping[str, Transaction], *parts: Any) -> None:
+        """`transactions` are the coordinator's own open ones; the rest as `CoordinatorModel`."""
+        self._transactions = transactions
+        super().__init__(*parts)
 
     def _listen(self) -> None:
         self._heard_ts: dict[str, Timestamp] = {}
@@ -53,8 +63,12 @@ class AnswersModel(CoordinatorModel):
             self._wrong(f"{request.op} was answered at {value.token_ts}, before its session")
 
     def _operated(self, asked: Asked, sent: Sent, value: Any) -> None:
-        if sent.message.action != "lookup":  # that one is behind the answer's timestamp
-            self._hear(sent.message.op, value)
+        message: Operate = sent.message
+        if message.action != "lookup":  # that one is behind the answer's timestamp
+            self._hear(message.op, value)
+            if isinstance(value, Operated) and value.reason is None:
+                tx = self._open[message.tx.label]
+                tx.ran_op_ts = max(tx.ran_op_ts, value.op_ts)
         super()._operated(asked, sent, value)
 
     def _was_read(self, asked: Asked, sent: Sent, value: Any) -> None:
@@ -64,6 +78,16 @@ class AnswersModel(CoordinatorModel):
     def _finished(self, asked: Asked, sent: Sent, value: Any) -> None:
         self._hear(sent.message.tx.label, value)
         super()._finished(asked, sent, value)
+
+    def _compare_commit_ts(self, tx: Open, message: Finish) -> None:
+        """Closing rules of designs ask when the last operation ran (findings F-1 and F-2)."""
+        super()._compare_commit_ts(tx, message)
+        noted = self._transactions.get(tx.id.label)
+        if self._waits and noted is not None and noted.last_op_ts < tx.ran_op_ts:
+            self._wrong(
+                f"{tx.id.label} commits, its last op_ts is {tx.ran_op_ts}, and {noted.last_op_ts} "
+                "was noted"
+            )
 
     def _compare_heard(self, op: str, heard_ts: Timestamp, value: Any) -> None:
         if value.token_ts <= heard_ts and type(self._clock) is HybridClock:

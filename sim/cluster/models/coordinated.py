@@ -25,6 +25,7 @@ class Open:
         self.early: dict[str, None] = {}
         self.replicated: dict[str, Reason | None] = {}
         self.last_op_ts = MIN_TIMESTAMP
+        self.ran_op_ts = MIN_TIMESTAMP  # the same without look-ups of unique values
         self.reported_ts = MIN_TIMESTAMP
         self.has_failed = False
         self.reasons: dict[Reason, None] = {}

@@ -97,6 +97,7 @@ def converse(exchange: Exchange, models: Models, server: Server, *, restarted: b
     assert isinstance(participant, ModelledParticipant), participant
     participant.listen(exchange, lambda: server.metastorage.group.leader)
     AnswersModel(
+        server.coordinator.transactions,
         exchange,
         models.divergence("coordinator"),
         server.coordinator.strategy,

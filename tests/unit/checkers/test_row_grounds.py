@@ -140,6 +140,26 @@ def test_bad_row_needs_a_row_that_does_not_fit(
     assert unfit(kind, values, key=key, by_client=by_client) == found
 
 
+@pytest.mark.parametrize(
+    ("looks_up", "found"), [("u", []), ("w", ["row-fits"]), (None, ["row-fits"])]
+)
+def test_a_table_that_is_known_by_another_name_keeps_its_enlistment(
+    looks_up: str | None, found: list[str]
+) -> None:
+    """It was renamed meanwhile, and its old name has ended: a look-up alone tells the new one."""
+    story = world()
+    t = story.table(columns=COLUMNS)
+    story.begin("T", 10)
+    story._enlist("T", t, 11, 1)
+    story.add(12, Invoked, "c", "T.w", "T", "n1", "put", table="u", key=1)
+    story.add(12, Named, "c", "T.w", (), {"v": 1})
+    if looks_up is not None:
+        story.resolve("T", t, 13, 2, purpose="enlist", name=looks_up, op="T.w")
+    story.add(14, Failed, "c", "T.w", "BAD_ROW")
+    story.abort("T", 15, "ROLLED_BACK")
+    assert kinds(story) == found
+
+
 def test_a_client_may_find_its_row_unfit_for_what_another_version_asks() -> None:
     """It tried again after a refusal that told it a later version."""
     story = world()

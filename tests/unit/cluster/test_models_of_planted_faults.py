@@ -5,7 +5,7 @@ leaves its locks; a lease that was prolonged meanwhile refuses a commit; a write
 given up while a copy of it may be executed; a report of a write takes a later one of its
 transaction away; what has committed in one phase is recovered as aborted; a write in one phase is
 not judged at its stamp; a write counts as executed under a lease that is over; leaders take what
-is applied for all of their log.
+is applied for all of their log; the answer that comes last counts as that of the last operation.
 """
 
 from collections.abc import Callable
@@ -31,6 +31,7 @@ from ddlsim.protocol.partition.partition import Intent
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
 from ddlsim.protocol.transaction import commit, commit_check
+from ddlsim.protocol.transaction.coordinator import Coordinator
 from ddlsim.protocol.transaction.lease_check import lease_over_at
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Active, Participant
@@ -106,6 +107,16 @@ def gives_up(method: Any) -> Callable[..., Any]:
     return planted
 
 
+def notes_the_last_answer(method: Any) -> Callable[..., Any]:
+    def planted(self: Any, tx: Any, request: Any, enlistment: Any, answer: Any) -> Any:
+        reply = method(self, tx, request, enlistment, answer)
+        if isinstance(answer, Operated) and answer.reason is None:
+            tx.last_op_ts = answer.op_ts
+        return reply
+
+    return planted
+
+
 PLANTED: dict[str, Planted] = {
     "judges at any safe time": (
         closing,
@@ -126,6 +137,7 @@ PLANTED: dict[str, Planted] = {
     "keeps its own locks": (Replica, "_lease_changed", keeps_its_own, 65, "operations"),
     "takes leases as they are": (commit, "leases_outlast_commit", at_once, 6, "coordinator"),
     "gives up": (Router, "ask_primary", gives_up, 60, "coordinator"),
+    "notes the last answer": (Coordinator, "_answered", notes_the_last_answer, 6, "coordinator"),
 }
 
 
