@@ -121,6 +121,24 @@ def _commands(case: Case) -> Iterator[Anomaly]:
             )
     for log in groups.values():
         yield from _along(log)
+    yield from _above_the_first(case)
+
+
+def _above_the_first(case: Case) -> Iterator[Anomaly]:
+    """The first command is stamped above the safe time that all nodes begin with [98.x.1]."""
+    commands = (placed for placed in case.of(CommandLogged) if placed[1].group == META)
+    began = next(iter(case.of(SafeTimeAdvanced)), None)
+    first = next((placed for placed in commands if placed[1].stamp), None)
+    if began is None or first is None or first[0] < began[0]:
+        return
+    if first[1].stamp <= began[1].safe_ts:
+        yield Anomaly(
+            "stamped-below-safe-time",
+            f"group {META} applied {_described(first[1])}, and the nodes had begun with safe time "
+            f"{show(began[1].safe_ts)}",
+            (began[1], first[1]),
+            clauses=("98.x.1",),
+        )
 
 
 def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:

@@ -129,6 +129,7 @@ class Server:
                 config.leader,
                 config.cluster_delay_ms,
                 config.idle_ticks,
+                config.start_ts,
             ),
             application_class=parts.application,
             ticker_class=parts.ticker,

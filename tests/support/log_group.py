@@ -14,6 +14,7 @@ from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 from tests.support.protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
 from tests.support.schemas import statement
 
@@ -40,6 +41,7 @@ class Part:
                 voters[0],
                 group.cluster_delay_ms,
                 group.idle_ticks,
+                group.start_ts,
             ),
             delays=self.delays,
         )
@@ -60,10 +62,11 @@ class Group:
         strategy: Strategy = IEP,
         idle_ticks: bool = False,
         cluster_delay_ms: int = 100,
+        start_ts: Timestamp = MIN_TIMESTAMP,
         **changes: Any,
     ) -> None:
         self.strategy, self.idle_ticks, self.changes = strategy, idle_ticks, changes
-        self.cluster_delay_ms = cluster_delay_ms
+        self.cluster_delay_ms, self.start_ts = cluster_delay_ms, start_ts
         self.loop = Loop()
         self.wire = Wire(self.loop)
         self.wire.fate = lambda sent: (0 if sent.sender == sent.to else 1000,)

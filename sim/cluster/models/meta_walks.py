@@ -90,7 +90,7 @@ class MetaWalk:
             on=lambda *_: None,
             probe=lambda _name: None,
         )
-        config = MetaStorageConfig((NAME,), (), NAME, 0, idle_ticks=False)
+        config = MetaStorageConfig((NAME,), (), NAME, 0, idle_ticks=False, start_ts=MIN_TIMESTAMP)
         made: Any = MetaStorage
         self.node: MetaStorage = made(
             *(node, strategy, None, None, None, config),

@@ -173,7 +173,7 @@ class ModelledMetaStorage(MetaStorage):
 
     def _elected(self, term: int) -> None:
         strategy, group, taken = self._strategy, self.group, list[tuple[Timestamp, int]]()
-        due = (group.last_stamp, group.member.log.last_index)
+        due = (max(group.last_stamp, self._config.start_ts), group.member.log.last_index)
 
         def noted(clock: HybridClock, last_stamp: Timestamp) -> None:
             taken.append((last_stamp, group.member.log.last_index))

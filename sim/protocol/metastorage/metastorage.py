@@ -42,13 +42,17 @@ from ddlsim.units import Micros, Timestamp
 
 
 class MetaStorageConfig(Record, frozen=True):
-    """The members of the group, and settings that are the same for the whole cluster."""
+    """The members of the group, and settings that are the same for the whole cluster.
+
+    All nodes begin with the safe time `start_ts`, before there is a command in the log.
+    """
 
     voters: tuple[str, ...]
     learners: tuple[str, ...]
     leader: str
     cluster_delay_ms: int
     idle_ticks: bool
+    start_ts: Timestamp
 
 
 class MetaStorage:
@@ -153,11 +157,14 @@ class MetaStorage:
     def _elected(self, term: int) -> None:
         """Begin to lead: no stamp below those in the log, and a first command of this term.
 
+        Nor below the safe time that all nodes began with, where the log is empty still.
+
         Only a command of its own term lets a leader commit entries of earlier terms (Raft 5.4.2),
         so it appends an idle safe-time command at once.
         """
         assert self.group.is_leader, f"{self.node.name} does not lead the meta storage"
-        self._strategy.take_over_clock(self.node.clock, self.group.last_stamp)
+        last_stamp = max(self.group.last_stamp, self._config.start_ts)
+        self._strategy.take_over_clock(self.node.clock, last_stamp)
         self._tick(term)
         self.node.call_later(Micros(0), self.ticker.start, term)
         if self.on_elected is not None:

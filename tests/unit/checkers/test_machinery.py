@@ -98,6 +98,20 @@ def test_stamps_rise_along_the_log(group: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("stamp", "group", "found"),
+    [(10, "meta", ["stamped-below-safe-time"]), (11, "meta", []), (10, "1/0", [])],
+)
+def test_the_first_stamp_is_above_the_safe_time_that_all_nodes_began_with(
+    stamp: int, group: str, found: list[str]
+) -> None:
+    """It binds the leader that follows on one that has committed nothing [98.x.1]."""
+    began = (SafeTimeAdvanced, "n1", ts(10))
+    last = ts(stamp)
+    assert told(began, logged(1, 2, 0, group), logged(2, 2, last, group)) == found
+    assert told(logged(1, 2, last, group), began) == []
+
+
+@pytest.mark.parametrize(
     ("term", "stamp", "clauses"),
     [(1, 9, ("98.x.1", "98.x.5")), (1, 10, ("98.x.1", "98.x.2")), (2, 9, ("98.x.1",))],
 )

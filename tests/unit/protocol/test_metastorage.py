@@ -39,6 +39,17 @@ def test_it_activates_a_delay_duration_after_the_leaders_stamp() -> None:
     }
 
 
+def test_a_leader_of_an_empty_log_stamps_above_the_safe_time_that_all_nodes_began_with() -> None:
+    """The first leader's clock had shown it, and that one committed nothing [98.x.1]."""
+    start_ts = timestamp(5_000)
+    group = Group("abc", start_ts=start_ts, election_timeout_ms=50, election_spread_ms=10)
+    group.wire.fate = lambda sent: () if "a" in (sent.sender, sent.to) else (1000,)
+    group.until(200)
+    first = group["b"].log[0]
+    assert group["a"].log == []
+    assert first.message_ts > start_ts
+
+
 def test_stamp_lies_after_the_submitters_timestamp() -> None:
     """The leader merges the submitter's clock, and the submitter the leader's."""
     group = Group("ab")

@@ -15,7 +15,7 @@ from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.schema_change.schema_change import SchemaChange
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.strategies.iep import IEP, IEP_LITERAL
-from ddlsim.units import Timestamp, logical, physical_ms, timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, logical, physical_ms, timestamp
 from tests.support.protocol import ADD, LONG_AGO_MS, FakeNode, T, Wire, catalog_of, run_until
 from tests.support.schemas import statement
 
@@ -44,7 +44,9 @@ class Server:
             self.catalog,
             sync,
             Leases(self.node, restarted=False),
-            MetaStorageConfig(("n1",), ("n2",), "n1", 100, idle_ticks=False),
+            MetaStorageConfig(
+                ("n1",), ("n2",), "n1", 100, idle_ticks=False, start_ts=MIN_TIMESTAMP
+            ),
             delays=Delays(),
         )
         self.change = SchemaChange(self.node, strategy, sync, self.meta)
