@@ -80,6 +80,7 @@ class Proxy(Process):
         self._batches = 0
         self._undecided: dict[int, None] = {}
         self._committed = 0
+        self._behind: Future[None] | None = None
         self._turn: Future[None] | None = None
         self._state = LocalState()
         self._seen: dict[tuple[str, int], None] = {}
@@ -95,6 +96,7 @@ class Proxy(Process):
         self._batches = 0
         self._undecided = {}
         self._committed = generation.start_version
+        self._behind = None
         self._turn = None
         self._state = LocalState.of(tail.changes, generation.start_version)
         self._idle_timer = self.node.call_later(self._idle_us, self._look_if_idle, 0)
@@ -176,7 +178,7 @@ class Proxy(Process):
         push = Push(number, entry, self._committed)
         if await self.ask_all(number, logs, [push] * len(logs)) is None:
             return
-        self._committed = max(self._committed, granted.last)
+        self._has_committed(granted.last)
         report = ReportCommitted(number, granted.last, metadata_version)
         if await self.ask(number, generation.sequencer, report) is None:
             return
@@ -192,20 +194,48 @@ class Proxy(Process):
     async def _is_within_window(self, generation: Generation, version: int) -> bool:
         """Wait until what has committed is at most a window behind a version.
 
-        False once the generation is over.
+        It asks for what other proxies have committed, and again after a rest, which ends when a
+        batch of its own commits: a rest longer than a window would leave it further behind each
+        time. False once the generation is over.
         """
-        number, asked = generation.number, GetCommitted(generation.number)
-        while version - self._committed > self.settings.window:
+        number, asked, node = generation.number, GetCommitted(generation.number), self.node
+        while self._is_ahead(version):
             known = await self.ask(number, generation.sequencer, asked)
             if known is None:
                 return False
-            self._committed = max(self._committed, known.version)
-            if version - self._committed > self.settings.window:
-                self.node.probe("store-window-full")
-                await self.node.sleep(self._retry_us)
+            self._has_committed(known.version)
+            if self._is_ahead(version):
+                node.probe("store-window-full")
+            again_us = node.watch.now_us + self._retry_us
+            while self._is_ahead(version) and node.watch.now_us < again_us:
+                await self._rest(Micros(again_us - node.watch.now_us))
                 if not self.serves(number):
                     return False
         return True
+
+    def _is_ahead(self, version: int) -> bool:
+        return version - self._committed > self.settings.window
+
+    async def _rest(self, rest_us: Micros) -> None:
+        """Rest until something commits here, and for so long at most."""
+        assert self._behind is None, "one batch after the other waits for the window"
+        behind = self._behind = self.node.future()
+        timer = self.node.call_later(rest_us, self._rested, behind)
+        await behind
+        timer.cancel()
+
+    def _rested(self, behind: Future[None]) -> None:
+        if self._behind is behind:
+            self._behind = None
+        if not behind.done:
+            behind.set(None)
+
+    def _has_committed(self, version: int) -> None:
+        """Note what has committed."""
+        if version > self._committed:
+            self._committed = version
+            if self._behind is not None:
+                self._rested(self._behind)
 
     @staticmethod
     def _stamped(request: Commit, version: int) -> Commit:

@@ -380,3 +380,19 @@ def test_no_log_is_more_than_a_window_ahead_of_what_has_committed() -> None:
     one.run(1000)
     put(one, B, 2)
     assert one.do(one.tx().get(B)) == 2
+
+
+def test_a_proxy_catches_up_though_it_rests_longer_than_a_window() -> None:
+    """`run --swarm --seed 227 --strategy c9_future_cv`: it fell further behind with each rest."""
+    settings = {"window_ms": 20, "retry_ms": 30, "idle_commit_ms": 5, "pings_missed": 1000}
+    settings["log_sync_us"] = 2_000
+    one = FdbWorld(plain_config(FdbSettings(**settings)), clients=1, tapped=True)
+    (rule,) = blocked(one, ("proxy1", "log1"))
+    one.run(200)
+    rule.remove()
+    one.run(2000)
+    assert one.probes["store-window-full"] > 0
+    now = one.loop.now_us * one.config.settings.versions_per_second // 1_000_000
+    assert now - one.processes["sequencer"]._committed.version < one.config.settings.window
+    put(one, A, 1)
+    assert one.do(one.tx().get(A)) == 1
