@@ -281,7 +281,7 @@ class _Migration:
             )
             entry["backward_compatible"] = self._judge_backward(outcome)
             if not entry["forward_compatible"]:
-                entry["remedy"] = remedy(outcome.objects, verdicts, parsed.sql)
+                entry["remedy"] = remedy(outcome.objects, verdicts, parsed.sql, self._rules)
                 entry["ignored"] = _applies(ignored, entry["rules"])
             self._install(outcome)
         self._statements.append(entry)

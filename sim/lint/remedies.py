@@ -9,6 +9,9 @@ any.
 from collections.abc import Sequence
 from typing import Any, Final
 
+from msgspec import structs
+
+from ddlsim.lint.written import literal, type_of_renamed, written
 from ddlsim.model.ddl import (
     AddColumn,
     AlterColumn,
@@ -22,8 +25,8 @@ from ddlsim.model.ddl import (
     ObjectRenamed,
     SimpleChange,
 )
-from ddlsim.model.schema import Table, Value
-from ddlsim.protocol.schema.compatibility import RuleVerdict
+from ddlsim.model.schema import Table
+from ddlsim.protocol.schema.compatibility import IEP, RuleSet, RuleVerdict, judge
 
 Step = dict[str, str | None]
 DROPS: Final = {
@@ -31,6 +34,8 @@ DROPS: Final = {
     "110.view": "the view",
     "110.column.drop": "the column",
 }
+MOVED: Final = frozenset({"110.column.type", "110.column.rename"})
+"""What another column takes the place of: the statement itself is not run."""
 
 
 def step(do: str, sql: str | None = None) -> Step:
@@ -39,20 +44,69 @@ def step(do: str, sql: str | None = None) -> Step:
 
 
 def remedy(
-    objects: Sequence[ObjectChange], verdicts: Sequence[Sequence[RuleVerdict]], sql: str
+    objects: Sequence[ObjectChange],
+    verdicts: Sequence[Sequence[RuleVerdict]],
+    sql: str,
+    rules: RuleSet = IEP,
 ) -> list[Step]:
     """The steps for each rule that forbids a statement, in the rules' order."""
     steps: list[Step] = []
-    several = sum(not ruling.compatible for rulings in verdicts for ruling in rulings) > 1
     for change, rulings in zip(objects, verdicts, strict=True):
-        forbidding = [ruling for ruling in rulings if not ruling.compatible]
-        retyped = {one.column for one in forbidding if one.clause == "110.column.type"}
-        for ruling in forbidding:
-            if ruling.column in retyped and ruling.clause != "110.column.type":
-                continue  # the new column is made as it shall be
-            steps += [one for one in _steps(change, ruling, sql) if one not in steps]
-    split = [step("write each of its changes as a statement of its own")]
-    return split + steps if several and len(objects[0].changes) > 1 else steps
+        if _fits_whole(change, rulings, rules):
+            steps += [one for one in _against(change, rulings, sql) if one not in steps]
+        else:
+            steps += [step("write each of its changes as a statement of its own")]
+            steps += _apart(change, rules)
+    return steps
+
+
+def _fits_whole(change: ObjectChange, rulings: Sequence[RuleVerdict], rules: RuleSet) -> bool:
+    """Whether the steps may end with the very statement, or it makes one change only.
+
+    They may not where columns are compared by name and a name passes to another column.
+    """
+    if len(change.changes) == 1:
+        return True
+    forbidding = [ruling.clause for ruling in rulings if not ruling.compatible]
+    passed_on = any(
+        isinstance(one, ColumnAltered) and one.before.id != one.after.id
+        for one in rules.changes_of(change)
+    )
+    return len(forbidding) < 2 and not passed_on and not {*forbidding} & MOVED
+
+
+def _apart(change: ObjectChange, rules: RuleSet) -> list[Step]:
+    """Each change of a statement by itself, as it is written."""
+    steps: list[Step] = []
+    for place, one in enumerate(change.changes):
+        alone = structs.replace(change, changes=(one,))
+        sql = f"ALTER TABLE {change.name} {written(one)}"
+        rulings = judge(one, change.kind, rules)
+        if isinstance(one, ColumnRenamed):
+            kind = type_of_renamed(change, place)
+            moved = _moved(change.name, one.old_name, one.new_name, kind, rename=False)
+            steps += [step("this one aborts nothing", sql)] if _allows(rulings) else moved
+        elif _allows(rulings):
+            steps.append(step("this one aborts nothing", sql))
+        else:
+            steps += _against(alone, rulings, sql)
+    return steps
+
+
+def _allows(rulings: Sequence[RuleVerdict]) -> bool:
+    return all(ruling.compatible for ruling in rulings)
+
+
+def _against(change: ObjectChange, rulings: Sequence[RuleVerdict], sql: str) -> list[Step]:
+    """The steps for what forbids a statement that need not be taken apart, each once."""
+    forbidding = [ruling for ruling in rulings if not ruling.compatible]
+    retyped = {one.column for one in forbidding if one.clause == "110.column.type"}
+    steps: list[Step] = []
+    for ruling in forbidding:
+        if ruling.column in retyped and ruling.clause != "110.column.type":
+            continue  # the new column is made as it shall be
+        steps += [one for one in _steps(change, ruling, sql) if one not in steps]
+    return steps
 
 
 def _drain(name: str) -> Step:
@@ -72,7 +126,7 @@ def _steps(change: ObjectChange, ruling: RuleVerdict, sql: str) -> list[Step]:
     if ruling.clause == "110.column.type":
         return _retyped(name, column, change.changes)
     if ruling.clause == "110.column.rename":
-        return _column_renamed(change, column)
+        return _column_renamed(change)
     if _renamed(change.changes):
         return _object_renamed(change, sql)
     checked = _checked(change)
@@ -97,37 +151,21 @@ def _tightened(name: str, column: str, sql: str) -> list[Step]:
 
 
 def _retyped(name: str, column: str, changes: Sequence[SimpleChange]) -> list[Step]:
-    found = next(
-        one for one in changes if isinstance(one, ColumnAltered) and one.before.name == column
-    )
+    found = next(one for one in changes if isinstance(one, ColumnAltered))
     steps = _moved(name, column, f"{column}_new", str(found.after.type), rename=True)
     after = found.after
     alter = f"ALTER TABLE {name} ALTER COLUMN {column}"
     if not after.nullable:
         steps.append(step("tighten it", f"{alter} SET NOT NULL"))
     if after.default is not None:  # given earlier, old rows would show it and not their values
-        steps.append(step("give it its default", f"{alter} SET DEFAULT {_literal(after.default)}"))
+        steps.append(step("give it its default", f"{alter} SET DEFAULT {literal(after.default)}"))
     return steps
 
 
-def _literal(value: Value) -> str:
-    """A constant as SQL writes it."""
-    if isinstance(value, str):
-        quoted = value.replace("'", "''")
-        return f"'{quoted}'"
-    return str(value).upper()
-
-
-def _column_renamed(change: ObjectChange, column: str) -> list[Step]:
+def _column_renamed(change: ObjectChange) -> list[Step]:
     """Where columns are compared by name, as Ignite 3 as shipped does."""
-    found = next(
-        one
-        for one in change.changes
-        if isinstance(one, ColumnRenamed) and column in (one.old_name, one.new_name)
-    )
-    kind = "..."
-    if isinstance(change.definition, Table):
-        kind = next(str(o.type) for o in change.definition.columns if o.id == found.column_id)
+    found = next(one for one in change.changes if isinstance(one, ColumnRenamed))
+    kind = type_of_renamed(change, 0)
     return _moved(change.name, found.old_name, found.new_name, kind, rename=False)
 
 
