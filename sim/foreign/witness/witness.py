@@ -19,6 +19,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.judge import Violation, violation_of
 from ddlsim.foreign.witness import words as witness_words
+from ddlsim.foreign.witness.order import unordered
 from ddlsim.foreign.witness.records import (
     DdlAcknowledged,
     Line,
@@ -67,6 +68,8 @@ def judge_log(log: Log) -> Judgement:
     found: list[Violation] = []
     for name in ("atomicity", "forward_compatible"):
         found += _found(name, everything)
+    judge = CHECKERS.get("forward_compatible")
+    found += [violation_of(judge, one, "violation") for one in unordered(truth)]
     for history in writer.by_clock():
         found += _found("own_ddl", history)
     nodes = {line.entry.node for line in log.lines}

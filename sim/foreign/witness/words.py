@@ -10,7 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from ddlsim.checkers.judge import Violation
-from ddlsim.foreign.witness.records import DdlAcknowledged, Line, SchemaApplied, SchemaResolved
+from ddlsim.foreign.witness.order import UNORDERED
+from ddlsim.foreign.witness.records import (
+    DdlAcknowledged,
+    Line,
+    SchemaActivated,
+    SchemaApplied,
+    SchemaResolved,
+)
 
 WIDTH: Final = 76
 
@@ -59,7 +66,18 @@ def summary(violation: Violation, lines: tuple[Line, ...], clock_error_ms: float
             f"{late.wall_ms:.15g}, after it had resolved a schema for {before.transaction} at "
             f"{before.at}, when that version was active"
         )
+    if violation.kind == UNORDERED and len(entries) == 2:
+        return _unordered([one for one in entries if isinstance(one, SchemaActivated)])
     return violation.summary
+
+
+def _unordered(activated: list[SchemaActivated]) -> str:
+    earlier, later = sorted(activated, key=lambda one: one.version)
+    return (
+        f"version {later.version} of object {later.object} activates at {later.activation}, before "
+        f"version {earlier.version}, which does at {earlier.activation}: then the schema goes back "
+        "to it"
+    )
 
 
 def _too_early(ack: DdlAcknowledged, look: SchemaResolved, clock_error_ms: float) -> str:

@@ -300,10 +300,46 @@ def test_a_statement_of_another_object() -> None:
     assert problems([*shipped(), other]) == []
 
 
-def test_versions_may_activate_in_another_order_than_they_were_made() -> None:
-    """It is for the judges to say what that leads to (IGNITE-20498)."""
-    entries = changed(of("schema_activated", version=3), activation="1763700000599")
-    assert problems([*entries]) == []
+def activating(*activations: int) -> list[Entry]:
+    """A table whose versions, from 1 on, activate then; nothing is done with it."""
+    orders = [shipped()[0]]
+    for version, activation in enumerate(activations, 1):
+        created = "CREATE TABLE orders (id INT PRIMARY KEY)"
+        sql = created if version == 1 else f"ALTER TABLE orders ADD COLUMN c{version} INT"
+        more = {"object": 17, "version": version, "activation": str(activation), "sql": sql}
+        at = {"node": "n1", "hlc": version, "wall_ms": version}
+        orders.append({"record": "schema_activated", **at, **more})
+    return orders
+
+
+def test_a_version_that_activates_before_an_earlier_one_is_a_violation() -> None:
+    """IGNITE-20498: DD was lowered between the two statements."""
+    found = judged(activating(100, 500, 400))
+    [violation] = found.violations
+    assert (violation.invariant, violation.kind) == ("I8", "activations-unordered")
+    assert violation.clauses == ("98.past.2",)
+    assert violation.summary == (
+        "version 3 of object 17 activates at 400, before version 2, which does at 500: then the "
+        "schema goes back to it"
+    )
+    assert [[line.number for line in lines] for lines in found.shown] == [[3, 4]]
+    assert problems([*activating(100, 500, 400)]) == []
+
+
+@pytest.mark.parametrize(
+    ("activations", "found"),
+    [((100, 500, 500), 0), ((100, 500, 400, 450), 2), ((100, 500, 400, 600), 1), ((5, 4, 3), 2)],
+)
+def test_activations_are_compared_with_the_largest_before(
+    activations: tuple[int, ...], found: int
+) -> None:
+    assert kinds(activating(*activations)) == ["activations-unordered"] * found
+
+
+def test_versions_that_are_in_doubt_are_not_compared() -> None:
+    entries = activating(100, 500, 400)
+    assert kinds([*entries, {**entries[3], "node": "n2", "activation": "600"}]) == []
+    assert kinds([entries[0], *activating(100, 500, 400)[2:]]) == []
 
 
 @pytest.mark.parametrize(
