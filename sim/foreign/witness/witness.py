@@ -10,7 +10,8 @@ What had no entries to judge by, and whatever could not be read, makes the verdi
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from math import inf
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -38,6 +39,9 @@ from ddlsim.history import events
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.model.design import DesignHeader
+
+OWING: Final = ("enlist", *AT_THE_PRIMARY)
+"""What I4 judges an operation by: `own_ddl`."""
 
 
 class Judgement(NamedTuple):
@@ -172,14 +176,17 @@ class _Writer:
                 asked.setdefault(entry.clock or entry.node, []).append((line, entry))
         for clock, operations in asked.items():
             placed: list[tuple[float, int, list[AnyEvent]]] = []
+            past = {entry.transaction for _, entry in operations if entry.read_only}
             for line, ack in acknowledged:
                 own = (ack.clock or ack.node) == clock
                 surely_ms = ack.wall_ms + (0 if own else self._log.clock_error_ms)
                 placed.append((surely_ms, line.number, self._acknowledged(line, ack)))
+            first_ms = min((surely_ms for surely_ms, _, _ in placed), default=inf)
             for line, entry in operations:
                 if self._truth.knows(entry.object, entry.version) or not entry.object:
                     assert entry.started_ms is not None
-                    self._judged["I4"] += bool(acknowledged) and entry.purpose in AT_THE_PRIMARY
+                    owes = entry.purpose in OWING and entry.transaction not in past
+                    self._judged["I4"] += owes and entry.started_ms > first_ms
                     placed.append((entry.started_ms, 0, self._asked(line, entry, clock)))
             history = self._history()
             for _, _, some in sorted(placed, key=lambda one: one[:2]):
@@ -190,7 +197,8 @@ class _Writer:
         """The invariants that nothing in the log could be judged by."""
         needs = {
             "I1": "schema_resolved entries of objects whose schema_activated entries are there",
-            "I4": "ddl_acknowledged entries, or no schema_resolved ones with started_ms",
+            "I4": f"schema_resolved entries ({', '.join(OWING)}; not read_only) with a started_ms "
+            "after a ddl_acknowledged one",
             "I8": "transaction_committed entries",
         }
         for invariant, need in needs.items():

@@ -300,6 +300,39 @@ def test_a_statement_of_another_object() -> None:
     assert problems([*shipped(), other]) == []
 
 
+def own_ddl_is_judged(entries: list[Entry]) -> bool:
+    return not any(one.key == "I4" for one in judged(entries).problems)
+
+
+@pytest.mark.parametrize("purpose", ["enlist", "arrival", "after-locks", "commit", "metadata"])
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("started_ms", [None, 1763700000640, 1763700000650, 1763700000651])
+def test_own_ddl_was_judged_if_a_guilty_log_would_be_convicted(
+    purpose: str, read_only: bool, started_ms: int | None
+) -> None:
+    """Version 2 is acknowledged at ...650 on the clock of T2's client, and its Tu is ...600."""
+    more = {"purpose": purpose, "read_only": read_only, "started_ms": started_ms}
+    entries = [one for one in changed(of("schema_resolved", transaction="T2"), **more)
+               if one["record"] != "schema_resolved" or one["transaction"] == "T2"]  # fmt: skip
+    looked_up = of("schema_resolved", transaction="T2")
+    guilty = [{**one, "at": "1763700000599"} if looked_up(one) else one for one in entries]
+    convicted = "own_ddl" in {one.checker for one in judged(guilty).violations}
+    assert own_ddl_is_judged(entries) is convicted
+    assert own_ddl_is_judged(guilty) is convicted
+    assert convicted is (
+        purpose not in ("commit", "metadata") and not read_only and started_ms == 1763700000651
+    )
+
+
+def test_own_ddl_was_not_judged_where_nothing_was_acknowledged() -> None:
+    entries = without(of("ddl_acknowledged"))
+    [problem] = judged(entries).problems
+    assert str(problem) == (
+        "log.jsonl: I4: was not judged: there are no schema_resolved entries (enlist, arrival, "
+        "after-locks; not read_only) with a started_ms after a ddl_acknowledged one"
+    )
+
+
 def activating(*activations: int) -> list[Entry]:
     """A table whose versions, from 1 on, activate then; nothing is done with it."""
     orders = [shipped()[0]]
