@@ -26,9 +26,16 @@ class Known(click.Choice[str]):
         return value
 
 
+def _check_plain(text: str) -> None:
+    """Raise `ValueError` for what Python alone takes for a number: 1_000."""
+    if "_" in text:
+        raise ValueError(text)
+
+
 def seed(text: str) -> int:
     """A seed: a whole number, decimal or 0x…"""
     try:
+        _check_plain(text)
         value = int(text, 16) if text.lower().startswith("0x") else int(text, 10)
     except ValueError:
         raise click.BadParameter(f"expected a whole number, not {text!r}") from None
@@ -85,6 +92,7 @@ def delays(text: str) -> tuple[int, ...]:
     found: list[int] = []
     for part in text.split(","):
         try:
+            _check_plain(part)
             value = float(part)
         except ValueError:
             value = -1.0
@@ -97,6 +105,7 @@ def delays(text: str) -> tuple[int, ...]:
 def rate(text: str) -> float:
     """A number that is not negative."""
     try:
+        _check_plain(text)
         value = float(text)
     except ValueError:
         value = -1.0

@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _positive(text: str) -> int:
     value = int(text)
-    if value < 1:
+    if value < 1 or "_" in text:
         raise ValueError(text)
     return value
 

@@ -225,8 +225,9 @@ def _number(field: str, column: str, where: str, scale: float) -> float:
 
 
 def _is_number(field: str) -> bool:
+    """Whether it is one without separators: Python alone takes 1_000 for a number."""
     try:
         float(field)
     except ValueError:
         return False
-    return True
+    return "_" not in field

@@ -21,6 +21,13 @@ MISTYPED = [
     ("run smoke --see 3", "run: unknown flag --see; did you mean --seed or --seeds or --set?"),
     ("run smoke --seed", "run: --seed: a value is missing"),
     ("run smoke --seed x", "run: --seed: expected a whole number, not 'x'"),
+    ("run smoke --seed 1_0", "run: --seed: expected a whole number, not '1_0'"),
+    ("run smoke --seed 0x1_0", "run: --seed: expected a whole number, not '0x1_0'"),
+    ("compat a b --ddl-rate 1_0", "compat: --ddl-rate: expected a number from 0 up, not '1_0'"),
+    (
+        "explore smoke --late 1_0",
+        "explore: --late: expected milliseconds, as in 20 or 20,100, not '1_0'",
+    ),
     ("run smoke --seed=-1", "run: --seed: expected a number from 0 up, not -1"),
     ("run smoke --seeds 3", "run: --seeds: expected A..B, such as 0..99, not '3'"),
     ("run smoke --seeds 3..1", "run: --seeds: 3..1 is empty; say 1..3"),

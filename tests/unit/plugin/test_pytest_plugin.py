@@ -72,6 +72,12 @@ def test_a_scenario_passes(team: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["ddlsim: 10 seeds*", "*tiny.toml::seed 0 PASSED*"])
 
 
+@pytest.mark.parametrize("number", ["0", "x", "1_0"])
+def test_a_number_of_seeds_is_a_plain_one(team: pytest.Pytester, number: str) -> None:
+    done = run(team, "--ddlsim", "scenarios", "--ddlsim-seeds", number)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_without_the_flag_nothing_is_collected(team: pytest.Pytester) -> None:
     done = run(team, "scenarios")
     assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED

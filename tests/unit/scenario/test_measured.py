@@ -79,6 +79,8 @@ LACKS = "d.csv:1: no column of delays; expected one of delay_us, delay_ms, delay
             "d.csv:3: at_s goes back from 1763700001 to 1763",
         ),
         ("delay_ms,time_s\n3,5\n3,4\n", "d.csv:3: time_s goes back from 5 to 4; sort the file by"),
+        ("delay_ms\n1_000\n", "d.csv:2: delay_ms: expected a number, not '1_000'"),
+        ("delay_ms,time_s\n3,1_0\n", "d.csv:2: time_s: expected a number, not '1_0'"),
         ("delay_ms,time_s\n3,now\n", "d.csv:2: time_s: expected a number, not 'now'"),
         ("delay_ms,time\n3,5\n", "d.csv:1: column 'time' has no unit; say time_ms"),
         ("delay_ms,form\n3,5\n", "d.csv:1: column 'form' unknown; did you mean from?"),
