@@ -31,6 +31,8 @@ LARGEST_MS: Final = 10**7
 LISTED: Final = 6
 """So many columns of a header are named in an error, each by so many characters at most."""
 LISTED_LENGTH: Final = 30
+SEPARATORS: Final = (";", "\t", "|")
+"""What other programs put between columns; no name of a column has one of them."""
 Group = tuple[str, ...]
 
 
@@ -155,6 +157,8 @@ def _columns(header: list[str], quantity: str, where: str) -> _Columns:
             raise ScenarioError(f"{where}: {quantity} has no unit; call the column {choices}")
         if not names or _is_number(names[0]):
             raise ScenarioError(f"{where}: there is no header; begin with one of {choices}")
+        if not found and any(mark in name for name in names for mark in SEPARATORS):
+            raise ScenarioError(f"{where}: separate the columns by commas, not {names[0]!r}")
         what = "more than one column" if found else "no column"
         what = f"{what} of {quantity}s; expected one of {choices}"
         raise ScenarioError(f"{where}: {what}; the header has {_listed(names)}")

@@ -55,8 +55,11 @@ LACKS = "d.csv:1: no column of delays; expected one of delay_us, delay_ms, delay
         ),
         (
             "from;to;delay_ms\na;b;3\n",
-            f"{LACKS}; the header has 'from;to;delay_ms'",
+            "d.csv:1: separate the columns by commas, not 'from;to;delay_ms'",
         ),
+        ("delay_ms;time_s\n3;1\n", "d.csv:1: separate the columns by commas, not 'delay_ms;"),
+        ("delay_ms\ttime_s\n3\t1\n", "d.csv:1: separate the columns by commas, not 'delay_ms\\t"),
+        ("delay\n3\n", "d.csv:1: delay has no unit; call the column delay_us"),
         ("delay_ms,delay_s\n3,3\n", "d.csv:1: more than one column of delays; expected one of "),
         ("delay_ms\n3\n-1\n", "d.csv:3: delay_ms: a negative delay, -1; are the two clocks in"),
         ("delay_ms\n3\nfast\n", "d.csv:3: delay_ms: expected a number, not 'fast'"),
