@@ -38,7 +38,8 @@ class ClockBound:
     `largest_ms` is the largest of `seen` looks at the quantity `basis`; a quantile of a sample is
     never an upper bound, so the recommendation is that plus a margin. `next_larger` is at most the
     probability that the next look at the same quantity exceeds it, `share_most` what the share of
-    such looks is below at 95 %. `range_ms` is the range over the sample in both cases.
+    such looks is below at 95 %. `range_ms` is the range over the sample in both cases. `between` is
+    None where the file names no clocks, or all of them are equal.
     """
 
     cs_max_ms: int
@@ -121,7 +122,7 @@ def _bound(
         cs_max_ms=ceil(round(largest + extra, 9)),
         largest_ms=round(largest, 3),
         margin_ms=round(extra, 3),
-        between=pair,
+        between=pair if largest else None,
         basis=basis,
         range_ms=round(reach, 3),
         seen=seen,

@@ -88,6 +88,7 @@ def _skewed_clocks(found: Part, to: Console) -> None:
         labelled("CSmax", text, to)
         return
     pair = f" ({' ahead of '.join(bound['between'])})" if bound["between"] else ""
+    pair = pair if bound["largest_ms"] else " (all clocks show the same: no skew was measured)"
     if bound["basis"] == "at equal instants":
         what = f"the largest skew at one instant, of {bound['seen']},"
         then = "The next instant"

@@ -132,6 +132,15 @@ def test_clock_bound_uses_equal_instants_where_the_file_has_times() -> None:
     assert "lost for 20 s" in bound.events[2]
 
 
+@pytest.mark.parametrize("rows", [timed([("a", 0, 5), ("b", 0, 5), ("c", 0, 5)]),
+                                  "node,offset_ms\na,5\nb,5\nc,5\n"])  # fmt: skip
+def test_equal_clocks_are_not_ahead_of_each_other(rows: str) -> None:
+    bound = clock_bound(world_of(None, offsets(rows), 5, None), 0.5)
+    assert bound is not None
+    assert (bound.largest_ms, bound.cs_max_ms, bound.between) == (0, 1, None)
+    assert "a clock that is ahead forward" in bound.events[0]
+
+
 def test_clock_bound_uses_the_range_without_shared_instants() -> None:
     rows = [*CLOCKS[:4], ("c", 30, 0), ("c", 90, 5)]
     bound = clock_bound(world_of(None, offsets(timed(rows)), 5, None), 0.5)

@@ -16,6 +16,7 @@ from ddlsim.analysis.tune.runs import Runs
 from ddlsim.cli import arguments, main
 from ddlsim.cli.options import Options
 from ddlsim.cli.verb_tune import command_of, request_of
+from tests.support.advice import ADVICE
 from tests.support.command import ROOT, variables_of
 from tests.support.json_schemas import wrong
 
@@ -263,6 +264,16 @@ def test_the_same_command_gives_the_same_answer_as_text(
         assert word in text
     assert len(text.splitlines()) <= 50, "one screen"
     assert "repeat: ddlsim tune --delays" in text
+
+
+def test_equal_clocks_are_said_to_be_equal(capsys: pytest.CaptureFixture[str]) -> None:
+    from ddlsim.cli.view_tune import _skewed_clocks
+    from ddlsim.cli.words import console
+
+    equal = {**ADVICE["cs_max"], "largest_ms": 0.0, "between": None}
+    _skewed_clocks({**ADVICE, "cs_max": equal}, console())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "is 0 ms (all clocks show the same: no skew was measured)" in said
 
 
 def test_assumed_delays_are_in_the_first_line(
