@@ -35,11 +35,21 @@ def label_of(strategy: str, mutant: str | None) -> str:
 def check_design(label: str, origin: Origin, path: Path) -> None:
     """Check that the strategy is known, and the mutant after ` + `."""
     strategy, plus, mutant = label.partition(" + ")
-    if strategy not in DESIGNS:
-        what = f"no strategy is called {strategy!r}; {near(strategy, DESIGNS)}"
-        raise origin.error(path, what)
-    if plus and mutant not in MUTANTS:
-        what = f"no mutant is called {mutant!r}; {few(mutant, MUTANTS, 'ddlsim list mutants')}"
+    check_strategy(strategy, origin, path)
+    if plus:
+        check_mutant(mutant, origin, path)
+
+
+def check_strategy(name: str, origin: Origin, path: Path) -> None:
+    """Check that a strategy is known."""
+    if name not in DESIGNS:
+        raise origin.error(path, f"no strategy is called {name!r}; {near(name, DESIGNS)}")
+
+
+def check_mutant(name: str, origin: Origin, path: Path) -> None:
+    """Check that a mutant is known."""
+    if name not in MUTANTS:
+        what = f"no mutant is called {name!r}; {few(name, MUTANTS, 'ddlsim list mutants')}"
         raise origin.error(path, what)
 
 

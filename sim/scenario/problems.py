@@ -32,9 +32,13 @@ class Origin:
         """Found when the first line is asked for: most scenarios are right and need none."""
         return Positions(self._text)
 
+    def is_overridden(self, path: Path) -> bool:
+        """Whether a flag sets the key, whatever the file says."""
+        return any(path[: len(own)] == own for own in self._overridden)
+
     def at(self, path: Path) -> str:
         """`smoke.toml:12: network.loss`, or `smoke.toml: --set network.loss`."""
-        if any(path[: len(own)] == own for own in self._overridden):
+        if self.is_overridden(path):
             return f"{self.name}: --set {show_path(path)}"
         below = [own for own in self._overridden if own[: len(path)] == path]
         if path and below and path not in self._positions.keys:
@@ -57,7 +61,7 @@ class Origin:
 
     def error_at(self, line: int, path: Path, what: str) -> ScenarioError:
         """An error on a line of its own, inside a text of several lines."""
-        if any(path[: len(own)] == own for own in self._overridden):
+        if self.is_overridden(path):
             return self.error(path, what)
         return ScenarioError(f"{self.name}:{line}: {show_path(path)}: {what}")
 

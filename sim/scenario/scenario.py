@@ -10,7 +10,7 @@ from ddlsim.model.programs import Step
 from ddlsim.model.records import Record
 from ddlsim.scenario import bounds, checks, config
 from ddlsim.scenario.declared import Declared
-from ddlsim.scenario.expect import check_finding, expect_of, label_of
+from ddlsim.scenario.expect import check_finding, check_mutant, check_strategy, expect_of, label_of
 from ddlsim.scenario.faults import (
     FaultEntry,
     FaultTargets,
@@ -375,5 +375,9 @@ def _strategy(tables: ScenarioTable, origin: Origin) -> tuple[str, dict[str, Any
         except BadRuleError as error:
             raise origin.error(("strategy", key), str(error)) from None
     name, mutant = table.get("name", FIRST[plane]), table.get("mutant", NO_MUTANT)
+    if not origin.is_overridden(("strategy", "name")):  # of a flag it is told without a place
+        check_strategy(name, origin, ("strategy", "name"))
+    if mutant != NO_MUTANT and not origin.is_overridden(("strategy", "mutant")):
+        check_mutant(mutant, origin, ("strategy", "mutant"))
     check_switches(tables, name, fields, origin)
     return name, fields, None if mutant == NO_MUTANT else mutant

@@ -56,10 +56,10 @@ def test_expect_of_a_run_is_read(expect: Any) -> None:
 
 
 def test_a_strategy_with_fields_and_a_mutant() -> None:
-    text = '[strategy]\nname = "a5"\nmutant = "m"\nactivation_ts = "at_message"\n'
+    text = '[strategy]\nname = "iep"\nmutant = "no_commit_check"\nactivation_ts = "at_message"\n'
     small = scenario(text)
 
-    assert (small.strategy, small.mutant) == ("a5", "m")
+    assert (small.strategy, small.mutant) == ("iep", "no_commit_check")
     assert small.strategy_fields == {"activation_ts": "at_message"}
 
 
