@@ -71,10 +71,14 @@ def _passed_over(name: str, why: str, files: list[Path]) -> None:
 
 
 def judged(judge: Judge, options: Options) -> list[Any]:
-    """What a judge makes of every file, in their order; the same wherever it is done."""
+    """What a judge makes of every file, in their order; the same wherever it is done.
+
+    Of several files, one that cannot be judged is an `InputError` in its place.
+    """
     files = files_of(options.files)
     if options.master in (None, "none"):
-        return [judge(options, file) for file in files]
+        one_by_one = judge if len(files) == 1 else partial(_judged, judge)
+        return [one_by_one(options, file) for file in files]
     from ddlsim.analysis.spark import session as sessions
     from ddlsim.analysis.spark.spread import spread
 
@@ -83,11 +87,7 @@ def judged(judge: Judge, options: Options) -> list[Any]:
         small = [file for file in files if file not in large]
         reports = spread(session, partial(_report, judge, options), small)
     every = {**large, **dict(zip(small, reports, strict=True))}
-    results = [every[file] for file in files]
-    for result in results:
-        if isinstance(result, InputError):
-            raise result
-    return results
+    return [every[file] for file in files]
 
 
 def _is_large(options: Options, file: str) -> bool:
@@ -115,6 +115,10 @@ def _report(judge: Judge, options: Options, file: str) -> Any:
     """At a worker: what the judge says, or what is wrong with the file, as a value."""
     for plugin in options.load:
         load_file(plugin)
+    return _judged(judge, options, file)
+
+
+def _judged(judge: Judge, options: Options, file: str) -> Any:
     try:
         return judge(options, file)
     except Exception as error:

@@ -37,7 +37,7 @@ CODES: Final = tuple(
     sorted(
         (
             *(ExitCode(one.exit_code, one.word, means) for one, means in _MEANINGS.items()),
-            ExitCode(BAD_INPUT, "(bad input)", "nothing was run"),
+            ExitCode(BAD_INPUT, "(bad input)", "nothing was run; `check`: a file cannot be judged"),
             ExitCode(NOT_DECIDED, "(not decided)", "`verify`, `explore`: the time did not suffice "
                      "to decide; nothing else is wrong"),
             ExitCode(SIGNALLED + SIGHUP, "(hung up)", "ended by SIGHUP"),

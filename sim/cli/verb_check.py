@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Union
 
-from ddlsim.checkers.outcome import worst
+from ddlsim.checkers.outcome import Outcome, worst
 from ddlsim.cli import check_spread, documents, junit
 from ddlsim.cli.check_foreign import Foreign, refuse_model
 from ddlsim.cli.options import Options
+from ddlsim.cli.problems import BAD_INPUT, InputError, note
 from ddlsim.foreign import inputs
 from ddlsim.history.history import FORMAT
 from ddlsim.registry import load_file
@@ -20,7 +21,19 @@ def execute(options: Options) -> int:
     """Judge every file, then print; the exit code is that of the worst."""
     for file in options.load:
         load_file(file)
-    judged = _together(check_spread.judged(judge, options))
+    results = check_spread.judged(judge, options)
+    wrong = [one for one in results if isinstance(one, InputError)]
+    judged = _together([one for one in results if not isinstance(one, InputError)])
+    if judged:
+        _print(judged, options)
+    for one in wrong:
+        note(str(one))
+    found = worst(one.outcome for one in judged)
+    return BAD_INPUT if wrong and found.rank < Outcome.STUCK.rank else found.exit_code
+
+
+def _print(judged: list[Judged], options: Options) -> None:
+    """What was found, in the form that was asked for."""
     if options.output == "json":
         document = {"format": FORMAT, "files": [one.document() for one in judged]}
         print(documents.text(document))
@@ -28,7 +41,6 @@ def execute(options: Options) -> int:
         print(junit.text("ddlsim check", "histories", [one.case() for one in judged]))
     else:
         _show(judged)
-    return worst(one.outcome for one in judged).exit_code
 
 
 def judge(options: Options, file: str) -> Judged:

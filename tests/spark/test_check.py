@@ -52,7 +52,7 @@ def test_check_on_spark_reports_a_bad_file_alike(histories: Path, tmp_path: Path
     (tmp_path / "bad.jsonl").write_text("{}\n")
     words = ("check", str(histories), str(tmp_path))
     plain = ddlsim(*words)
-    assert plain.code == 2
+    assert (plain.code, "guilty" in plain.out, "bad.jsonl" in plain.err) == (1, True, True)
     assert ddlsim(*words, "--master", "local[2]") == plain
 
 

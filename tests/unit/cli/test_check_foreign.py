@@ -141,6 +141,30 @@ def test_a_directory_is_judged_by_content_where_the_ending_does_not_tell(
     assert done.err.strip() == f"ddlsim: {folder}: {passed}"
 
 
+@pytest.mark.parametrize(("others", "code"), [(("bad",), 1), (("valid",), 2), ((), 2)])
+def test_a_file_that_cannot_be_judged_hides_no_other_and_is_hidden_by_none(
+    files: dict[str, str], tmp_path: Path, others: tuple[str, ...], code: int
+) -> None:
+    folder = tmp_path / "some"
+    folder.mkdir()
+    for name in ("a.edn", "c.edn"):
+        (folder / name).write_text("")
+    for name in others:
+        Path(files[name]).rename(folder / "b.edn")
+    done = call("check", str(folder))
+    assert done.code == code
+    assert ("b.edn" in done.out) is bool(others)
+    told = done.err.splitlines()
+    assert [Path(line.split(": ")[1]).name for line in told] == ["a.edn", "c.edn"]
+    assert all("Traceback" not in line for line in told)
+
+
+def test_a_file_that_cannot_be_judged_is_left_out_of_the_document(files: dict[str, str]) -> None:
+    done = call("check", files["empty"], files["bad"], "--output", "json")
+    assert [one["file"] for one in json.loads(done.out)["files"]] == [files["bad"]]
+    assert (done.code, files["empty"] in done.err) == (1, True)
+
+
 def test_packed_histories_of_a_directory_are_named(files: dict[str, str], tmp_path: Path) -> None:
     for name in ("a.edn.gz", "b.events.parquet.zst", "notes.gz", "c.json.bz2"):
         (tmp_path / name).write_bytes(b"")
