@@ -375,7 +375,7 @@ def _strategy(tables: ScenarioTable, origin: Origin) -> tuple[str, dict[str, Any
         except BadRuleError as error:
             raise origin.error(("strategy", key), str(error)) from None
     name, mutant = table.get("name", FIRST[plane]), table.get("mutant", NO_MUTANT)
-    if not origin.is_overridden(("strategy", "name")):  # of a flag it is told without a place
+    if not origin.is_overridden(("strategy", "name")):  # a flag has no line
         check_strategy(name, origin, ("strategy", "name"))
     if mutant != NO_MUTANT and not origin.is_overridden(("strategy", "mutant")):
         check_mutant(mutant, origin, ("strategy", "mutant"))
