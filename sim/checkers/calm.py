@@ -13,9 +13,9 @@ the fastest and CSmax:
   twice and 20 s, and a candidate becomes ready within `lease_grant_ms` >= 12 s.
 * To settle takes: the election of a leader (at most `ROUNDS` rounds of an election timeout and its
   spread: candidates that split the votes draw again; the phase begins behind the last election in
-  that span), the messages that a fault delayed, the command that one made slow to apply, the end of
-  a lease of a dead holder on every clock, two looks, a grant; and 50 ms by which the clock of a
-  restarted node may be ahead.
+  that span, and behind one round), the messages that a fault delayed, the command that one made
+  slow to apply, the end of a lease of a dead holder on every clock, two looks, a grant; and 50 ms
+  by which the clock of a restarted node may be ahead.
 
 Where one message follows another, their number is counted generously: bounds are for what never
 comes, and not for what comes late.
@@ -30,6 +30,7 @@ from ddlsim.checkers.faulty_nodes import slow_apply_us
 from ddlsim.history.world_events import (
     ClockSet,
     LeaderElected,
+    LeaderSteppedDown,
     PartitionSafeTime,
     SettingChanged,
     TrafficDelayed,
@@ -102,12 +103,19 @@ class Calm:
 
     @cached_property
     def electing(self) -> dict[str, None]:
-        """The groups in which elections have no end: no leader need stay, and none did."""
+        """The groups in which elections have no end: no leader need stay, and none did.
+
+        Or none was elected any more since the last leader stepped down.
+        """
         if self.leaders_stay:
             return {}
         since_us = self._case.history.end_us - ROUNDS * self._round_us
-        elections = (event for _, event in self._case.of(LeaderElected))
-        return {event.group: None for event in elections if event.at_us >= since_us}
+        elected = {event.group: (at, event.at_us) for at, event in self._case.of(LeaderElected)}
+        found = {group: None for group, (_, at_us) in elected.items() if at_us >= since_us}
+        for at, stepped in self._case.of(LeaderSteppedDown):
+            if at > elected.get(stepped.group, (-1, 0))[0]:
+                found[stepped.group] = None
+        return found
 
     @property
     def _round_us(self) -> int:
@@ -164,14 +172,15 @@ class Calm:
         if last_us is None:
             return 0
         delayed_us = max((event.by_us for _, event in case.of(TrafficDelayed)), default=0)
-        delayed_us = max(delayed_us, slow_apply_us(case))
-        return (
-            self._elected_us(last_us + delayed_us)
+        last_us += max(delayed_us, slow_apply_us(case))
+        settled_us = (
+            self._elected_us(last_us)
             + self.largest_us("lease_duration_ms")
             + self.place_us
             + self.completeness_us
             + CLOCK_LIMIT_US
         )
+        return max(settled_us, last_us + self._round_us + 4 * self.slowest_us)
 
     def _elected_us(self, last_us: int) -> int:
         """The last election within the rounds that may be needed; a later one has no cause."""

@@ -12,6 +12,7 @@ from ddlsim.history.world_events import (
     FaultBegan,
     FaultHealed,
     LeaderElected,
+    LeaderSteppedDown,
     LeftOpen,
     NeverCompleted,
     NodeCrashed,
@@ -147,6 +148,29 @@ def test_ended_transactions_leave_no_locks_or_intents() -> None:
     other.abort("T", 11)
     other.add(99, LeftOpen, "n2", "T", "intents")
     assert kinds(other) == ["left-open"]
+
+
+@pytest.mark.parametrize(
+    ("stepped_ms", "elected_ms", "idle_ms", "due"),
+    [
+        (200, 100, 20, []),
+        (None, 100, 20, ["left-open"]),
+        (200, 300, 20, ["left-open"]),  # another leader followed
+        (200, 100, 2, ["left-open"]),  # no settings keep leaders from being elected
+    ],
+)
+def test_nothing_ends_where_no_leader_follows_on_one_that_stepped_down(
+    stepped_ms: int | None, elected_ms: int, idle_ms: int, due: list[str]
+) -> None:
+    settings = {"election_timeout_ms": 50, "heartbeat_idle_ms": 5 * idle_ms}
+    story = Story(settings={"": settings})
+    story.write("T", story.table(), "x", 10)
+    story.abort("T", 11)
+    story.add(elected_ms, LeaderElected, "n2", "meta", 9)
+    if stepped_ms is not None:
+        story.add(stepped_ms, LeaderSteppedDown, "n2", "meta", 9)
+    story.add(99_000, LeftOpen, "n2", "T", "intents")
+    assert kinds(story) == due
 
 
 @pytest.mark.parametrize(

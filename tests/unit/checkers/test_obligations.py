@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.checkers.calm import Calm
-from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.history.events import (
@@ -22,61 +20,28 @@ from ddlsim.history.world_events import (
     ClockSet,
     FaultBegan,
     FaultHealed,
-    LeaderElected,
     LeaderSteppedDown,
     LeaseBegan,
     LeftOpen,
     NodeCrashed,
     NodeRestarted,
     PartitionSafeTime,
-    StepMissed,
-    TrafficDelayed,
     TxRecovered,
 )
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
-
-NODE = {
-    "safe_time_interval_ms": 50,
-    "max_clock_skew_ms": 5,
-    "delay_duration_ms": 20,
-    "resend_ms": 10,
-    "retry_ms": 2,
-    "election_timeout_ms": 100,
-    "election_spread_ms": 100,
-    "heartbeat_ms": 10,
-    "heartbeat_idle_ms": 50,
-    "lease_duration_ms": 2000,
-    "lease_check_ms": 50,
-    "lease_grant_ms": 500,
-    "partition_idle_ms": 40,
-    "read_resend_ms": 80,
-    "orphan_answer_ms": 30,
-    "tx_timeout_ms": 300,
-    "lock_retry_ms": 1,
-}
-COMMAND = 8 + 3
-RESENT = 2 * 10 + 2
-COMPLETE = 5 + 50 + 8 + 3 + RESENT
-SUBMIT = 32 + RESENT
-PLACE = 2 * 5 + 2 * 50 + SUBMIT
-COMMIT = 10 + 2 * SUBMIT + PLACE + 4 * COMPLETE + 2 * 5 + 3
-DATA = PLACE + 8 * COMPLETE + SUBMIT + 60 + 40
-CLIENT = 4 + 3
-REFRESHED = 5 * (2 + COMPLETE)
-"""Bounds in milliseconds, for messages of 1 ms at most."""
-
-
-def quiet(end: int, *, cluster: dict[str, int] | None = None, **changes: int) -> Story:
-    """Two nodes whose safe times move all the time."""
-    whole = {"calm": 1, "slowest_us": 1000, "voters": 3} | (cluster or {})
-    node = NODE | changes
-    story = Story(("I9",), settings={"": whole, "n1": node, "n2": node})
-    for at in range(0, end, 50):
-        for name in ("n1", "n2"):
-            story.add(at, SafeTimeAdvanced, name, ts(at))
-    story.add(end, StepMissed, "s", 1, "ok", "nothing")  # any event: the end
-    return story
+from tests.support.quiet_runs import (
+    CLIENT,
+    COMMAND,
+    COMMIT,
+    COMPLETE,
+    DATA,
+    NODE,
+    PLACE,
+    REFRESHED,
+    SUBMIT,
+    quiet,
+)
 
 
 def kinds(story: Story) -> list[str]:
@@ -432,61 +397,3 @@ def test_a_partition_gets_another_primary() -> None:
 
     assert without(200 + 5 + PLACE + 3) == []
     assert without(200 + 5 + PLACE + 4) == ["primary-missing"]
-
-
-# --- when a run is calm ---------------------------------------------------------------------------
-
-SETTLED = 2000 + PLACE + COMPLETE + 50
-
-
-def calm_from(story: Story) -> float | None:
-    found = Calm(Case(story.history())).from_us
-    return None if found is None else found / 1000
-
-
-@pytest.mark.parametrize(
-    ("changes", "calm"),
-    [
-        ({}, True),
-        ({"heartbeat_idle_ms": 98}, False),
-        ({"heartbeat_idle_ms": 97}, True),
-        ({"heartbeat_ms": 98}, False),
-        ({"election_timeout_ms": 52}, False),
-    ],
-)
-def test_elections_wait_for_longer_than_heartbeats_and_their_answers(
-    changes: dict[str, int], *, calm: bool
-) -> None:
-    assert calm_from(quiet(100, **changes)) == (0 if calm else None)
-    assert calm_from(quiet(100, cluster={"voters": 1}, **changes)) == 0
-
-
-@pytest.mark.parametrize("changes", [{"lease_duration_ms": 129}, {"lease_grant_ms": 11}])
-def test_leases_last_for_longer_than_it_takes_to_replace_one(changes: dict[str, int]) -> None:
-    assert Calm(Case(quiet(100).history())).leases_last
-    assert not Calm(Case(quiet(100, **changes).history())).leases_last
-
-
-def test_a_run_is_calm_once_the_last_disturbance_has_settled() -> None:
-    story = quiet(9000)
-    story.add(0, ClockSet, "n1", 0, 0)
-    story.add(100, FaultBegan, "clog", "n1", ("n1",))
-    story.add(200, FaultHealed, "clog", "n1", ("n1",))
-    assert calm_from(story) == 200 + SETTLED
-    story.add(150, TrafficDelayed, "clog", ("n1",), 70_000)
-    assert calm_from(story) == 270 + SETTLED
-    story.settings[""]["slow_apply_us"] = 70_000
-    assert calm_from(story) == 270 + SETTLED
-    story.settings[""]["slow_apply_us"] = 80_000
-    assert calm_from(story) == 280 + SETTLED
-    del story.settings[""]["slow_apply_us"]
-    story.add(290, LeaderElected, "n1", "meta", 2)
-    assert calm_from(story) == 290 + SETTLED
-    story.add(270 + 20 * 204, LeaderElected, "n1", "meta", 3)
-    assert calm_from(story) == 270 + 20 * 204 + SETTLED
-    story.add(271 + 20 * 204, LeaderElected, "n1", "meta", 4)
-    assert calm_from(story) == 270 + 20 * 204 + SETTLED
-
-
-def test_a_loss_or_a_script_is_never_calm() -> None:
-    assert calm_from(quiet(100, cluster={"calm": 0})) is None
