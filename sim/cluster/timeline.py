@@ -33,16 +33,18 @@ class StepHold(Hold):
         self._first, self._met = hold.nth, 0
 
     def matches(self, envelope: Any) -> bool:
-        """Whether the message was sent for the step, and the hold is not full.
+        """Whether the message was sent for the step, and is one of those meant by their number.
 
-        The network asks once for each message, so that those before the nth are counted here.
+        The network asks once for each message that is sent, also where another rule loses it or
+        keeps it back, so that all are counted here.
         """
-        if self.hits == self._messages or not super().matches(envelope):
+        if not super().matches(envelope):
             return False
         if self._step is not None and operation_of(envelope.payload) != self._step:
             return False
         self._met += 1
-        return self._met >= self._first
+        end = None if self._messages is None else self._first + self._messages
+        return self._first <= self._met and (end is None or self._met < end)
 
     def judge(self, envelope: Any) -> Verdict:
         """Lose the message or keep it back."""

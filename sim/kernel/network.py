@@ -9,10 +9,11 @@ Messages of one kind on one link arrive in the order of sending unless reorderin
 one whose predecessor is late waits behind it. A `LinkProfile` says what links do to messages;
 profiles are given for some senders, receivers and kinds, and later entries override earlier ones
 (`Override`). A `Rule` looks at each message when it is sent (in the order in which rules were
-installed) and lets it pass, drops, holds or delays it; what is on its way already is not touched.
+installed) and lets it pass, drops, holds or delays it. What is on its way already is not touched,
+nor what a hold keeps back: once released it meets those rules of its sending that are in force.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
@@ -30,15 +31,7 @@ from ddlsim.kernel.channel import (
 )
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.kernel.engine import NORMAL, Loop
-from ddlsim.kernel.rng import (
-    FIRST,
-    GOLDEN,
-    MASK,
-    SECOND,
-    TABLE_SHIFT,
-    mix,
-    pick,
-)
+from ddlsim.kernel.rng import FIRST, GOLDEN, MASK, SECOND, TABLE_SHIFT, mix, pick
 
 Trace = Callable[[str, int, TracedEnvelope], None]
 """Called with what happens (send, deliver, vanish, lose, drop, copy, hold), when, and to what."""
@@ -86,6 +79,7 @@ class Rule:
         self.hits = 0  # how many messages it has judged
 
     def matches(self, envelope: Envelope) -> bool:
+        """Whether it concerns a message; asked once of each that is sent, not of its copies."""
         channel = envelope.channel
         return (
             (self.to is None or self.to == channel.to)
@@ -97,14 +91,17 @@ class Rule:
     def judge(self, envelope: Envelope) -> Verdict | Delay | Copy:
         raise NotImplementedError
 
-    def keep(self, envelope: Envelope, due_us: int, *, in_order: bool) -> None:
-        """Take charge of an envelope after the verdict HOLD."""
+    def keep(self, envelope: Envelope, due_us: int, behind: "Rules", *, in_order: bool) -> None:
+        """Take charge of an envelope after the verdict HOLD; the rules `behind` match it, too."""
         raise NotImplementedError
 
     def remove(self) -> None:
         """No longer in force; a second time changes nothing."""
         if self in self.network.rules:
             self.network.remove(self)
+
+
+Rules = Sequence[Rule]
 
 
 class Block(Rule):
@@ -166,20 +163,20 @@ class Hold(Rule):
         label: int | None = None,
     ) -> None:
         super().__init__(from_, to, kind, label)
-        self.held: list[tuple[Envelope, int, bool]] = []
+        self.held: list[tuple[Envelope, int, Rules, bool]] = []
 
     def judge(self, envelope: Envelope) -> Verdict:
         return Verdict.HOLD
 
-    def keep(self, envelope: Envelope, due_us: int, *, in_order: bool) -> None:
-        self.held.append((envelope, due_us, in_order))
+    def keep(self, envelope: Envelope, due_us: int, behind: Rules, *, in_order: bool) -> None:
+        self.held.append((envelope, due_us, behind, in_order))
 
     def release(self) -> None:
         """Let go: what would have arrived by now arrives now, the rest when it would have."""
         self.remove()
         held, self.held = self.held, []
-        for envelope, due_us, in_order in held:
-            self.network.route(envelope, due_us, in_order=in_order, after=self.order)
+        for envelope, due_us, behind, in_order in held:
+            self.network.judge(envelope, due_us, behind, in_order=in_order)
 
 
 class Override:
@@ -334,6 +331,7 @@ class Network:
             channel.seen[label] = occurrence = channel.seen.get(label, 0) + 1
         for override in channel.overrides:
             override.hits += 1
+        rules = [rule for rule in self.rules if rule.matches(envelope)]
         if channel.loss and channel.happens(LOSS, channel.loss, label, occurrence):
             self._struck(channel, "loss")
             self.note("lose", envelope)
@@ -345,24 +343,24 @@ class Network:
         delay_us = channel.constant_us
         if delay_us is None:
             delay_us = self._delay_us(channel, label)
-        self.route(envelope, self.loop.now_us + delay_us, in_order=in_order)
+        self.judge(envelope, self.loop.now_us + delay_us, rules, in_order=in_order)
         duplication = channel.duplication
         if duplication and channel.happens(DUPLICATION, duplication, label, occurrence):
             self._struck(channel, "duplication")
             copy = self._traced(envelope)
             self.note("copy", copy)
             draw = mix(mix(channel.key ^ SECOND_DELAY, label), occurrence)
-            self.route(copy, self.loop.now_us + pick(channel.table, draw), in_order=False)
+            self.judge(copy, self.loop.now_us + pick(channel.table, draw), rules, in_order=False)
 
     def _delay_us(self, channel: Channel, label: int) -> int:
         if self.schedule is not None:
             return self.schedule.delay_us(channel, label)
         return pick(channel.table, mix(channel.key, label))
 
-    def route(self, envelope: Envelope, due_us: int, *, in_order: bool, after: int = 0) -> None:
-        """Ask the rules installed later than `after`, then put the envelope on its way."""
-        for rule in tuple(self.rules):
-            if rule.order <= after or not rule.matches(envelope):
+    def judge(self, envelope: Envelope, due_us: int, rules: Rules, *, in_order: bool) -> None:
+        """Have those of these rules that are in force judge a message; put it on its way."""
+        for number, rule in enumerate(rules, start=1):
+            if rule not in self.rules:
                 continue
             rule.hits += 1
             match rule.judge(envelope):
@@ -371,13 +369,13 @@ class Network:
                 case Copy(by_us):
                     copy = self._traced(envelope)
                     self.note("copy", copy)
-                    self.route(copy, due_us + by_us, in_order=False, after=rule.order)
+                    self.judge(copy, due_us + by_us, rules[number:], in_order=False)
                 case Verdict.DROP:
                     self.note("drop", envelope)
                     return
                 case Verdict.HOLD:
                     self.note("hold", envelope)
-                    rule.keep(envelope, due_us, in_order=in_order)
+                    rule.keep(envelope, due_us, rules[number:], in_order=in_order)
                     return
         assert type(due_us) is int, f"microseconds are whole: {due_us!r}"
         channel, now_us = envelope.channel, self.loop.now_us

@@ -18,7 +18,6 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.designs import check_design
 from ddlsim.cluster.run import run
 from ddlsim.history.events import AnyEvent
-from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent
 from ddlsim.model.records import Record
 from ddlsim.plan.plan import plan
@@ -170,9 +169,9 @@ class Worker:
         try:
             planned = plan_of(self._scenario, world.seed, job, models=not job.late)
             history = run(planned)
-            sent = messages_of(history, planned, job.late, world.kinds) if job.wider else ()
+            events = history.events
             if job.wider:
-                history.events = [event for event in history.events if not is_message(event)]
+                history.events = [event for event in events if not is_message(event)]
             verdict = judge(
                 history, strict=world.strict, all_claims=world.all_claims, findings=self._findings
             )
@@ -180,6 +179,7 @@ class Worker:
             raise
         except Exception as error:
             return Ran(Outcome.CRASHED, "", (seen_of(crash_of(error)),))
+        sent = messages_of(events, planned, job.late, world.kinds) if job.wider else ()
         return Ran(verdict.outcome, history.fingerprint(), tuple(seen_in(verdict)), sent)
 
 
@@ -221,12 +221,16 @@ def is_message(event: AnyEvent) -> bool:
 
 
 def messages_of(
-    history: History, planned: Plan, late: tuple[Late, ...], kinds: Sequence[str]
+    events: Sequence[AnyEvent], planned: Plan, late: tuple[Late, ...], kinds: Sequence[str]
 ) -> tuple[Message, ...]:
-    """The messages that may be late beside some that are, in the order of sending."""
+    """The messages that may be late beside some that are, in the order of sending.
+
+    The last one that is late is sent in the run, which until then is the one it was chosen in: a
+    hold touches nothing before the instant from which on it is in force, nor what others let go.
+    """
     clients = {step.client for step in planned.steps}
     clients |= {program.client for program in planned.programs}
-    sent = [event for event in history.events if type(event) is MessageSent]
+    sent = [event for event in events if type(event) is MessageSent]
     by_client = [
         number
         for number, event in enumerate(sent)
@@ -242,7 +246,11 @@ def messages_of(
         met[where] += 1
         met[link] += 1
         found.append(Message(*where, met[where], met[link]))
-    first = found.index(late[-1].message) + 1 if late else by_client[0]
+    if late:
+        assert late[-1].message in found, f"{late[-1].message} is not sent where it is late"
+        first = found.index(late[-1].message) + 1
+    else:
+        first = by_client[0]
     return tuple(
         one
         for one in found[first : by_client[-1] + 1]
@@ -272,7 +280,7 @@ def check(world: World) -> tuple[Message, ...] | None:
         history = run(planned)
     except Exception:
         return None
-    return messages_of(history, planned, (), ())
+    return messages_of(history.events, planned, (), ())
 
 
 # --- all runs -------------------------------------------------------------------------------------

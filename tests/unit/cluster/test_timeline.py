@@ -114,6 +114,36 @@ def test_an_unknown_outcome_counts_as_failed() -> None:
     assert [type(event) for event in history.of(Unknown)] == [Unknown]
 
 
+def test_what_one_hold_lets_go_is_not_kept_back_by_the_next() -> None:
+    """A message is one of the hold in whose time it is sent."""
+    link = {"from": "c", "to": "n1"}
+    history = steps(
+        {},
+        {"at_ms": 10},
+        {"client": "d"},
+        {"at_ms": 25, "client": "d"},
+        tail=hold(**link, from_ms=5, until_ms=20) + hold(**link, from_ms=20, until_ms=40)
+        + hold(to="n1", from_ms=15, until_ms=60, **{"from": "d"}),
+    )  # fmt: skip
+    assert {op: at_ms for op, (at_ms, _) in ended(history).items()} == {
+        "s1": 0, "s2": 20, "s3": 0, "s4": 60,
+    }  # fmt: skip
+    assert [event.what for event in history.of(NothingMatched)] == [
+        "hold[1] (c to n1, any kind) kept no message back"
+    ]
+
+
+def test_each_of_several_messages_of_an_instant_can_be_held() -> None:
+    """The nth is that of the sending, whatever a hold does to those before it."""
+    link = {"from": "c", "to": "n1", "messages": 1, "from_ms": 5}
+    held = [hold(**link, nth=nth, until_ms=until) for nth, until in ((1, 30), (2, 40), (4, 20))]
+    lost = hold(**link, nth=3, lost=True)
+    sent = [{"at_ms": 5, "do": ["get", "t", key]} for key in range(5)]
+    history = steps({}, *sent, head=SILENT, tail=lost + "".join(held))
+    assert [at_ms for at_ms, _ in ended(history).values()] == [0, 5, 20, 30, 40, 55]
+    assert not history.of(NothingMatched)
+
+
 # --- transactions --------------------------------------------------------------------------------
 
 

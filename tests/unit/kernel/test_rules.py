@@ -2,8 +2,8 @@
 
 import pytest
 
-from ddlsim.kernel.channel import Envelope
-from ddlsim.kernel.network import Block, Delay, Rule, Slow, Verdict
+from ddlsim.kernel.channel import Envelope, LinkProfile
+from ddlsim.kernel.network import Block, Copy, Delay, Rule, Slow, Strike, Verdict
 from tests.support.engine import Ask, Note, Small
 
 
@@ -80,6 +80,72 @@ def test_a_released_message_is_not_asked_again_by_earlier_rules(small: Small) ->
     hold.release()
     small.loop.run()
     assert small.arrived == [(5000, 1)]
+
+
+@pytest.mark.parametrize("installed_us", [2000, 3000])
+def test_a_released_message_is_not_touched_by_rules_that_came_while_it_was_held(
+    small: Small, installed_us: int
+) -> None:
+    """At the very instant of the release neither: another hold, and a block."""
+    first = small.network.hold("a")
+    small.a.send("b", Note(1))
+    small.loop.call_at(installed_us, small.network.hold, "a")
+    small.loop.call_at(installed_us, small.install, Block("a", None))
+    small.loop.call_at(3000, first.release)
+    small.loop.call_at(3000, small.a.send, "b", Note(2))
+    small.loop.run()
+    assert small.arrived == [(3000, 1)]
+
+
+def test_a_rule_that_is_over_does_not_judge_what_is_released(small: Small) -> None:
+    """Nor the second of two that a copy makes."""
+    hold, block = small.network.hold("a"), small.install(Block("a", None))
+    small.a.send("b", Note(1))
+    block.remove()
+    small.install(Strike(fate=Copy(500), struck=int))
+    small.install(Strike(fate=Verdict.DROP, struck=int))
+    small.a.send("b", Note(2))
+    hold.release()
+    small.loop.run()
+    assert small.arrived == [(1000, 1), (1000, 2)]
+
+
+class Counting(Rule):
+    """Writes down what it is asked about, and what it judges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+        self.judged: list[int] = []
+
+    def matches(self, envelope: Envelope) -> bool:
+        self.asked.append(envelope.payload.number)
+        return super().matches(envelope)
+
+    def judge(self, envelope: Envelope) -> Delay:
+        self.judged.append(envelope.payload.number)
+        return Delay(0)
+
+
+def test_each_rule_is_asked_once_about_each_message(small: Small) -> None:
+    """Whatever other rules or the link do to it; the copies of one are no messages."""
+    hold = small.network.hold(label=1)
+    small.install(Strike(fate=Copy(500), struck=int))
+    small.install(Block(None, "c"))
+    rule = Counting()
+    small.install(rule)
+    small.network.configure(LinkProfile(loss=1), "b", "a")
+    small.network.configure(LinkProfile(duplication=1), "c")
+    small.a.send("b", Note(1), label=1)
+    small.a.send("b", Note(2), label=2)
+    small.a.send("c", Note(3))
+    small.b.send("a", Note(4))
+    small.c.send("b", Note(5))
+    hold.release()
+    small.loop.run()
+    assert rule.asked == [1, 2, 3, 4, 5]
+    assert sorted(rule.judged) == [1, 2, 2, 5, 5]
+    assert small.numbers == [2, 1, 5, 5, 2]
 
 
 def test_a_block_is_one_way_and_does_not_reach_what_is_on_its_way(small: Small) -> None:

@@ -140,6 +140,65 @@ def test_a_message_meets_its_fate_and_nothing_before_it_is_another() -> None:
                 assert all(at_us >= due_us for at_us in behind)
 
 
+ONE_PUT = """
+[protocol]
+preset = "ignite3_tests"
+[cluster]
+nodes = 1
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"
+[[step]]
+id = "w"
+client = "c1"
+node = "n1"
+at_ms = 10
+do = ["put", "t", 1]
+"""
+
+
+def test_a_late_message_meets_no_other_hold_where_it_arrives() -> None:
+    """The answer to a write of an older schema is sent at once, and the write again."""
+    kinds = ("client-operation",)
+    one = World("one", ONE_PUT, {}, 0, (200_000,), fates=("late",), kinds=kinds)
+    explored = exhausted(one, 4)
+    assert explored.exhausted
+    assert explored.outcomes == {Outcome.OK: explored.number}
+    [own] = Worker(one).act([Job((), wider=True)])
+    [first, again] = own.messages
+    assert first.sent_us == again.sent_us == 10_000
+    late = [Late(message, "late", 200_000) for message in own.messages]
+    history = traced(one, late[0])
+    assert arrivals(history, first) == [210_000]
+    [ran] = Worker(one).act([Job((late[0],), wider=True)])
+    [then] = ran.messages
+    assert then.sent_us == 210_000
+    history = traced(one, late[0], Late(then, "late", 200_000))
+    assert (arrivals(history, first), arrivals(history, then)) == ([210_000], [410_000])
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_several_messages_of_an_instant_meet_their_fates_together(fate: exhaust.Fate) -> None:
+    """On one link: the second counts as it was sent, whatever became of the first."""
+    one = world("iep98/own_ddl")
+    worker, whole, tried = Worker(one), exhaust.check(one), 0
+    for message in whole or ():
+        if (message.kind, message.nth) != ("cleanup", 1):
+            continue
+        first = Late(message, fate, None if fate == "lost" else BY_US)
+        [ran] = worker.act([Job((first,), wider=True)])
+        for second in ran.messages:
+            if (second.sender, second.to, second.sent_us) == (
+                message.sender, message.to, message.sent_us,
+            ):  # fmt: skip
+                tried += 1
+                history = traced(one, first, Late(second, "late", 2 * BY_US))
+                assert history.of(NothingMatched) == []
+                assert arrivals(history, second) == [second.sent_us + 2 * BY_US]
+                first_us = [] if fate == "lost" else [message.sent_us + BY_US]
+                assert arrivals(history, message) == first_us
+    assert tried > 1
+
+
 def test_what_may_be_late_besides_is_sent_behind_what_is() -> None:
     worker = Worker(world())
     [own] = worker.act([Job((), wider=True)])
