@@ -21,6 +21,8 @@ SPAN: Final = 10_000_000
 """Keys of a table: its schema, then its rows."""
 REHEARSAL: Final = "rehearsal"
 """The workload of a recording that is a rehearsal's."""
+ADDED: Final = re.compile(r"c(\d+)")
+"""The columns that are elements of a table's schema, by their names."""
 UNIQUE: Final = "unique-violation"
 """The class of the error that a unique index gives."""
 
@@ -152,6 +154,14 @@ def record_of(line: bytes) -> AnyLine:
 def head_of(line: bytes) -> Recording:
     """The first line of a recording; raises `msgspec.DecodeError` for any other line."""
     return _HEAD.decode(line)
+
+
+def told(type_: str, value: str, process: int, at: int, index: int) -> str:
+    """A line of `history.edn`, with its operations as EDN."""
+    return (
+        f"{{:type :{type_}, :f :txn, :value [{value}], :process {process}, :time {at}, "
+        f":index {index}}}\n"
+    )
 
 
 _FORM: Final = re.compile(r"\{:type :(\w+), .*?:value \[(.*)\], :process (\d+),")

@@ -1,12 +1,12 @@
 """A client: it sends the statements of its programs and writes down every answer."""
 
-import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from ddlsim.history.recording import ADDED
 from ddlsim.record.dialects.base import Connection, Database, Problem
 from ddlsim.record.errors import LOST, NO_ROW
 from ddlsim.record.journal import Journal, now
@@ -24,8 +24,6 @@ from ddlsim.record.programs import (
 )
 from ddlsim.record.shape import name_of
 
-ADDED: Final = re.compile(r"c(\d+)")
-"""The columns that are elements of a table's schema, by their names."""
 PATIENCE_S: Final = 0.05
 """How long a client waits before it connects again."""
 

@@ -24,6 +24,7 @@ from ddlsim.history.recording import (
     Renewed,
     Statement,
     lines_of,
+    told,
 )
 from ddlsim.record.dialects.base import Problem
 
@@ -57,7 +58,7 @@ class Journal:
         with self._lock:
             tx, at = self._index, now()
             self._index += 1
-            self._told.append(_edn("invoke", asked, process, at, tx))
+            self._told.append(told("invoke", asked, process, at, tx))
             self._sent.append(Begun(tx, at, process))
             self._statements[tx] = 0
             return tx
@@ -91,7 +92,7 @@ class Journal:
         with self._lock:
             at, index = now(), self._index
             self._index += 1
-            self._told.append(_edn(outcome, shown, process, at, index))
+            self._told.append(told(outcome, shown, process, at, index))
             self._sent.append(Ended(tx, at, outcome, why, index, self._statements.pop(tx)))
         self._flush(at)
 
@@ -147,10 +148,3 @@ class Journal:
 def now() -> int:
     """Nanoseconds of the recording's clock."""
     return time.monotonic_ns()
-
-
-def _edn(type_: str, value: str, process: int, at: int, index: int) -> str:
-    return (
-        f"{{:type :{type_}, :f :txn, :value [{value}], :process {process}, :time {at}, "
-        f":index {index}}}\n"
-    )

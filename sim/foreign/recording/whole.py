@@ -1,7 +1,8 @@
 """Whether the two files of a recording are as a recorder leaves them, and belong together.
 
 Invocations and completions were numbered together, one by one, so in either file no number is
-missing, doubled or out of its turn. A recorder that was killed leaves the beginning of both files:
+missing, doubled or out of its turn; and each line of the history follows from those of the
+statements (`agreed.py`). A recorder that was killed leaves the beginning of both files:
 of a last line that has no end nothing had been answered, and the history may say more than the
 statements. Anything else is a damaged file; `ForeignError` has the first line that does not fit.
 """
@@ -20,6 +21,7 @@ from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign import jepsen
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.readers.transactions import Transactions
+from ddlsim.foreign.recording.agreed import Agreed
 from ddlsim.foreign.repeated import repeated
 from ddlsim.graph.history import ABORTED, COMMITTED, UNKNOWN
 from ddlsim.history.recording import (
@@ -76,6 +78,10 @@ class Lines:
     _disturbed: int = -1
     _of_process: dict[int, _Open] = field(default_factory=dict)
     _open: dict[int, _Open] = field(default_factory=dict)
+    agreed: Agreed = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.agreed = Agreed(self.tables)
 
     def __iter__(self) -> Iterator[AnyLine]:
         """Every line; `ForeignError` for the first that is damaged."""
@@ -105,10 +111,12 @@ class Lines:
             raise _WrongLineError("the head is not the first line, or not the only one")
         if isinstance(one, Recording):
             self.tables += one.tables
+            self.agreed.head(one)
         elif isinstance(one, Statement):
             self._statement(one)
         elif isinstance(one, Begun):
             self._begin(one)
+            self.agreed.begin(one, number)
         elif isinstance(one, Ended):
             self._end(one, number)
         elif isinstance(one, Renewed):
@@ -152,6 +160,7 @@ class Lines:
             raise _WrongLineError("a statement that is out of its turn")
         tx.at = one.until
         tx.statements += 1
+        self.agreed.statement(one)
         if (one.columns is None) is not (one.rows is None):
             raise _WrongLineError("an answer with columns or rows alone")
         width = len(one.columns or ())
@@ -173,6 +182,7 @@ class Lines:
         self.completions.append(one.index)
         self.outcomes.append(STATUS[one.outcome])
         self.lines.append(number)
+        self.agreed.end(one, number)
 
 
 def history_at(path: str, *, unmatched: bool = False) -> Transactions:
@@ -231,3 +241,4 @@ def compare(lines: Lines, history: Transactions, path: str) -> None:
         more = completed[~np.isin(history.begin[completed], tx)]
         at = int(history.lines[history.entry[more[0]]])
         raise ForeignError(path, at, f"{Path(lines.path).name} lacks this end; a file is damaged")
+    lines.agreed.compare(lines.path, path, closed=lines.closed)

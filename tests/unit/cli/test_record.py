@@ -26,6 +26,7 @@ from ddlsim.record.url import url_of, without_password, without_secrets
 from ddlsim.record.workloads.base import WORKLOADS
 from tests.support.command import ddlsim
 from tests.support.json_schemas import wrong
+from tests.support.recordings import lines_at, lists, put, reads
 
 Json = dict[str, Any]
 
@@ -92,6 +93,10 @@ def test_an_append_that_a_copied_table_lacks_breaks_snapshots_and_nothing_weaker
     assert any(gone.search(line) for line in lines[at + 1 :])
     later = [gone.sub(r"\1", line) for line in lines[at + 1 :]]
     (copy / HISTORY).write_text("\n".join([*lines[: at + 1], *later, ""]))
+    sent = lines_at(copy / STATEMENTS)
+    for row in lists(sent, int(found[1]), range(at + 1, len(lines))):
+        row[2] = re.sub(rf"^0,{found[2]}\b", "0", row[2])
+    put(copy / STATEMENTS, sent)
     statements = (copy / STATEMENTS).read_bytes()
     for copies, weaker in ((b"false", True), (b"true", False)):
         (copy / STATEMENTS).write_bytes(
@@ -145,6 +150,12 @@ def test_a_read_that_goes_back_is_found_and_named(copy: Path) -> None:
     at, found = [(at, one) for at, one in matched if one is not None][-1]
     lines[at] = f"{lines[at][: found.start(1)]}{lines[at][found.end(1) :]}"
     (copy / HISTORY).write_text("\n".join([*lines, ""]))
+    sent = lines_at(copy / STATEMENTS)
+    key = int(re.findall(r":r (\d+) ", lines[at][: found.start(1)])[-1])
+    one = [one for one in reads(sent, key, range(at, at + 1)) if len(one["columns"]) > 4][-1]
+    gone = {f"c{number}" for number in found[1].strip(",").split(",")}
+    one["columns"] = [f"no-{name}" if name in gone else name for name in one["columns"]]
+    put(copy / STATEMENTS, sent)
     done = ddlsim("check", str(copy))
     assert done.code == 1
     said = " ".join(done.out.split())

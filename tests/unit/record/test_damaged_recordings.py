@@ -13,6 +13,7 @@ import pytest
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.foreign.inputs import INPUTS
 from ddlsim.foreign.readers.problems import ForeignError
+from ddlsim.foreign.recording import agreed
 from ddlsim.foreign.recording.whole import KILLED
 from ddlsim.foreign.report import Report
 from ddlsim.history.recording import HISTORY, STATEMENTS
@@ -68,6 +69,78 @@ def test_the_recording_is_judged_as_it_is(taken: Path) -> None:
     report = judged(taken)
     assert (report.outcome, KILLED in report.notes) == (Outcome.OK, False)
     assert len(lines_of(taken, HISTORY)) > 60
+
+
+CHANGED: dict[str, tuple[bytes, bytes]] = {
+    "an element of a row that was read": (rb'"rows":\[\[1,null,"0', b'"rows":[[1,null,"0,77'),
+    "a row that was not there": (rb'"rows":\[\[1,', b'"rows":[[7,'),
+    "a column": (rb'("columns":\["id","x","v","c)0"', rb'\g<1>99"'),
+    "the value of an append": (rb'"values":\[",(\d+)",', rb'"values":[",9\1",'),
+    "the row of an append": (rb'("values":\[",\d+"),\d+', rb"\1,2222"),
+    "the rows of a read": (rb'"values":\[(\d+),\d+\]', rb'"values":[\1,2222]'),
+    "a table": (rb'"sql":"UPDATE t0', b'"sql":"UPDATE t1'),
+    "a table that is none": (rb'"sql":"UPDATE t0', b'"sql":"UPDATE u0'),
+    "a statement": (rb'"sql":"UPDATE t0', b'"sql":"UPDATES t0'),
+    "a row that was inserted": (rb"VALUES \(1, NULL", b"VALUES (9, NULL"),
+    "a count of rows": (rb'"count":1', b'"count":0'),
+    "the time of a begin": (rb'("event":"Begun","tx":0,"at":\d)\d', rb"\1"),
+    "a process": (rb'"process":0', b'"process":22'),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_files_that_contradict_each_other_are_refused(copy: Path, what: str) -> None:
+    """With both places, by `check` and by `explain`; the history is not judged."""
+    pattern, other = CHANGED[what]
+    text = (copy / STATEMENTS).read_bytes()
+    changed = re.sub(pattern, other, text, count=1)
+    assert changed != text
+    (copy / STATEMENTS).write_bytes(changed)
+    for verb in ("check", "explain"):
+        done = ddlsim(verb, str(copy / STATEMENTS))
+        assert done.code == 2
+        place = rf"{STATEMENTS}:\d+: its transaction has other (operations, )?process or time "
+        place += rf"than line \d+ of {HISTORY}; .* or record anew"
+        assert re.search(place, done.err), done.err
+
+
+def test_a_history_that_says_other_than_the_statements_is_refused(copy: Path) -> None:
+    """Its operations, and a begin that the statements do not have."""
+    text = (copy / HISTORY).read_bytes()
+    for pattern, other in ((rb"(:type :ok.*?:r \d+ )\[0", rb"\1[0,77"), (rb":time 1", b":time 2")):
+        (copy / HISTORY).write_bytes(re.sub(pattern, other, text, count=1))
+        with pytest.raises(ForeignError, match=f"than line \\d+ of {HISTORY}"):
+            judged(copy)
+    more = re.sub(rb":process \d+(.*):index \d+", rb":process 99\1:index %d" % text.count(b"\n"),
+                  text.splitlines(keepends=True)[0])  # fmt: skip
+    (copy / HISTORY).write_bytes(text + more)
+    with pytest.raises(ForeignError, match=f"{STATEMENTS} has no transaction for it"):
+        judged(copy)
+
+
+@pytest.mark.parametrize(
+    "workload", ["schema-append", "retype", "truncate", "rename-swap", "drop-create", "index"]
+)
+def test_what_is_recorded_agrees(tmp_path: Path, workload: str) -> None:
+    """In each workload, with all of its operations; and its tables, once they are new ones."""
+    (tmp_path / "out").mkdir()
+    database = Sqlite(url_of(f"sqlite:///{tmp_path}/db"), prepared=False)
+    wanted = Wanted(workload, 2, "serializable", 3, 100.0, 60.0, 40)
+    record(database, wanted, tmp_path / "out")
+    assert judged(tmp_path / "out").outcome in (Outcome.OK, Outcome.VIOLATED)
+    assert workload in agreed.WORKLOADS
+    assert database.name in agreed.DATABASES
+
+
+def test_what_is_not_the_recorders_own_is_compared_but_for_its_operations(copy: Path) -> None:
+    """Another workload sends statements that are not known; its processes and times are."""
+    text = (copy / STATEMENTS).read_bytes()
+    other = text.replace(b'"workload":"schema-append"', b'"workload":"own"')
+    (copy / STATEMENTS).write_bytes(other.replace(b'"UPDATE t0', b'"UPSERT t0'))
+    assert judged(copy).outcome is Outcome.OK
+    (copy / STATEMENTS).write_bytes(other.replace(b'"process":0', b'"process":22'))
+    with pytest.raises(ForeignError, match="has other process or time"):
+        judged(copy)
 
 
 def test_a_key_that_stands_twice_is_refused(copy: Path) -> None:

@@ -23,6 +23,7 @@ from ddlsim.record.shape import TABLES, InUse, shape_of
 from ddlsim.record.url import url_of
 from ddlsim.record.workloads import schema_append
 from ddlsim.record.workloads.base import WORKLOADS, Ground, dice
+from tests.support.recordings import lines_at, lists, put
 from tests.support.waiting import until
 from tests.unit.record.test_journal import HEAD
 
@@ -92,6 +93,10 @@ def test_tables_are_lists_of_their_own_to_the_judge(tmp_path: Path) -> None:
     at = text.index(f"[:r {key} [0,")
     end = text.index("]", at)
     file.write_text(f"{text[:at]}[:r {key} []{text[end + 1 :]}")
+    lines, index = lines_at(file.with_name(STATEMENTS)), text.count("\n", 0, at)
+    [row, *_] = [row for row in lists(lines, key, range(index, index + 1)) if "," in row[2]]
+    row[2] = ""
+    put(file.with_name(STATEMENTS), lines)
     report = INPUTS["recording"].judge(str(tmp_path / "out" / STATEMENTS), None)
     assert report.outcome is Outcome.VIOLATED
     assert any(f"t{key // SPAN}" in one[1] for one in report.found), report.found
