@@ -10,6 +10,8 @@ from ddlsim.escape import escaped
 from ddlsim.model.clauses import CLAUSES
 
 SARIF_VERSION: Final = "2.1.0"
+STEPS_MOST: Final = 12
+"""A line tells no more steps than these."""
 SQL_MOST: Final = 300
 """Characters of a statement within a message."""
 REFUSED: Final = "refused"
@@ -49,6 +51,8 @@ def _remedy(statement: dict[str, Any]) -> str:
     ]
     if not steps:
         return ""
+    if len(steps) > STEPS_MOST:
+        steps[STEPS_MOST:] = [f"... {len(steps)} steps in all: `ddlsim compat` shows them"]
     return "; instead: " + "; ".join(f"{at}. {text}" for at, text in enumerate(steps, 1))
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from ddlsim.files import HISTORY_MOST, unfit
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.history.recording import (
     ADDED,
@@ -144,6 +145,8 @@ class Agreed:
         """Hold the history at a path against the lines at another; `ForeignError` for the first
         difference. It may say more, unless they are closed.
         """
+        if (why := unfit(history, HISTORY_MOST)) is not None:
+            raise ForeignError(history, 0, why)
         number, hashes, whole = 0, self._hashes, self._whole
         with Path(history).open("rb") as file:
             for line in file:
