@@ -7,7 +7,8 @@ from ddlsim.history.world_events import FaultBegan
 from ddlsim.model.ddl import ObjectChange, ObjectCreated, ObjectDropped
 from ddlsim.model.schema import Alias
 from tests.support.history import ts
-from tests.unit.checkers.test_obligations import COMMAND, RESENT, SUBMIT, kinds, quiet
+from tests.support.quiet_runs import COMMAND, RESENT, SUBMIT, quiet
+from tests.unit.checkers.test_obligations import kinds
 
 ALIAS = Alias(2, "t", 1, "", (1,), 40)
 DELAY, SKEW = 20, 5

@@ -15,16 +15,8 @@ from ddlsim.model.ddl import (
 )
 from ddlsim.model.schema import Column, ColumnType, Index, Table
 from tests.support.history import ts
-from tests.unit.checkers.test_obligations import (
-    COMMIT,
-    COMPLETE,
-    DATA,
-    PLACE,
-    RESENT,
-    SUBMIT,
-    kinds,
-    quiet,
-)
+from tests.support.quiet_runs import COMMIT, COMPLETE, DATA, PLACE, RESENT, SUBMIT, quiet
+from tests.unit.checkers.test_obligations import kinds
 
 INDEX = Index(7, "i", (1,), state="write_only")
 TABLE = Table(1, "t", 2, (Column(1, "k", ColumnType("INTEGER")),), (1,), "default", (INDEX,))
