@@ -15,6 +15,7 @@ nor what a hold keeps back: once released it meets those rules of its sending th
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 from ddlsim.kernel.channel import (
@@ -186,22 +187,19 @@ class Override:
     those to which it did happen.
     """
 
-    __slots__ = ("_from", "_kind", "_network", "_to", "hits", "profile", "strikes")
+    __slots__ = ("_kind", "_network", "_to", "hits", "order", "profile", "sender", "strikes")
 
     def __init__(self, network: "Network", profile: LinkProfile, *where: str | None) -> None:
         """`where`: sender, receiver, kind."""
         self._network = network
-        self._from, self._to, self._kind = where
+        self.sender, self._to, self._kind = where
+        self.order = 0  # in which it was configured
         self.profile = profile
         self.hits = self.strikes = 0
 
-    def is_of_sender(self, sender: str) -> bool:
-        """Whether it says something about messages of some kind from this host."""
-        return self._from in (None, sender)
-
     def is_of_link(self, sender: str, to: str) -> bool:
         """Whether it says something about messages of some kind on this link."""
-        return self._to in (None, to) and self._from in (None, sender)
+        return self._to in (None, to) and self.sender in (None, sender)
 
     def is_of_kind(self, kind: str) -> bool:
         """Whether it says something about messages of this kind on some link."""
@@ -235,13 +233,13 @@ class Network:
         self._endpoints: dict[str, Endpoint] = {}
         self._channels: dict[tuple[str, str, str], Channel] = {}
         self._links: dict[tuple[str, str], list[Channel]] = {}  # the channels of each
-        self._profiles: list[Override] = []
+        self._profiles: dict[str | None, list[Override]] = {}  # by sender
         self._of_senders: dict[str, list[Override]] = {}
         self._of_links: dict[tuple[str, str], list[Override]] = {}
         self._watches: dict[str, tuple[Watch | None, Watch | None]] = {}
         self.schedule: Schedule | None = None
         self._calm = True  # no rule, and no trace is taken
-        self._installed = self._serial = 0
+        self._installed = self._configured = self._serial = 0
         self._order, self._post = loop.order, loop.post
 
     def attach(self, name: str, endpoint: Endpoint) -> None:
@@ -420,13 +418,15 @@ class Network:
     ) -> Override:
         """A profile for these messages; None is a wildcard, and of two entries the later counts."""
         override = Override(self, profile, from_, to, kind)
-        self._profiles.append(override)
+        self._configured += 1
+        override.order = self._configured
+        self._profiles.setdefault(from_, []).append(override)
         self._settle_all(override)
         return override
 
     def forget(self, override: Override) -> None:
         """The profiles as if this entry had never been made."""
-        self._profiles.remove(override)
+        self._profiles[override.sender].remove(override)
         self._settle_all(override)
 
     def _settle_all(self, override: Override) -> None:
@@ -455,7 +455,8 @@ class Network:
         if found is None:
             own = self._of_senders.get(sender)
             if own is None:
-                own = [one for one in self._profiles if one.is_of_sender(sender)]
+                own = [*self._profiles.get(None, ()), *self._profiles.get(sender, ())]
+                own.sort(key=attrgetter("order"))
                 self._of_senders[sender] = own
             found = [one for one in own if one.is_of_link(sender, to)]
             self._of_links[sender, to] = found

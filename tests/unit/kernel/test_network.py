@@ -1,5 +1,7 @@
 """A message's fate depends on seed, link, kind and label, and on the rules in force."""
 
+import sys
+
 import pytest
 
 from ddlsim.kernel.channel import LinkProfile
@@ -111,6 +113,31 @@ def test_a_link_without_latency_is_refused_rather_than_guessed() -> None:
     a, _ = (Host(loop, network, name, Small().a.clock) for name in "ab")
     with pytest.raises(AssertionError, match="no latency is configured for a > b, note"):
         a.send("b", Note(1))
+
+
+def test_a_link_is_opened_without_a_look_at_the_entries_of_other_senders() -> None:
+    """Else a cluster whose links all have entries takes the cube of its nodes to begin."""
+
+    def calls(others: int) -> int:
+        small, called = Small(), 0
+        for number in range(others):
+            small.network.configure(LinkProfile(loss=0.0), from_=f"x{number}", to="b")
+        small.network.configure(LinkProfile(loss=1.0), from_="a")
+        small.network.configure(LinkProfile(loss=0.0), to="b")
+
+        def count(_frame: object, event: str, _what: object) -> None:
+            nonlocal called
+            called += event == "call"
+
+        sys.setprofile(count)
+        try:
+            channel = small.network.channel("a", "b", "note")
+        finally:
+            sys.setprofile(None)
+        assert not channel.loss  # of a sender's and of any's the later counts
+        return called
+
+    assert calls(2) == calls(200) > 0
 
 
 def test_of_two_entries_the_later_counts_field_by_field() -> None:
