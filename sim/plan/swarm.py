@@ -21,6 +21,7 @@ from ddlsim.plan import (
     swarm_borders,
     swarm_crossings,
     swarm_cutovers,
+    swarm_defaults,
     swarm_delays,
     swarm_equals,
     swarm_faults,
@@ -33,6 +34,8 @@ from ddlsim.plan import (
     swarm_lowered,
     swarm_moments,
     swarm_required,
+    swarm_returns,
+    swarm_together,
     swarm_uniques,
     swarm_watches,
     swarm_work,
@@ -221,7 +224,10 @@ def _add_aims(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> Non
     swarm_behind.add(knobs, data, names, delay_ms)
     swarm_equals.add(knobs, data, names, delay_ms)
     swarm_borders.add(knobs, data, names, delay_ms)
+    swarm_defaults.add(knobs, data, names, delay_ms)
     swarm_lowered.add(knobs, data, names, delay_ms)
+    swarm_together.add(knobs, data, names, delay_ms)
+    swarm_returns.add(knobs, data)
 
 
 def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:

@@ -20,6 +20,8 @@ RAISED: Final = (3, 5)
 """To how many DDs."""
 BEHIND: Final = (1, 2, 3)
 """By how many DDs the catalog is behind."""
+BY_SNAPSHOT: Final = 0.4
+"""The share of these in which a node is cut off instead, and gets what it missed as a snapshot."""
 
 
 def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
@@ -34,29 +36,45 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     count = data["cluster"]["nodes"]
     slow: Table = {"name": "slow_listener", "node": f"n{die.between(1, count)}", "stage": "catalog"}
     slow["delay_ms"] = max(delay_ms * die.pick(BEHIND), 1)
-    faults = [slow | {"from_ms": 1, "for_ms": load_ms - 1}]
+    by_snapshot = knobs.on("DD lowered before a snapshot", BY_SNAPSHOT)
+    faults = [] if by_snapshot else [slow | {"from_ms": 1, "for_ms": load_ms - 1}]
     slot_ms = max(load_ms * 8 // 10 // TIMES, 8)
     for turn in range(TIMES):
         raised: Table = {"name": "setting_change", "key": "delay_duration_ms"}
         raised |= {"from_ms": load_ms // 10 + turn * slot_ms, "for_ms": slot_ms // 2}
         raised["to"] = delay_ms * die.pick(RAISED)
         faults += [{**raised, "node": f"n{number}"} for number in range(1, count + 1)]
-        data["migration"] = [*data.get("migration", []), *_pair(turn, raised, die.pick((1, 2, 4)))]
+        apart_ms, until_ms = die.pick((1, 2, 4)), raised["from_ms"] + raised["for_ms"]
+        then_ms = apart_ms
+        if by_snapshot:
+            faults.append(_cut_off(slow["node"], until_ms, delay_ms))
+            then_ms = max(delay_ms * 3 // 2, 1)
+        pair = _pair(turn, until_ms - apart_ms, until_ms + then_ms)
+        data["migration"] = [*data.get("migration", []), *pair]
+    if by_snapshot:
+        data["protocol"]["snapshot_entries"] = 1
+        knobs.tell("snapshot_entries", 1)
     data["faults"] = faults
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
     data["workload"] = [*kept_to(names, data["workload"]), _clients(delay_ms)]
 
 
-def _pair(turn: int, raised: Table, apart_ms: int) -> list[Table]:
-    """A change just before DD is lowered, and one just after."""
-    until_ms = raised["from_ms"] + raised["for_ms"]
+def _cut_off(node: str, until_ms: int, delay_ms: int) -> Table:
+    """The node misses what comes just before DD is lowered, and is back before the next change."""
+    from_ms, for_ms = max(until_ms - delay_ms, 1), max(delay_ms * 5 // 4, 1)
+    cut: Table = {"name": "partition", "shape": "one_node", "node": node}
+    return cut | {"from_ms": from_ms, "for_ms": for_ms}
+
+
+def _pair(turn: int, before_ms: int, after_ms: int) -> list[Table]:
+    """A change before DD is lowered, and one after."""
     return [
         {
-            "at_ms": max(until_ms + place * apart_ms, 0),
+            "at_ms": max(at_ms, 0),
             "node": "n1",
             "sql": f"ALTER TABLE {NAME} ADD COLUMN c{turn}{name} INT;\n",
         }
-        for place, name in ((-1, "a"), (1, "b"))
+        for at_ms, name in ((before_ms, "a"), (after_ms, "b"))
     ]
 
 

@@ -14,8 +14,11 @@ from ddlsim.plan import (
     swarm_again,
     swarm_behind,
     swarm_borders,
+    swarm_defaults,
     swarm_equals,
     swarm_lowered,
+    swarm_returns,
+    swarm_together,
     swarm_uniques,
 )
 from ddlsim.plan.plan import plan
@@ -40,7 +43,7 @@ AIMS = [
     ("iep", "one_phase_trusts_arrival", "late into the log", 82, "I8"),
     ("iep", "believes_first_rule", "late into the log", 22, "I8"),
     ("iep", "judges_last_step_only", "late into the log", 91, "I8"),
-    ("iep", "subtracts_raised_delay", "DD raised on a node", 48, "I1"),
+    ("iep", "subtracts_raised_delay", "DD raised on a node", 295, "I1"),
     ("iep", "restarts_ahead_of_clocks", "leader dies", 729, "I12"),
     ("iep", "hides_final_refusals", "late into the log", 9, "I9"),
     ("iep", "keeps_its_first_op_ts", "writes at once behind checks that wait", 198, "I3"),
@@ -92,11 +95,20 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("equal values in one transaction", swarm_equals.SHARE / 2),
         ("barely incompatible changes", swarm_borders.SHARE / 2),
         ("DD lowered before a slow catalog", swarm_lowered.SHARE / 4),
+        ("DD lowered before a snapshot", swarm_lowered.SHARE * swarm_lowered.BY_SNAPSHOT / 2),
+        ("defaults of older rows", swarm_defaults.SHARE / 2),
+        ("leader returns", swarm_returns.SHARE / 2),
+        ("operations and commit together", swarm_together.SHARE / 2),
     ],
 )
 def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
     count = sum(drawn_of(seed).knobs.get(knob, OFF) != OFF for seed in MANY)
     assert len(MANY) * share / 3 < count < len(MANY) * share * 3
+
+
+def test_each_way_in_which_a_leader_returns_is_drawn() -> None:
+    drawn = {drawn_of(seed).knobs.get("leader returns, how") for seed in range(600)}
+    assert drawn - {None} == set(swarm_returns.STORIES)
 
 
 def test_a_transaction_meets_its_own_values_in_worlds_with_such_clients(

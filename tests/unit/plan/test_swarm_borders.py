@@ -32,6 +32,9 @@ BELIEVED: dict[str, Change] = {
     "a text short by one character": lambda one: (
         str(one.before.type) == "VARBINARY(8)" and str(one.after.type) == "VARCHAR(15)"
     ),
+    "a fraction whose text is short by its sign": lambda one: (
+        str(one.before.type) == "DECIMAL(2, 2)"
+    ),
     "a conversion that is not exact": lambda one: str(one.after.type) == "DOUBLE",
 }
 """Changes that are judged compatible."""

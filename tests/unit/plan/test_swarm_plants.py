@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
@@ -16,6 +17,8 @@ from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.schema import renaming
+from ddlsim.protocol.transaction import execution
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.routing import Router
 from tests.support.drawn_worlds import drawn_of
@@ -74,6 +77,30 @@ def under_the_next_lease(
     return method(self, tx, request, enlistment, number, **more)
 
 
+def last_activation_left(method: Any, self: Application, state: object) -> None:
+    """What a snapshot brings does not count as the last activation."""
+    known = self._last_activation_ts
+    method(self, state)
+    self._last_activation_ts = known
+
+
+def few_results(method: Any, self: Application) -> Any:
+    """A snapshot has the results of the last two commands alone."""
+    state = method(self)
+    return replace(state, results=state.results[-2:])
+
+
+async def replicated_at_once(_method: Any, _self: TransactionCompletion, _tx: Any) -> None:
+    """A commit does not wait until the writes of its transaction are replicated."""
+
+
+def default_for_null(method: Any, cells: Any, source: Any, target: Any) -> Any:
+    """A NULL in an older row is shown as the default that its column was added with."""
+    initial = {column.id: column.initial_default for column in target.columns}
+    shown = method(cells, source, target)
+    return tuple((one, initial[one] if value is None else value) for one, value in shown)
+
+
 PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
     (
         renaming,
@@ -119,6 +146,34 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         "DD lowered before a slow catalog",
         52,
         "wrong-version",
+    ),
+    (
+        Application,
+        "_install",
+        last_activation_left,
+        "iep",
+        "DD lowered before a snapshot",
+        81,
+        "wrong-version",
+    ),
+    (Application, "snapshot", few_results, "iep_closed", "leader returns", 92, "failed-but-logged"),
+    (
+        TransactionCompletion,
+        "writes_are_replicated",
+        replicated_at_once,
+        "iep_closed",
+        "operations and commit together",
+        25,
+        "lost-write",
+    ),
+    (
+        execution,
+        "upgrade",
+        default_for_null,
+        "iep_closed",
+        "defaults of older rows",
+        56,
+        "misread-row",
     ),
     (Router, "ask_primary", under_the_next_lease, "iep", "restless leases", 96, "under-two-leases"),
 ]
