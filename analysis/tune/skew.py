@@ -145,10 +145,10 @@ def _instants(world: World) -> _Looks | None:
     assert world.offsets is not None
     if not world.offsets.times:
         return None
-    at: dict[float, dict[str, float]] = {}
+    at: dict[float, dict[str, list[float]]] = {}
     for (node,), own in world.offsets.groups.items():
         for time, value in zip(world.offsets.times[node,], own, strict=True):
-            at.setdefault(time, {})[node] = value
+            at.setdefault(time, {}).setdefault(node, []).append(value)
     nodes = [node for (node,) in world.offsets.groups]
     met = Counter(pair for here in at.values() for pair in combinations(sorted(here), 2))
     pairs = [met[pair] for pair in combinations(sorted(nodes), 2)]
@@ -175,8 +175,10 @@ def _exceeding(looks: _Looks) -> tuple[float, float]:
     return min(by_pairs[0], whole[0]), min(by_pairs[1], whole[1])
 
 
-def _apart(here: dict[str, float]) -> Iterator[tuple[float, str, str]]:
-    return ((here[one] - here[other], one, other) for one, other in permutations(here, 2))
+def _apart(here: dict[str, list[float]]) -> Iterator[tuple[float, str, str]]:
+    """How far two clocks are apart at one instant, of which a file may have several readings."""
+    for one, other in permutations(here, 2):
+        yield max(here[one]) - min(here[other]), one, other
 
 
 def _beyond(counts: list[int]) -> tuple[float, float]:

@@ -132,6 +132,15 @@ def test_clock_bound_uses_equal_instants_where_the_file_has_times() -> None:
     assert "lost for 20 s" in bound.events[2]
 
 
+@pytest.mark.parametrize("first", [50, 2])
+def test_every_reading_of_an_instant_counts(first: int) -> None:
+    text = timed([("a", 0, first), ("a", 0, 52 - first), ("b", 0, 0), ("c", 0, 1)])
+    bound = clock_bound(world_of(None, offsets(text), 5, None), 0.5)
+    assert bound is not None
+    assert (bound.largest_ms, bound.basis, bound.seen) == (50, INSTANTS, 1)
+    assert bound.between == ("a", "b")
+
+
 @pytest.mark.parametrize("rows", [timed([("a", 0, 5), ("b", 0, 5), ("c", 0, 5)]),
                                   "node,offset_ms\na,5\nb,5\nc,5\n"])  # fmt: skip
 def test_equal_clocks_are_not_ahead_of_each_other(rows: str) -> None:
