@@ -127,6 +127,8 @@ def world_of(
     """
     names = by_name((delays.named if delays else ()) or (offsets.named if offsets else ()))
     if not names:
+        if nodes == 1:
+            raise TuneError("--nodes 1: one node sends no messages, so nothing is to be tuned")
         names = tuple(f"n{number}" for number in range(1, nodes + 1))
     for known, own in ((delays, "delays"), (offsets, "offsets")):
         _check_names(known, own, names)

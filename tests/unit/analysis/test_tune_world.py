@@ -36,6 +36,11 @@ def test_world_of_has_the_nodes_of_the_files() -> None:
     assert world_of(None, None, 2, None).voters == 2
 
 
+def test_one_node_has_nothing_to_tune() -> None:
+    with pytest.raises(TuneError, match="--nodes 1: one node sends no messages"):
+        world_of(delays("delay_ms\n10\n"), None, 1, None)
+
+
 def test_a_clock_of_a_node_without_links_is_refused() -> None:
     with pytest.raises(TuneError, match=r"o\.csv:2: z has no link in the file of delays"):
         world_of(delays(LINKS), offsets("node,offset_ms\nz,1\n"), 5, None)
