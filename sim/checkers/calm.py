@@ -1,11 +1,11 @@
 """From when on nothing disturbs a run, and how long things take at most then; for I9.
 
 A run is *calm* from an instant on if no fault begins or ends after it, no clock and no setting is
-changed, nothing is lost or held back by a script, every node lives, and everything that the last
-fault left has had time to settle. Whether time limits are long enough for the latencies is decided
-here from the settings: elsewhere no run is calm at all, since a slow network may then be taken for
-a dead one. With *s* the largest latency of a message, *skew* the distance of the slowest clock from
-the fastest and CSmax:
+changed, nothing is lost or held back by a script, no leader hands over by a script, every node
+lives, and everything that the last fault left has had time to settle. Whether time limits are long
+enough for the latencies is decided here from the settings: elsewhere no run is calm at all, since a
+slow network may then be taken for a dead one. With *s* the largest latency of a message, *skew* the
+distance of the slowest clock from the fastest and CSmax:
 
 * A leader stays: its heartbeats come every `heartbeat_ms` or `heartbeat_idle_ms`, each is heard and
   answered within 2 s, and that is less than an election timeout.
@@ -160,11 +160,13 @@ class Calm:
 
     @property
     def disturbed_us(self) -> int | None:
-        """When the last fault, clock step or change of a setting began or ended; None: never."""
+        """When the last fault, clock step, change of a setting or hand-over was; None: never."""
         case = self._case
         disturbed = [event.at_us for event in case.faults]
         disturbed += [event.at_us for _, event in case.of(ClockSet) if event.at_us]
         disturbed += [change.at_us for change in self._changes]
+        if (handed_over_us := case.of_cluster.get("handed_over_us")) is not None:
+            disturbed.append(handed_over_us)
         return max(disturbed, default=None)
 
     def _from_us(self) -> int:

@@ -65,10 +65,12 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
     nodes, or these commands are off. `load_ms`: end of the load. `slowest_us`: the
     largest latency of a message that no fault slows. `slow_apply_us`: what all faults that slow the
     application of the meta storage add up to. `tells_names`: 1, since the history has the names
-    that operations use and every refused lock.
+    that operations use and every refused lock. `handed_over_us`: the last scripted hand-over of a
+    group, if there is any.
     """
     staged = plan.holds or plan.pauses or plan.applies or not plan.idle_ticks
     lossy = any(link.loss for link in plan.links)
+    handed_over_us = max((transfer.at_us for transfer in plan.leaders), default=0)
     return {
         "voters": sum(node.voter for node in plan.nodes),
         "calm": int(not staged and not lossy),
@@ -82,6 +84,7 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
             ms(one.fields["delay_ms"]) for one in plan.faults if one.name == SlowListener.name
         ),
         "tells_names": 1,
+        **({"handed_over_us": handed_over_us} if handed_over_us else {}),
     }
 
 

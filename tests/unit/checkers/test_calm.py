@@ -83,5 +83,9 @@ def test_a_run_is_calm_once_the_last_disturbance_has_settled() -> None:
     assert calm_from(story) == 270 + 20 * 204 + SETTLED
 
 
+def test_a_leader_that_hands_over_by_a_script_disturbs_a_run() -> None:
+    assert calm_from(quiet(9000, cluster={"handed_over_us": 40_000})) == 40 + SETTLED
+
+
 def test_a_loss_or_a_script_is_never_calm() -> None:
     assert calm_from(quiet(100, cluster={"calm": 0})) is None

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.checkers.case.case import Case
 from ddlsim.cluster.designs import BadDesignError, declared, design, rules_of, with_fields
 from ddlsim.cluster.run import run
 from ddlsim.history.events import Ok, RowFinal, SafeTimeAdvanced, TxCommitted
@@ -15,6 +17,7 @@ from ddlsim.history.world_events import (
     ClockSet,
     FaultBegan,
     FaultHealed,
+    LeaderSteppedDown,
     MessageDelivered,
     MessageSent,
     NeverCompleted,
@@ -22,7 +25,7 @@ from ddlsim.history.world_events import (
 from ddlsim.kernel.engine import SimulationCrashed
 from ddlsim.model.ops import Delete, Get, Put
 from ddlsim.mutants.base import MUTANTS
-from ddlsim.plan.records import ClockStep, FaultPlan, HoldPlan, TickPlan
+from ddlsim.plan.records import ClockStep, FaultPlan, HoldPlan, LeaderPlan, TickPlan
 from ddlsim.protocol.design.time_rules import at_message, never_waits
 from ddlsim.strategies.base import STRATEGIES
 from ddlsim.strategies.iep import IEP
@@ -207,6 +210,14 @@ def test_the_header_says_by_how_much_faults_slow_what_is_applied() -> None:
     slow = FaultPlan("slow_listener", {"node": "n2", "delay_ms": 2.5, "stage": "log"}, ms(1), ms(9))
     assert faulty(slow, slow, pause(2, 3)).header.settings[""]["slow_apply_us"] == 5_000
     assert faulty(pause(2, 3)).header.settings[""]["slow_apply_us"] == 0
+
+
+def test_a_hand_over_by_a_script_is_in_the_header_and_no_leader_is_lost_by_it() -> None:
+    handed = ran(leaders=(LeaderPlan("meta", "n2", 0), LeaderPlan("meta", "n2", ms(40))))
+    assert handed.header.settings[""]["handed_over_us"] == 40_000
+    assert [event.node for event in handed.events if type(event) is LeaderSteppedDown] == ["n1"]
+    assert list(CHECKERS.get("liveness").check(Case(handed))) == []
+    assert "handed_over_us" not in ran().header.settings[""]
 
 
 def test_faults_that_overlap_end_each_at_its_own_time() -> None:
