@@ -64,3 +64,13 @@ def show(ts: int) -> str:
     """A timestamp for people: `1250` or `1250+3` (milliseconds, logical)."""
     counter = ts & LOGICAL_MASK
     return f"{ts >> LOGICAL_BITS}+{counter}" if counter else str(ts >> LOGICAL_BITS)
+
+
+def as_ms(us: int) -> str:
+    """Microseconds for people: their milliseconds to the last digit, `1250` or `1250.5`."""
+    return decimal(us / US_PER_MS)
+
+
+def decimal(number: float) -> str:
+    """A number for people, to the last digit and without an exponent: `1234567.891`."""
+    return f"{number:.15g}"

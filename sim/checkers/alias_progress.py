@@ -14,7 +14,7 @@ from ddlsim.checkers.calm import TICKS_US, Calm
 from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.schema import Alias
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, plus_ms
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, plus_ms
 
 
 class Window(NamedTuple):
@@ -34,9 +34,9 @@ def alias_progress(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
             yield Anomaly(
                 "alias-stands-still",
                 f"the name {alias.name!r}, which a rename has left for {alias.window_ms} ms, was "
-                f"to end at {due_us / US_PER_MS:g} ms, and was there "
-                f"{'at' if window.end is None else 'until'} {until_us / US_PER_MS:g} ms; "
-                f"{allowed_us / US_PER_MS:g} ms more are enough",
+                f"to end at {as_ms(due_us)} ms, and was there "
+                f"{'at' if window.end is None else 'until'} {as_ms(until_us)} ms; "
+                f"{as_ms(allowed_us)} ms more are enough",
                 (window.rename,) if window.end is None else (window.rename, window.end),
                 clauses=("110.later.3",),
             )

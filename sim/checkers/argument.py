@@ -14,7 +14,7 @@ from ddlsim.checkers.explain import WIDTH, describe
 from ddlsim.checkers.judge import Violation
 from ddlsim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from ddlsim.model.records import Record
-from ddlsim.units import US_PER_MS, show
+from ddlsim.units import US_PER_MS, decimal, show
 
 MOST_SQL = 120
 """So much of a statement is quoted."""
@@ -63,7 +63,7 @@ def argue(case: Case, violation: Violation) -> Argument:
     if violation.steps:
         paragraph = _order(violation, parties)
     else:
-        seen = [f"{one.event} at {one.at_ms:g} ms" for one in moments]
+        seen = [f"{one.event} at {decimal(one.at_ms)} ms" for one in moments]
         shown = f" {_listed(seen)} show it." if seen else ""
         clauses = f" [{', '.join(violation.clauses)}]" if violation.clauses else ""
         paragraph = f"{_sentence(violation.summary + clauses)}{shown}"

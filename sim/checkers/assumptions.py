@@ -38,7 +38,7 @@ from ddlsim.model.design import (
     SKEW_BOUNDED,
 )
 from ddlsim.model.groups import META
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms
 
 PPM: Final = 1_000_000
 RE_ELECTION: Final = "re_election"
@@ -195,8 +195,8 @@ def elections_too_quick(case: Case) -> str | None:
         leader = elected.node
         if changed and since_us is not None and elected.at_us - since_us < timeout_ms * US_PER_MS:
             return (
-                f"{elected.node} was elected at {elected.at_us / US_PER_MS:g} ms, sooner than an "
-                f"election timeout after it was made to stand at {since_us / US_PER_MS:g} ms"
+                f"{elected.node} was elected at {as_ms(elected.at_us)} ms, sooner than an "
+                f"election timeout after it was made to stand at {as_ms(since_us)} ms"
             )
     return None
 
@@ -208,15 +208,15 @@ def _skew_beyond(case: Case, setting: str, name: str) -> str | None:
     skew = case.once(Clocks).largest_skew()
     if bound_ms is None or skew.us <= bound_ms * US_PER_MS:
         return None
-    apart = f"{skew.us / US_PER_MS:g} ms"
+    apart = f"{as_ms(skew.us)} ms"
     more = f"more than {name} = {bound_ms} ms"
     if skew.at_us == skew.shown_at_us and skew.slow != skew.fast:
-        at = f"at {skew.at_us / US_PER_MS:g} ms the clocks of {skew.slow} and {skew.fast}"
+        at = f"at {as_ms(skew.at_us)} ms the clocks of {skew.slow} and {skew.fast}"
         return f"{at} were {apart} apart, {more}"
     whose = "it" if skew.slow == skew.fast else f"that of {skew.fast}"
     return (
-        f"at {skew.at_us / US_PER_MS:g} ms the clock of {skew.slow} showed {apart} less than "
-        f"{whose} had shown at {skew.shown_at_us / US_PER_MS:g} ms, {more}"
+        f"at {as_ms(skew.at_us)} ms the clock of {skew.slow} showed {apart} less than "
+        f"{whose} had shown at {as_ms(skew.shown_at_us)} ms, {more}"
     )
 
 
@@ -270,7 +270,7 @@ def rates_beyond_margin(case: Case) -> str | None:
             continue  # a process of the store: no lease is measured by its clock
         before = last.get(event.node, TRUE_TIME)
         last[event.node] = Piece(event.at_us, event.offset_us, event.drift_ppm)
-        when = f"at {event.at_us / US_PER_MS:g} ms the clock of {event.node}"
+        when = f"at {as_ms(event.at_us)} ms the clock of {event.node}"
         if event.at_us and abs(event.offset_us - before.offset_at(event.at_us)) > US_PER_MS:
             return f"{when} stepped"
         if margin is not None and abs(event.drift_ppm) * 100 > margin * PPM:

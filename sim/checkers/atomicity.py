@@ -6,7 +6,7 @@ from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.history.events import SchemaResolved, UpdateApplied
-from ddlsim.units import show
+from ddlsim.units import as_ms, show
 
 
 class Atomicity:
@@ -102,7 +102,7 @@ def _late_updates(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "late-update",
                 f"node {applied.node} applied catalog version {applied.catalog_version}, active "
-                f"since {show(applied.activation_ts)}, at {applied.at_us / 1000:g} ms, "
+                f"since {show(applied.activation_ts)}, at {as_ms(applied.at_us)} ms, "
                 f"after it had resolved a schema for {late.tx} at {show(late.ts)}",
                 (late, applied),
                 clauses=("98.ap",),

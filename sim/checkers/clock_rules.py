@@ -35,7 +35,7 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, show
 
 Stamped = TxBegan | ReadExecuted | WriteExecuted | TxCommitted | UpdateLogged
 STAMPS: Final[dict[type[Stamped], str]] = {
@@ -90,7 +90,7 @@ def _shown(case: Case) -> Iterator[Anomaly]:
             found[node] = None
             yield Anomaly(
                 "stamped-ahead-of-all-clocks",
-                f"at {event.at_us / US_PER_MS:g} ms {node} had stamped something at {show(stamp)}, "
+                f"at {as_ms(event.at_us)} ms {node} had stamped something at {show(stamp)}, "
                 f"and no physical clock had shown more than {clocks.furthest_ms(event.at_us)} ms",
                 (event,),
                 clauses=("98.x.7",),

@@ -19,6 +19,7 @@ from ddlsim.history.events import DdlDecided, Failed, Ok, UpdateLogged
 from ddlsim.model.ddl import IndexCreated, IndexDropped, IndexStateSet, SimpleChange
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
 from ddlsim.model.schema import PUBLIC, SchemaObject
+from ddlsim.units import as_ms
 
 CLAUSES = ("98.flow.1", "98.def.3")
 
@@ -45,7 +46,7 @@ def _failed(case: Case, operation: Operation, updates: list[UpdateLogged]) -> It
     assert isinstance(operation.ended, Failed), operation.name
     yield Anomaly(
         "failed-but-logged",
-        f"{_named(case, operation)} failed for its client at {operation.ended.at_us / 1000:g} ms "
+        f"{_named(case, operation)} failed for its client at {as_ms(operation.ended.at_us)} ms "
         f"({operation.ended.reason}), but its update is in the log at index "
         f"{updates[-1].index}, as catalog version {updates[-1].catalog_version}",
         (*operation.asked, updates[-1], operation.ended),
@@ -64,7 +65,7 @@ def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterat
             what = "its columns were never confirmed, or its index is not public"
         yield Anomaly(
             "acknowledged-not-logged",
-            f"{_named(case, operation)} was acknowledged at {operation.ended.at_us / 1000:g} ms, "
+            f"{_named(case, operation)} was acknowledged at {as_ms(operation.ended.at_us)} ms, "
             f"but {what}",
             (*operation.asked, *(() if decided is None else (decided,)), operation.ended),
             clauses=CLAUSES,

@@ -22,7 +22,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.model.ddl import SimpleChange
-from ddlsim.units import show
+from ddlsim.units import as_ms, show
 
 UNDER_WAY: Final = "[under way at commit]"
 IN_FORCE_EARLY: Final = "[in force early]"
@@ -343,15 +343,15 @@ class Words:
     def _real_time(self, edge: Edge, ended_at: int, begins_at: int) -> str:
         source, target = self._nodes[edge.source].label, self._nodes[edge.target].label
         events = self._case.history.events
-        ended_ms, begins_ms = events[ended_at].at_us / 1000, events[begins_at].at_us / 1000
+        ended, begins = as_ms(events[ended_at].at_us), as_ms(events[begins_at].at_us)
         if edge.kind == PROCESS:
             return (
-                f"the client of {source} had its answer at {ended_ms:g} ms, and then invoked "
-                f"{target} itself at {begins_ms:g} ms"
+                f"the client of {source} had its answer at {ended} ms, and then invoked "
+                f"{target} itself at {begins} ms"
             )
         return (
-            f"the client of {source} had its answer at {ended_ms:g} ms, "
-            f"before {target} was invoked at {begins_ms:g} ms"
+            f"the client of {source} had its answer at {ended} ms, "
+            f"before {target} was invoked at {begins} ms"
         )
 
 

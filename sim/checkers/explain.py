@@ -14,7 +14,7 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.units import US_PER_MS, show
+from ddlsim.units import as_ms, show
 
 WIDTH = 80
 
@@ -68,7 +68,7 @@ def _field(event: AnyEvent, name: str, value: Any, case: Case) -> str:
     if name.endswith("_ts") or name in {"ts", "stamp"}:
         return f"{name} {show(value)}"
     if name.endswith("_us"):
-        return f"{name.removesuffix('_us')} {value / US_PER_MS:g} ms"
+        return f"{name.removesuffix('_us')} {as_ms(value)} ms"
     if name == "group":
         return f"group {case.schemas.group(value)}"
     if name == "object_id":

@@ -13,7 +13,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import UpdateLogged, WriteExecuted
 from ddlsim.model.ddl import IndexCreated, IndexDropped, IndexStateSet, ObjectChange
 from ddlsim.model.schema import PUBLIC
-from ddlsim.units import US_PER_MS
+from ddlsim.units import US_PER_MS, as_ms
 
 Place = tuple[int, int]
 """(table id, index id)."""
@@ -31,8 +31,8 @@ def index_progress(case: Case, calm: Calm, from_us: int, ended_us: int) -> Itera
             yield Anomaly(
                 "index-stands-still",
                 f"index {place[1]} of table {place[0]} was still {state} when the run ended, as it "
-                f"has been since {update.at_us / US_PER_MS:g} ms; nothing had disturbed it for "
-                f"{waited_us / US_PER_MS:g} ms, where {allowed_us / US_PER_MS:g} ms are enough",
+                f"has been since {as_ms(update.at_us)} ms; nothing had disturbed it for "
+                f"{as_ms(waited_us)} ms, where {as_ms(allowed_us)} ms are enough",
                 (update,),
                 clauses=("110.ours.index.build",),
             )

@@ -26,7 +26,7 @@ from ddlsim.history.world_events import (
     SchemaBehind,
     TxRecovered,
 )
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, show
 
 WITH_THE_CATALOG: Final = ("AFTER_LISTENERS", "ON_APPLICATION")
 """The rules by which safe time waits for nothing behind the catalog."""
@@ -109,8 +109,8 @@ def _frozen(case: Case) -> Iterator[Anomaly]:
         yield Anomaly(
             "safe-time-froze",
             f"the safe time of node {node} has stood at {show(stands_ts)} since "
-            f"{since_us / 1000:g} ms; node {leader.node} had reached "
-            f"{show(leader.safe_ts)} when the run ended at {end_us / 1000:g} ms",
+            f"{as_ms(since_us)} ms; node {leader.node} had reached "
+            f"{show(leader.safe_ts)} when the run ended at {as_ms(end_us)} ms",
             (leader,) if moved is None else (moved, leader),
             clauses=("98.x.6",),
         )
@@ -141,7 +141,7 @@ def _held_up(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "safe-time-held-up",
                 f"the catalog of node {node} has applied version {applied.catalog_version}, "
-                f"stamped {show(applied.message_ts)}, at {applied.at_us / 1000:g} ms, and its safe "
+                f"stamped {show(applied.message_ts)}, at {as_ms(applied.at_us)} ms, and its safe "
                 f"time had not come to there",
                 (applied,),
                 clauses=("98.x.3", "98.risk.2"),
@@ -168,7 +168,7 @@ def _behind(case: Case) -> Iterator[Anomaly]:
                 "schema-froze",
                 f"when the run ended, node {behind.node} still kept update {behind.kept} of the "
                 f"schema and not {behind.newest}; the last update and the last fault were over at "
-                f"{over_us / 1000:g} ms",
+                f"{as_ms(over_us)} ms",
                 (behind,),
             )
 
@@ -192,7 +192,7 @@ def _left_open(case: Case) -> Iterator[Anomaly]:
         if over is not None:
             if over.at_us >= left.at_us:
                 continue
-            first, how = over, f"it had ended at {over.at_us / 1000:g} ms"
+            first, how = over, f"it had ended at {as_ms(over.at_us)} ms"
         else:
             placed = case.began.get(left.tx)
             if placed is None:
@@ -208,8 +208,8 @@ def _left_open(case: Case) -> Iterator[Anomaly]:
         is_early = passed_us <= due_us
         if is_early:
             how += (
-                f", and nothing disturbed it for {passed_us / 1000:g} ms then, where up to "
-                f"{due_us / 1000:g} ms may pass: a longer `drain_ms` of [run] would decide it"
+                f", and nothing disturbed it for {as_ms(passed_us)} ms then, where up to "
+                f"{as_ms(due_us)} ms may pass: a longer `drain_ms` of [run] would decide it"
             )
         yield Anomaly(
             "left-open",

@@ -37,7 +37,7 @@ from ddlsim.history.world_events import (
     PartitionSafeTime,
 )
 from ddlsim.model.groups import META
-from ddlsim.units import MIN_TIMESTAMP, show
+from ddlsim.units import MIN_TIMESTAMP, as_ms, show
 
 
 class Machinery:
@@ -224,7 +224,7 @@ def _applied(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "applied-twice",
                 f"the catalog of node {applied.node} took version {applied.catalog_version} at "
-                f"{before.at_us / 1000:g} ms and again at {applied.at_us / 1000:g} ms",
+                f"{as_ms(before.at_us)} ms and again at {as_ms(applied.at_us)} ms",
                 (before, applied),
                 clauses=("98.def.3",),
             )
@@ -297,8 +297,8 @@ def _back(
     kind = "clock-went-back" if what == "clock" else "safe-time-went-back"
     return Anomaly(
         kind,
-        f"the {what} of node {node} was {show(earlier)} at {before.at_us / 1000:g} ms "
-        f"and {show(later)} at {after.at_us / 1000:g} ms",
+        f"the {what} of node {node} was {show(earlier)} at {as_ms(before.at_us)} ms "
+        f"and {show(later)} at {as_ms(after.at_us)} ms",
         (before, after),
         clauses=("98.x.7",),
     )

@@ -33,7 +33,7 @@ from ddlsim.history.world_events import (
     TxRecovered,
 )
 from ddlsim.model.groups import META
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, show
 
 SILENCE: Final = ("NODE_UNREACHABLE", "PRIMARY_MISSING")
 """Reasons that say that a node's answer did not come."""
@@ -68,10 +68,6 @@ def _in_calm(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
         yield from _Requests(case, calm, from_us).check()
 
 
-def _ms(us: int) -> str:
-    return f"{us / US_PER_MS:g}"
-
-
 # --- requests -------------------------------------------------------------------------------------
 
 
@@ -102,7 +98,8 @@ class _Requests:
                 yield Anomaly(
                     "never-answered",
                     f"{asked.client} had no answer to {asked.op} ({asked.kind}) from {asked.node} "
-                    f"in {_ms(took_us)} ms; nothing was broken, and {_ms(due_us)} ms are enough",
+                    f"in {as_ms(took_us)} ms; nothing was broken, and {as_ms(due_us)} ms "
+                    "are enough",
                     (asked, ended),
                     clauses=("110.req.0",),
                 )
@@ -254,9 +251,9 @@ def _transactions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
         if waited_us > allowed_us and alive and not tx.ended_us and name not in ended:
             yield Anomaly(
                 "transaction-open",
-                f"{name} began on {began.node} at {_ms(began.at_us)} ms and had not ended when the "
-                f"run did; nothing had disturbed it for {_ms(waited_us)} ms, where "
-                f"{_ms(allowed_us)} ms are enough",
+                f"{name} began on {began.node} at {as_ms(began.at_us)} ms and had not ended when "
+                f"the run did; nothing had disturbed it for {as_ms(waited_us)} ms, where "
+                f"{as_ms(allowed_us)} ms are enough",
                 (began,),
                 clauses=("110.req.0",),
             )
@@ -304,7 +301,7 @@ def _left_open(case: Case, calm: Calm) -> Iterator[Anomaly]:
             yield Anomaly(
                 "left-open",
                 f"when the run ended, node {left.node} still had {left.what} of {left.tx}, though "
-                f"nothing had disturbed it for {_ms(waited_us)} ms",
+                f"nothing had disturbed it for {as_ms(waited_us)} ms",
                 (began, left),
             )
 
@@ -362,9 +359,9 @@ def _safe_times(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
             if until_us - before_us > allowed_us:
                 yield Anomaly(
                     "safe-time-still",
-                    f"the safe time of node {node} stood still from {_ms(before_us)} to "
-                    f"{_ms(until_us)} ms, where nothing was broken and it moves within "
-                    f"{_ms(allowed_us)} ms",
+                    f"the safe time of node {node} stood still from {as_ms(before_us)} to "
+                    f"{as_ms(until_us)} ms, where nothing was broken and it moves within "
+                    f"{as_ms(allowed_us)} ms",
                     witness,
                     clauses=("98.safe.3",),
                 )
@@ -385,8 +382,8 @@ def _partitions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
                 yield Anomaly(
                     "safe-time-still",
                     f"the safe time of partition {group} on node {node} stood still from "
-                    f"{_ms(before_us)} to {_ms(until_us)} ms, where nothing was broken and it "
-                    f"moves within {_ms(allowed_us)} ms",
+                    f"{as_ms(before_us)} to {as_ms(until_us)} ms, where nothing was broken and it "
+                    f"moves within {as_ms(allowed_us)} ms",
                     witness,
                 )
                 break
@@ -418,7 +415,7 @@ def _leaders(case: Case, from_us: int) -> Iterator[Anomaly]:
             yield Anomaly(
                 "leader-lost",
                 f"{stepped.node}, leader of group {stepped.group} in term {stepped.term}, stepped "
-                f"down at {_ms(stepped.at_us)} ms, though nothing was broken",
+                f"down at {as_ms(stepped.at_us)} ms, though nothing was broken",
                 (stepped,),
             )
 
@@ -430,7 +427,7 @@ def _primaries(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
             yield Anomaly(
                 "primary-missing",
                 f"the last lease of partition {lease.group}, of node {lease.holder}, was over at "
-                f"{show(lease.expiration_ts)}; when the run ended, {_ms(without_us)} ms later, "
+                f"{show(lease.expiration_ts)}; when the run ended, {as_ms(without_us)} ms later, "
                 "there was no other",
                 (lease,),
             )

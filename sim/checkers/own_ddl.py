@@ -13,7 +13,7 @@ from ddlsim.checkers.case.case import Case, Ddl, Operation
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
 from ddlsim.checkers.case.statements import Name, answered, built, meanings_of
 from ddlsim.history.events import AnyEvent, SchemaResolved
-from ddlsim.units import MIN_TIMESTAMP, Timestamp, physical_ms, plus_ms, round_up, show
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, as_ms, physical_ms, plus_ms, round_up, show
 
 ROUNDED: Final = "activation_plus_skew_rounded"
 """The rule that acknowledges at Tu + CSmax, up to the next whole tick."""
@@ -263,13 +263,13 @@ def _asked(case: Case, promise: Promise) -> str:
     statement = f"{promise.op} ({sql})" if sql else promise.op
     acknowledged = case.history.events[promise.acknowledged_at]
     return (
-        f"{statement} was acknowledged at {acknowledged.at_us / 1000:g} ms, with Tu = "
+        f"{statement} was acknowledged at {as_ms(acknowledged.at_us)} ms, with Tu = "
         f"{show(promise.activation_ts)}"
     )
 
 
 def _ms(operation: Operation) -> str:
-    return "?" if operation.invoked is None else f"{operation.invoked.at_us / 1000:g}"
+    return "?" if operation.invoked is None else as_ms(operation.invoked.at_us)
 
 
 CHECKERS.add("own_ddl", OwnDdl())

@@ -19,7 +19,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.history.events import SafeTimeAdvanced, UpdateApplied
 from ddlsim.history.world_events import CommandLogged
 from ddlsim.model.groups import META
-from ddlsim.units import MIN_TIMESTAMP, show
+from ddlsim.units import MIN_TIMESTAMP, as_ms, show
 
 PUBLISHED: Final = ("AFTER_LISTENERS", "AFTER_ALL_LISTENERS")
 """The rules of designs whose safe time follows the catalog."""
@@ -54,7 +54,7 @@ def safe_time_rules(case: Case) -> Iterator[Anomaly]:
                 yield Anomaly(
                     "safe-time-ahead-of-the-catalog",
                     f"the safe time of node {event.node} came to {show(event.safe_ts)} at "
-                    f"{event.at_us / 1000:g} ms, and its catalog had not taken version {version}, "
+                    f"{as_ms(event.at_us)} ms, and its catalog had not taken version {version}, "
                     f"stamped {show(message_ts)}",
                     (event,),
                     clauses=("98.x.3",),

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Operation
 from ddlsim.history.events import AnyEvent, Ok, UpdateLogged
+from ddlsim.units import as_ms
 
 TOKEN: Final = "token"
 NO_TOKEN: Final = "no_token"
@@ -59,7 +60,7 @@ class SessionSchema:
                     "session-went-back",
                     f"client {operation.invoked.client} {last.how} "
                     f"{case.schemas.describe(use.object_id, last.version)}; {operation.name}, "
-                    f"invoked later at {operation.invoked.at_us / 1000:g} ms with its token, ran "
+                    f"invoked later at {as_ms(operation.invoked.at_us)} ms with its token, ran "
                     f"on node {use.event.node} under "
                     f"{case.schemas.describe(use.object_id, use.version)}",
                     (*last.witness, *operation.asked, use.event),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.history.events import AnyEvent, MetadataRead, ReadExecuted
-from ddlsim.units import show
+from ddlsim.units import as_ms, show
 
 
 class SingleSchema:
@@ -46,8 +46,8 @@ def _two_versions(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         yield Anomaly(
             "two-versions",
             f"{tx.name} {_saw(before)} {case.schemas.describe(object_id, before_version)} at "
-            f"{before.at_us / 1000:g} ms, and {_saw(event)} version {version} at "
-            f"{event.at_us / 1000:g} ms",
+            f"{as_ms(before.at_us)} ms, and {_saw(event)} version {version} at "
+            f"{as_ms(event.at_us)} ms",
             (before, event),
             clauses=("110.req.1",),
         )
@@ -75,7 +75,7 @@ def _two_tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         yield Anomaly(
             "two-tables",
             f"to {tx.name} the name {name!r} meant object {before} first and object {object_id} "
-            f"at {resolved.at_us / 1000:g} ms",
+            f"at {as_ms(resolved.at_us)} ms",
             (*witness, resolved),
             clauses=("110.req.1", "110.simple"),
         )

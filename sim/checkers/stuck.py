@@ -4,7 +4,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.history.event import Event
 from ddlsim.history.events import DdlDecided, LockWaited, SafeTimeAdvanced
 from ddlsim.history.world_events import NeverCompleted
-from ddlsim.units import show
+from ddlsim.units import as_ms, show
 
 
 def waiting(case: Case, event: NeverCompleted) -> str:
@@ -16,7 +16,7 @@ def waiting(case: Case, event: NeverCompleted) -> str:
     last = _last_seen(case, operation.invoked.tx or event.op, event.op)
     if last is not None:
         what, node, at_us = last
-        sentence += f"; last, at {at_us / 1000:g} ms, {what} on {node}"
+        sentence += f"; last, at {as_ms(at_us)} ms, {what} on {node}"
     node = operation.invoked.node if last is None else last[1]
     state = _state(case, node)
     return f"{sentence}; {state}" if state else sentence
@@ -59,4 +59,4 @@ def _state(case: Case, node: str) -> str:
     for _, event in case.of(SafeTimeAdvanced):
         if event.node == node:
             last, safe = event, f"has stood at safe time {show(event.safe_ts)}"
-    return f"{node} {safe}" + ("" if last is None else f" since {last.at_us / 1000:g} ms")
+    return f"{node} {safe}" + ("" if last is None else f" since {as_ms(last.at_us)} ms")

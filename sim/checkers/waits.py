@@ -37,6 +37,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.world_events import LeaseBegan, PartitionSafeTime
+from ddlsim.units import as_ms
 
 JUDGED = ("get", "put", "delete", "insert", "replace", "update", "commit", "ddl")
 """Not scans, whose partitions may have no event; begin and rollback wait for no node."""
@@ -96,9 +97,9 @@ class Waits:
             if unrelated:
                 yield _anomaly(
                     "schema-wait",
-                    f"node {resolved.node} waited {_ms(resolved.waited_us)} ms for its metadata "
+                    f"node {resolved.node} waited {as_ms(resolved.waited_us)} ms for its metadata "
                     f"to be complete for {resolved.tx} ({resolved.purpose}), where "
-                    f"{_ms(bound_us)} ms are enough",
+                    f"{as_ms(bound_us)} ms are enough",
                     unrelated,
                     (resolved,),
                 )
@@ -281,8 +282,9 @@ def _slow(
     assert ended is not None, operation.name
     return _anomaly(
         "slow-operation",
-        f"{operation.name} ({asked.kind} on node {asked.node}) took {_ms(busy_us)} ms, its waits "
-        f"for locks and schemas apart, where {_ms(bound_us)} ms are enough; its participants were "
+        f"{operation.name} ({asked.kind} on node {asked.node}) took {as_ms(busy_us)} ms, its "
+        f"waits for locks and schemas apart, where {as_ms(bound_us)} ms are enough; its "
+        "participants were "
         f"{', '.join(nodes)}",
         unrelated,
         (asked, ended),
@@ -299,7 +301,3 @@ def _anomaly(
         witness,
         clauses=("98.risk.2",),
     )
-
-
-def _ms(us: int) -> str:
-    return f"{us / 1000:g}"

@@ -12,6 +12,7 @@ from typing import Final
 from ddlsim.checkers.argument import Argument, Party
 from ddlsim.checkers.base import Step
 from ddlsim.escape import markup
+from ddlsim.units import decimal
 
 WIDTH: Final = 780
 LEFT: Final = 200
@@ -143,8 +144,8 @@ def _where(party: Party) -> str:
 def _when(party: Party) -> str:
     parts = [f"{name} {value}" for name, value in party.stamps.items()]
     if party.begins_ms is not None:
-        until = "" if party.ends_ms is None else f"{party.ends_ms:g}"
-        parts.append(f"{party.begins_ms:g}…{until} ms")
+        until = "" if party.ends_ms is None else f"{decimal(party.ends_ms)}"
+        parts.append(f"{decimal(party.begins_ms)}…{until} ms")
     return ", ".join(parts)
 
 

@@ -33,7 +33,7 @@ from ddlsim.history.events import (
 )
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
 from ddlsim.nemesis.base import FAULTS
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms
 
 COLOURS: Final = 6
 """So many updates have a colour of their own, beside what was there before."""
@@ -324,12 +324,12 @@ class _Drawing:
         """A fault that only begins, such as a transfer of a leader: a mark at its instant."""
         if self._window[0] <= at_us <= self._window[1]:
             top = self._layout.y((at_us, float(FIRST)))
-            text = f"{why}: {at_us / US_PER_MS:g} ms"
+            text = f"{why}: {as_ms(at_us)} ms"
             x, bottom = lane.left + 1, top + MARK
             yield Band("fault", x, FAULT_WIDTH, top, bottom, text, label=_clipped(why, 14))
 
     def _fault(self, lane: Lane, why: str, since_us: int, until_us: int) -> Iterator[Band]:
-        text = f"{why} of {lane.name}: {since_us / US_PER_MS:g} to {until_us / US_PER_MS:g} ms"
+        text = f"{why} of {lane.name}: {as_ms(since_us)} to {as_ms(until_us)} ms"
         if since_us <= self._window[1]:
             ends = ((since_us, float(FIRST)), (until_us, float(FIRST)))
             for band in self._band("fault", lane.left + 1, FAULT_WIDTH, *ends, text):
@@ -345,9 +345,9 @@ class _Drawing:
                 continue
             arrived = None if message.arrived_in is None else self._rows.get(message.arrived_in)
             text = f"{message.kind}, {message.sender} to {message.to}, sent at "
-            text += f"{message.sent_us / US_PER_MS:g} ms"
+            text += f"{as_ms(message.sent_us)} ms"
             if arrived is not None:
-                text += f", arrived at {arrived.shown.step.at_us / US_PER_MS:g} ms"
+                text += f", arrived at {as_ms(arrived.shown.step.at_us)} ms"
                 look = _look(message, sent, arrived)
                 yield Arrow(look, start.x, sent.y, end.x, arrived.y, text)
             elif message.arrived_in is None and not sent.shown.relays:

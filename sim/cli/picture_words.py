@@ -50,7 +50,7 @@ from ddlsim.history.world_events import (
 )
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario.findings import described
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, decimal, physical_ms, show
 
 MOST_ROWS = 3
 """So many of the rows that a scan found are named."""
@@ -131,7 +131,7 @@ def _of_schema(case: Case, event: AnyEvent) -> str | None:
     if isinstance(event, DdlDecided):
         return f"{event.op} {_decided(event)}"
     if isinstance(event, SchemaResolved):
-        waited = f", after waiting {event.waited_us / US_PER_MS:g} ms" if event.waited_us else ""
+        waited = f", after waiting {as_ms(event.waited_us)} ms" if event.waited_us else ""
         what = event.name or case.schemas.name(event.object_id, event.version)
         found = f"version {event.version}" if event.object_id else "no such object"
         purpose = f"{event.purpose} of {event.tx}"
@@ -179,7 +179,7 @@ def _of_tx(case: Case, event: AnyEvent) -> str | None:
         ended = "has" if event.granted else "is refused"
         key = "" if event.key is None else f"[{event.key}]"
         on = f"{case.schemas.name(event.object_id)}{key}"
-        return f"{event.tx} {ended} the lock on {on} after {event.waited_us / US_PER_MS:g} ms"
+        return f"{event.tx} {ended} the lock on {on} after {as_ms(event.waited_us)} ms"
     return None
 
 
@@ -274,8 +274,8 @@ def _crash(case: Case, violation: Violation) -> tuple[str, str, str]:
     last = case.history.events[-1:]
     parts = [f"{_subject(one)}{_bare(event_words(case, one))}" for one in last]
     at_ms = case.history.end_us / US_PER_MS
-    came = f" Before that, {parts[0]} (at {last[0].at_us / US_PER_MS:g} ms)." if parts else ""
-    how = f"It ends at {at_ms:g} ms.{came}"
+    came = f" Before that, {parts[0]} (at {as_ms(last[0].at_us)} ms)." if parts else ""
+    how = f"It ends at {decimal(at_ms)} ms.{came}"
     return what, how, "Simulated code or the simulator is wrong: no verdict on the protocol."
 
 
@@ -297,7 +297,7 @@ def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
     ]
     shown = [_update(party_of(case, name)) for name in updates[:MOST_UPDATES]]
     parts = shown + [
-        f"at {event.at_us / US_PER_MS:g} ms {_subject(event)}{_bare(event_words(case, event))}"
+        f"at {as_ms(event.at_us)} ms {_subject(event)}{_bare(event_words(case, event))}"
         for event in events[:MOST_EVENTS]
     ]
     left = len(events) - MOST_EVENTS

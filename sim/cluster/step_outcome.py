@@ -20,7 +20,7 @@ from ddlsim.history.world_events import TxRecovered
 from ddlsim.model.programs import Step
 from ddlsim.scenario.step_expect import reasons_of
 from ddlsim.scenario.tomltext import toml_value
-from ddlsim.units import Timestamp, physical_ms
+from ddlsim.units import Timestamp, decimal, physical_ms
 
 DEFAULT_TOLERANCE_MS: Final = 20
 """How far from `waits_until_ms` a step may end where the scenario does not say."""
@@ -56,7 +56,7 @@ def missed_at_once(
         "tolerance_ms", DEFAULT_TOLERANCE_MS
     ):
         return None
-    return f"{got} at {ended_ms:g} ms" if got != "ok" else f"ended at {ended_ms:g} ms"
+    return f"{got} at {decimal(ended_ms)} ms" if got != "ok" else f"ended at {decimal(ended_ms)} ms"
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from ddlsim.scenario.problems import Origin, convert, fields_of, near, unknown_k
 from ddlsim.scenario.registries import plugin
 from ddlsim.scenario.sqltext import SqlLine
 from ddlsim.scenario.vocabulary import check_kind
-from ddlsim.units import Ms
+from ddlsim.units import Ms, decimal
 
 INSTANT_MS: Final = 0.001
 """The duration of a fault that happens at an instant: the smallest one."""
@@ -272,11 +272,13 @@ def check_times(
         from_ms, until_ms = _least(entry.times.from_ms), _end(entry)
         path: Path = ("faults", index)
         if load_ms is not None and from_ms >= load_ms:
-            what = f"{from_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
+            what = f"{decimal(from_ms)} is not before the end of the load"
+            what = f"{what}; run.load_ms is {decimal(load_ms)}"
             raise origin.error((*path, "from_ms"), what)
         at_moment = entry.times.when is not None
         if load_ms is not None and until_ms is not None and until_ms > load_ms and not at_moment:
-            what = f"ends at {until_ms:g}, but the load ends at {load_ms:g} and heals every fault"
+            what = f"ends at {decimal(until_ms)}, but the load ends at {decimal(load_ms)}"
+            what = f"{what} and heals every fault"
             raise origin.error((*path, "for_ms"), f"{what}; leave for_ms out to last until then")
         if entry.fault.instant and entry.times.for_ms is not None:
             what = f"{entry.fault.name} happens at an instant; leave for_ms out"
@@ -342,5 +344,5 @@ def _overlap(first: FaultEntry, second: FaultEntry) -> bool:
 
 def _span(entry: FaultEntry) -> str:
     from_ms, until_ms = _least(entry.times.from_ms), _end(entry)
-    until = "the end of the load" if until_ms is None else f"{until_ms:g}"
-    return f"which lasts from {from_ms:g} to {until}"
+    until = "the end of the load" if until_ms is None else decimal(until_ms)
+    return f"which lasts from {decimal(from_ms)} to {until}"

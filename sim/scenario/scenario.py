@@ -47,6 +47,7 @@ from ddlsim.scenario.steps import StepReader
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_clauses
 from ddlsim.scenario.workloads import WorkloadEntry, check_keys, read_workloads
+from ddlsim.units import decimal
 from ddlsim.workload.base import PlannedDdl, WorkloadWorld
 from ddlsim.workload.mixed import Mixed
 
@@ -353,7 +354,8 @@ def _check_work(scenario: Scenario, origin: Origin) -> None:
     load_ms = scenario.table.run.load_ms
     for index, table in enumerate(scenario.table.migration):
         if load_ms is not None and table.at_ms >= load_ms:
-            what = f"{table.at_ms:g} is not before the end of the load; run.load_ms is {load_ms:g}"
+            what = f"{decimal(table.at_ms)} is not before the end of the load"
+            what = f"{what}; run.load_ms is {decimal(load_ms)}"
             raise origin.error(("migration", index, "at_ms"), what)
     check_times(scenario.faults, scenario.nodes, load_ms, origin)
 

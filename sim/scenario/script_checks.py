@@ -11,6 +11,7 @@ from ddlsim.scenario.problems import Origin
 from ddlsim.scenario.script import HoldTable, PauseTable
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_kind, check_point
+from ddlsim.units import decimal
 
 
 def check_script(
@@ -67,4 +68,4 @@ def _check_end(held: HoldTable | PauseTable, from_ms: float, origin: Origin, pat
     if (held.until_ms is None) == (held.until is None):
         raise origin.error(path, 'say when it ends: either until_ms = 400 or until = "w2.ok"')
     if held.until_ms is not None and held.until_ms < from_ms:
-        raise origin.error((*path, "until_ms"), f"ends before it begins, at {from_ms:g}")
+        raise origin.error((*path, "until_ms"), f"ends before it begins, at {decimal(from_ms)}")

@@ -21,7 +21,7 @@ from ddlsim.nemesis.roles import DRAWN, place_of
 from ddlsim.scenario.moments import moments
 from ddlsim.scenario.tomltext import toml_value
 from ddlsim.shrink.data import Table
-from ddlsim.units import US_PER_MS, ms
+from ddlsim.units import as_ms, ms
 
 STAMPS: Final = {"message_ts": "Tm", "activation_ts": "Tu"}
 """Timestamps of moments that documents have a name for."""
@@ -119,7 +119,7 @@ def _struck(
     elif _are_chosen(history, begun, kind, table):
         yield from begun.nodes
     if "when" in table:
-        yield f"at {_ms(begun.at_us)} ms"
+        yield f"at {as_ms(begun.at_us)} ms"
 
 
 def _are_chosen(history: History, begun: FaultBegan, kind: type[Fault], table: Table) -> bool:
@@ -142,7 +142,7 @@ def _crashes(history: History, begun: FaultBegan) -> Iterator[str]:
     for event in history.of(NodeCrashed, NodeRestarted):
         if event.node in begun.nodes and event.at_us >= begun.at_us:
             what = "crashes" if isinstance(event, NodeCrashed) else "is back"
-            yield f"{event.node} {what} at {_ms(event.at_us)} ms"
+            yield f"{event.node} {what} at {as_ms(event.at_us)} ms"
 
 
 def _in_group(history: History, begun: FaultBegan, group: str) -> Iterator[str]:
@@ -155,10 +155,10 @@ def _in_group(history: History, begun: FaultBegan, group: str) -> Iterator[str]:
             continue
         if isinstance(event, LeaseBegan) and begun.fault == "lease_loss":
             if event.start_ts > held_ts:
-                yield f"{event.holder} is primary from {_ms(event.at_us)} ms on"
+                yield f"{event.holder} is primary from {as_ms(event.at_us)} ms on"
                 return
         elif isinstance(event, LeaderElected) and begun.fault != "lease_loss":
-            yield f"{event.node} leads from {_ms(event.at_us)} ms on"
+            yield f"{event.node} leads from {as_ms(event.at_us)} ms on"
             return
 
 
@@ -222,7 +222,3 @@ def _end_words(until: Any) -> str:
 def _shift(when: Table) -> str:
     shift = when.get("plus_ms", 0)
     return f", {abs(shift):g} ms {'later' if shift > 0 else 'earlier'}" if shift else ""
-
-
-def _ms(us: int) -> str:
-    return f"{us / US_PER_MS:g}"

@@ -30,7 +30,7 @@ from ddlsim.scenario.tomltext import toml_text, toml_value
 from ddlsim.shrink.data import STAGING, Data, Table, steps_of
 from ddlsim.shrink.fault_words import fault_words
 from ddlsim.shrink.trial import Shown
-from ddlsim.units import US_PER_MS, show
+from ddlsim.units import as_ms, decimal, show
 
 WIDTH: Final = 98
 NAMED: Final = {
@@ -178,7 +178,7 @@ class Story:
         ended = next((one for one in events if isinstance(one, Ended)), None)
         actor = step.get("tx", step["client"])
         done = self._ddl(events) if "ddl" in step else self._data(step, events)
-        parts = [f"{_ms(asked.at_us)} ms: {actor} {_does(step)}{done}"]
+        parts = [f"{as_ms(asked.at_us)} ms: {actor} {_does(step)}{done}"]
         parts += self._outcome(step)
         return "; ".join([*parts, _ends(ended)]) + "."
 
@@ -236,10 +236,10 @@ class Story:
                 more = f"{table['delay_ms']:g} ms more at stage {table['stage']}"
                 return f"{table['node']} takes {more}."
             case "tick":
-                return f"{table['at_ms']:g} ms: an idle safe-time command."
+                return f"{decimal(table['at_ms'])} ms: an idle safe-time command."
             case "clock":
-                return f"{table['at_ms']:g} ms: the clock of {table['node']} changes."
-        when = f"{table['at_ms']:g} ms: " if table.get("at_ms") else "From the start: "
+                return f"{decimal(table['at_ms'])} ms: the clock of {table['node']} changes."
+        when = f"{decimal(table['at_ms'])} ms: " if table.get("at_ms") else "From the start: "
         return f"{when}{table['node']} leads {table['group']}."
 
 
@@ -283,7 +283,7 @@ def _ends(ended: Ended | None) -> str:
     """How a step ended, and when."""
     if ended is None:
         return "no answer"
-    at = f"at {_ms(ended.at_us)} ms"
+    at = f"at {as_ms(ended.at_us)} ms"
     match ended:
         case Ok(value=value) if isinstance(value, list | dict):
             return f"answered {at}: {value}"
@@ -292,7 +292,3 @@ def _ends(ended: Ended | None) -> str:
         case Failed(reason=reason):
             return f"fails {at}: {reason}"
     return f"unknown {at}: {ended.reason}"
-
-
-def _ms(us: int) -> str:
-    return f"{us / US_PER_MS:g}"

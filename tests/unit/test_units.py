@@ -7,6 +7,7 @@ from ddlsim.units import (
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
     Timestamp,
+    as_ms,
     logical,
     ms,
     physical_ms,
@@ -70,3 +71,20 @@ def test_a_timestamp_is_shown_in_milliseconds() -> None:
     assert show(timestamp(1250)) == "1250"
     assert show(timestamp(1250, 3)) == "1250+3"
     assert show(Timestamp(timestamp(-5) + 2)) == "-5+2"
+
+
+@pytest.mark.parametrize(
+    ("us", "shown"),
+    [
+        (0, "0"),
+        (1_250_000, "1250"),
+        (3_756_169, "3756.169"),
+        (1_235_067_891, "1235067.891"),
+        (-500, "-0.5"),
+        (10**13, "10000000000"),
+        (10**13 - 1, "9999999999.999"),
+    ],
+)
+def test_microseconds_are_shown_to_the_last_digit(us: int, shown: str) -> None:
+    """Of the longest run, too: two instants of which one is later never look the same."""
+    assert as_ms(us) == shown

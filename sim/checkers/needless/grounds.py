@@ -52,7 +52,7 @@ from ddlsim.history.world_events import (
 from ddlsim.model.groups import META
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import Table
-from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import MAX_TIMESTAMP, US_PER_MS, Timestamp, as_ms, physical_ms, show
 
 WRITES: Final = ("put", "delete", "insert", "replace", "update")
 """What locks its row exclusively, whether it then writes or not."""
@@ -136,7 +136,7 @@ class Grounds:
         limit_us, took_us = self.limit_us(key), self.took_us(tx, aborted)
         if took_us >= limit_us:
             return None
-        return f"it was {_ms(took_us)} ms old, and {key} is {_ms(limit_us)}"
+        return f"it was {as_ms(took_us)} ms old, and {key} is {as_ms(limit_us)}"
 
     def sooner_than(self, key: str, tx: Transaction, aborted: TxAborted) -> str | None:
         """Why no operation that may have caused the abort can have used up its time, if so.
@@ -159,7 +159,7 @@ class Grounds:
             longest_us = max(longest_us or 0, until_us - operation.invoked.at_us)
         if longest_us is None or longest_us >= limit_us:
             return None
-        return f"no operation of it took {_ms(limit_us)} ms, which {key} is"
+        return f"no operation of it took {as_ms(limit_us)} ms, which {key} is"
 
     def groups(self, tx: Transaction) -> list[str]:
         """The partitions' groups of every table that it had to do with."""
@@ -443,10 +443,6 @@ def undecided(case: Case) -> int:
 
 def _hashable(key: Any) -> Any:
     return tuple(key) if isinstance(key, list) else key
-
-
-def _ms(us: int) -> str:
-    return f"{us / US_PER_MS:g}"
 
 
 GROUNDS: Final[dict[str, Callable[[Grounds, Transaction, TxAborted], Needless | None]]] = {

@@ -11,7 +11,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation
 from ddlsim.history.events import Invoked, Unknown
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted
-from ddlsim.units import US_PER_MS
+from ddlsim.units import US_PER_MS, as_ms
 
 
 def given_up_early(case: Case) -> Iterator[Anomaly]:
@@ -31,8 +31,8 @@ def given_up_early(case: Case) -> Iterator[Anomaly]:
             yield Anomaly(
                 "given-up-early",
                 f"{asked.client} gave up {asked.op} ({asked.kind}) on {asked.node} after "
-                f"{took_us / US_PER_MS:g} ms; the node was up, and an operation may take "
-                f"{limit_us / US_PER_MS:g} ms",
+                f"{as_ms(took_us)} ms; the node was up, and an operation may take "
+                f"{as_ms(limit_us)} ms",
                 (asked, ended),
                 clauses=("110.req.0",),
             )

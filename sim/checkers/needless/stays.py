@@ -29,7 +29,7 @@ from ddlsim.history.world_events import (
     SettingChanged,
     TxRecovered,
 )
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, show
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, show
 
 TO_HEAR: Final = 2
 """Messages one after another until the first participant receives an outcome.
@@ -116,8 +116,8 @@ class _Locks:
         return Anomaly(
             "held-up",
             f"{waited.tx} waited for {what} of table {waited.object_id} on node {waited.node} "
-            f"until {_ms(waited.at_us)} ms; {since} {_ms(free_us)} ms, and a refused request "
-            f"is repeated after {_ms(self._rest_us)} ms",
+            f"until {as_ms(waited.at_us)} ms; {since} {as_ms(free_us)} ms, and a refused request "
+            f"is repeated after {as_ms(self._rest_us)} ms",
             (waited,),
             clauses=("110.req.0",),
         )
@@ -187,7 +187,7 @@ class _Readers:
         if read.at_us > self._resolved_us(read, read_ts, arrived_us, ready_us):
             yield _late(
                 read,
-                f"its replica knew everything up to {show(read_ts)} at {_ms(ready_us)} ms",
+                f"its replica knew everything up to {show(read_ts)} at {as_ms(ready_us)} ms",
             )
             return
         clocks = self._grounds.clocks
@@ -206,8 +206,8 @@ class _Readers:
         if read.at_us > self._resolved_us(read, read_ts, arrived_us, bound_us):
             yield _late(
                 read,
-                f"every clock had shown {show(read_ts)} at {_ms(shown_us)} ms, and safe "
-                f"time is there by {_ms(bound_us)} ms",
+                f"every clock had shown {show(read_ts)} at {as_ms(shown_us)} ms, and safe "
+                f"time is there by {as_ms(bound_us)} ms",
             )
 
     def _ready_us(self, read: ReadExecuted, read_ts: int, arrived_us: int) -> int:
@@ -258,11 +258,7 @@ def _late(read: ReadExecuted, why: str) -> Anomaly:
     return Anomaly(
         "read-late",
         f"{read.op} of {read.tx} reads table {read.object_id} on node {read.node} only at "
-        f"{_ms(read.at_us)} ms: {why}",
+        f"{as_ms(read.at_us)} ms: {why}",
         (read,),
         clauses=("98.own",),
     )
-
-
-def _ms(us: int) -> str:
-    return f"{us / US_PER_MS:g}"

@@ -33,7 +33,7 @@ from ddlsim.history.events import (
     TxBegan,
 )
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, SettingChanged
-from ddlsim.units import US_PER_MS, Timestamp, physical_ms, plus_ms, round_up, show
+from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, plus_ms, round_up, show
 
 ATTEMPT: Final = re.compile(r"(?:~\d+)?(?:r\d+)?\Z")
 """What follows on the name of an implicit transaction at a restarted node, or tried again."""
@@ -105,10 +105,10 @@ def _acknowledgements(case: Case) -> Iterator[Anomaly]:
         if ended.at_us > shown_us + transit_us:
             yield Anomaly(
                 "answered-too-late",
-                f"{decided.op} was answered at {ended.at_us / US_PER_MS:g} ms, where the clock of "
+                f"{decided.op} was answered at {as_ms(ended.at_us)} ms, where the clock of "
                 f"node {decided.node} had shown Tu + CSmax{_when(due_ts)} since "
-                f"{shown_us / US_PER_MS:g} ms and no message takes longer than "
-                f"{transit_us / US_PER_MS:g} ms",
+                f"{as_ms(shown_us)} ms and no message takes longer than "
+                f"{as_ms(transit_us)} ms",
                 (decided, ended),
                 clauses=("98.flow.4",),
             )
@@ -150,9 +150,9 @@ def _look_ups(case: Case) -> Iterator[Anomaly]:
         if enough_us < resolved.at_us and not paused:
             yield Anomaly(
                 "waited-too-long",
-                f"node {resolved.node} waited until {resolved.at_us / US_PER_MS:g} ms to look up "
+                f"node {resolved.node} waited until {as_ms(resolved.at_us)} ms to look up "
                 f"the schema at {show(resolved.ts)} for {resolved.tx} "
-                f"({resolved.purpose}); since {enough_us / US_PER_MS:g} ms its safe time was at "
+                f"({resolved.purpose}); since {as_ms(enough_us)} ms its safe time was at "
                 f"least that less DD = {delay_ms} ms",
                 (resolved,),
                 clauses=("98.past.3",),

@@ -168,6 +168,13 @@ def test_own_ddl_summary_has_the_statement_and_both_instants() -> None:
     assert "at 445, before that" in early.summary
 
 
+def test_own_ddl_summary_tells_late_instants_to_the_last_digit() -> None:
+    """Of two instants of a long run, too, so that one is seen to be before the other."""
+    [early, _] = anomalies("own_ddl", after(445, ack=1_235_068.5, invoked=1_235_068.501))
+    assert "was acknowledged at 1235068.5 ms" in early.summary
+    assert "invoked later at 1235068.501 ms" in early.summary
+
+
 def lagging(
     rests_on: int, asked: Statement, *, ack: float | None = 510, invoked: float = 520
 ) -> Story:
