@@ -13,12 +13,19 @@ been replaced by the next version, 1 us at least; 0 where none had.
 *metadata commands* are all entries of the meta storage's log, *metadata writes* those that are not
 idle safe-time commands: catalog updates, prolonged leases, and updates that lost a compare-and-set
 (every node sees those, so their number is divided by that of the nodes). The rate of the writes is
-the mu of the closed forms.
+the mu of the closed forms. A history of one node has no events of the log: each command moved the
+node's safe time.
 """
 
 from collections.abc import Iterator
 
-from ddlsim.history.events import SchemaResolved, TxBegan, TxCommitted, UpdateLogged
+from ddlsim.history.events import (
+    SafeTimeAdvanced,
+    SchemaResolved,
+    TxBegan,
+    TxCommitted,
+    UpdateLogged,
+)
 from ddlsim.history.history import History
 from ddlsim.history.uses import apart_us, uses
 from ddlsim.history.world_events import CommandLogged, LeaseBegan
@@ -79,7 +86,10 @@ def staleness(history: History) -> Iterator[int]:
 def metadata(history: History) -> Metadata:
     """Count the entries of the meta storage's log."""
     indices = {event.index for event in history.of(CommandLogged) if event.group == META}
+    nodes = max(len(history.header.settings) - 1, 1)
+    if nodes == 1:
+        indices = {event.safe_ts for event in history.of(SafeTimeAdvanced) if event.at_us}
     updates = {event.index for event in history.of(UpdateLogged) if event.op is not None}
     leases = {event.at_us for event in history.of(LeaseBegan) if event.at_us}
-    lost = round(history.probes["catalog-cas-lost"] / max(len(history.header.settings) - 1, 1))
+    lost = round(history.probes["catalog-cas-lost"] / nodes)
     return Metadata(len(indices), len(updates) + lost + len(leases), len(updates))

@@ -12,9 +12,9 @@ from ddlsim.history import codec
 from ddlsim.history.events import TxBegan
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
-from ddlsim.scenario.scenario import override
+from ddlsim.scenario.scenario import override, read
 from ddlsim.verify import campaign
-from tests.support.cells import cell, guilty, history_of
+from tests.support.cells import TINY, cell, guilty, history_of
 from tests.support.layered import Layered
 
 
@@ -84,6 +84,15 @@ def test_waits_are_summed_per_operation() -> None:
     meta = measures.metadata(history)
     assert meta.schema_updates == 1
     assert meta.schema_updates <= meta.writes <= meta.commands
+
+
+def test_the_commands_of_a_single_node_count_too() -> None:
+    """Nobody else has its log, and no entry of it is an event."""
+    for nodes in (1, 3):
+        changes = {"migration[0].node": "n1", "cluster.nodes": nodes}
+        meta = measures.metadata(run(plan(read(TINY, "tiny", overrides=changes), 1)))
+        assert (meta.schema_updates, meta.writes) == (1, 1)
+        assert meta.commands == 5, "an update, and four idle commands until 200 ms"
 
 
 def test_a_commit_is_as_stale_as_the_change_that_it_missed_is_old() -> None:
