@@ -8,6 +8,7 @@ seed it gives the same run. Settings of the command line override what was drawn
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 from msgspec import field
@@ -44,12 +45,23 @@ from ddlsim.plan.swarm_faults import Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.loosened import loosen
 from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.rules import FDB, FIRST, IGNITE
 from ddlsim.scenario.scenario import Scenario, read
 from ddlsim.scenario.tomltext import toml_text
 from ddlsim.strategies.base import DESIGNS, STRATEGIES
 
 NAME: Final = "swarm"
+FRAME: Final = (
+    "cluster.nodes",
+    "cluster.voters",
+    "cluster.partitions",
+    "cluster.replicas",
+    "run.load_ms",
+    "protocol.delay_duration_ms",
+    "protocol.max_clock_skew_ms",
+)
+"""Settings around which a world is drawn, where the command line has them."""
 SUFFIX: Final = f"+{NAME}"
 LOADS: Final = (14, 20, 28)
 """How many DDs a load lasts."""
@@ -73,6 +85,19 @@ OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], Non
     ("background", swarm_watches.TASKS, swarm_watches.add),
 )
 """What is drawn for the worlds of designs with one of these rules in a field, in this order."""
+
+
+AIMS: Final = (
+    swarm_uniques.add,
+    swarm_crossings.add,
+    swarm_behind.add,
+    swarm_equals.add,
+    swarm_borders.add,
+    swarm_defaults.add,
+    swarm_lowered.add,
+    swarm_together.add,
+)
+"""What some worlds have for one rule each: clients, tables, changes and faults of their own."""
 
 
 class Source(Record, frozen=True):
@@ -115,20 +140,27 @@ def words(title: str) -> list[str]:
 
 
 def scenario(source: Source, seed: int) -> Scenario:
-    """The scenario drawn for a seed."""
-    return read(draw(source, seed).text, source.title, overrides=source.overrides)
+    """The scenario drawn for a seed; a ScenarioError where the command line's settings break it."""
+    try:
+        return read(draw(source, seed).text, source.title, overrides=source.overrides)
+    except ScenarioError as error:
+        given = [key for key in source.overrides if not key.startswith((EMBEDDED, "strategy."))]
+        if not given or "--set" in str(error):
+            raise
+        what = f"the world drawn for seed {seed} does not go with --set {', '.join(given)}"
+        raise ScenarioError(f"{error} ({what}; leave it out, or take other seeds)") from None
 
 
 def draw(source: Source, seed: int) -> Drawn:
     """The text drawn for a seed, with its knobs."""
-    knobs = Knobs(seed)
+    knobs = Knobs(seed, source.overrides)
     data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
     if source.name is None and _builds_indexes(source):
-        swarm_indexes.add(knobs, data)
-        swarm_learned.add(knobs, data)
+        _aim(knobs, data, swarm_indexes.add)
+        _aim(knobs, data, swarm_learned.add)
     for field_of, rules, add in OF_DESIGNS:
         if source.name is None and _has(source, field_of, rules):
-            add(knobs, data)
+            _aim(knobs, data, add)
     return Drawn(f"# Drawn from seed {seed}.\n{toml_text(data)}", knobs.drawn)
 
 
@@ -162,6 +194,7 @@ def _whole(knobs: Knobs) -> Table:
     delay_ms = protocol["delay_duration_ms"]
     _replicated(knobs, cluster, protocol)
     load_ms = max(delay_ms * knobs.die("load_ms").pick(LOADS), LEAST_LOAD_MS)
+    load_ms = knobs.fixed("run.load_ms", load_ms, LEAST_LOAD_MS)
     knobs.tell("load_ms", load_ms)
     clocks = swarm_knobs.clocks(
         knobs,
@@ -212,22 +245,37 @@ def _whole(knobs: Knobs) -> Table:
             *swarm_moments.faults(knobs, around),
         ],
     }
-    _add_aims(knobs, data, names, delay_ms)
+    _aim(knobs, data, swarm_again.add, delay_ms)
+    for add in AIMS:
+        _aim(knobs, data, add, names, delay_ms)
+    _aim(knobs, data, swarm_returns.add)
     return {key: value for key, value in data.items() if value != []}
 
 
-def _add_aims(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
-    """What some worlds have for one rule each: clients, tables, changes and faults of their own."""
-    swarm_again.add(knobs, data, delay_ms)
-    swarm_uniques.add(knobs, data, names, delay_ms)
-    swarm_crossings.add(knobs, data, names, delay_ms)
-    swarm_behind.add(knobs, data, names, delay_ms)
-    swarm_equals.add(knobs, data, names, delay_ms)
-    swarm_borders.add(knobs, data, names, delay_ms)
-    swarm_defaults.add(knobs, data, names, delay_ms)
-    swarm_lowered.add(knobs, data, names, delay_ms)
-    swarm_together.add(knobs, data, names, delay_ms)
-    swarm_returns.add(knobs, data)
+def _aim(knobs: Knobs, data: Table, add: Callable[..., None], *given: Any) -> None:
+    """Draw what some worlds have for one rule, where it leaves what the command line sets."""
+    if not any(knobs.fixed(key, -1, 0) != -1 for key in FRAME):
+        add(knobs, data, *given)
+        return
+    before, drawn = deepcopy(data), dict(knobs.drawn)
+    add(knobs, data, *given)
+    if _breaks(knobs, data):
+        data.clear()
+        data.update(before)
+        for knob, value in list(knobs.drawn.items()):
+            if drawn.get(knob) != value:
+                knobs.tell(knob, drawn.get(knob, OFF))
+
+
+def _breaks(knobs: Knobs, data: Table) -> bool:
+    """Whether a world differs from what the command line sets, or needs more nodes than it has."""
+    for key in FRAME:
+        table, _, name = key.partition(".")
+        number = data[table].get(name, 0)
+        if knobs.fixed(key, number, 0) != number:
+            return True
+    cluster = data["cluster"]
+    return bool(max(cluster.get("voters", 0), cluster.get("replicas", 0)) > cluster["nodes"])
 
 
 def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:
@@ -243,6 +291,9 @@ def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:
     if swarm_faults.has_restless_leases(knobs):
         least_ms = max(3 * protocol["delay_duration_ms"], 30)
         protocol["lease_duration_ms"] = min(protocol["lease_duration_ms"], least_ms)
+    cluster["replicas"] = knobs.fixed(
+        "cluster.replicas", min(cluster["replicas"], cluster["nodes"])
+    )
 
 
 WHOLE: Final = {IGNITE: _whole, FDB: swarm_fdb.whole}

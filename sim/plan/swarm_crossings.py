@@ -83,7 +83,7 @@ def _behind(die: Die, data: Table) -> list[Table]:
     lag: Table = {"name": "learner_lag", "node": f"leader of {NAME}", "from_ms": from_ms}
     lag["for_ms"] = min(2 * timeout_ms, load_ms - from_ms)
     lost: Table = {"name": "lost_message", "kind": "partition-submitted", "sender": lag["node"]}
-    lost |= {"from_ms": from_ms + data["protocol"]["delay_duration_ms"]}
+    lost |= {"from_ms": min(from_ms + data["protocol"]["delay_duration_ms"], load_ms - 1)}
     return [lag, {**lost, "count": die.between(10, 60)}]
 
 

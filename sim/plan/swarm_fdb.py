@@ -33,6 +33,8 @@ SCALES_MS: Final = (10, 20, 40)
 """What durations of a world are multiples of."""
 LOADS: Final = (20, 30, 40)
 """How long the load is, as a multiple of the scale of time."""
+LEAST_LOAD_MS: Final = 100
+"""A load that the command line sets is at least as long, or the world is drawn without it."""
 COUNTS: Final[dict[str, tuple[int, ...]]] = {
     "grvs": (1, 1, 2),
     "proxies": (1, 1, 2, 3),
@@ -131,7 +133,9 @@ def whole(knobs: Knobs) -> Table:
     """A whole world of this plane."""
     scale_ms = knobs.pick("scale of time", SCALES_MS)
     load_ms = (max(LOADS) if _is_slow(knobs) else knobs.pick("load", LOADS)) * scale_ms
-    nodes = tuple(f"n{number}" for number in range(1, knobs.pick("nodes", (2, 3, 3, 4)) + 1))
+    load_ms = knobs.fixed("run.load_ms", load_ms, LEAST_LOAD_MS)
+    count = knobs.fixed("cluster.nodes", knobs.pick("nodes", (2, 3, 3, 4)))
+    nodes = tuple(f"n{number}" for number in range(1, count + 1))
     store = _store(knobs)
     processes = processes_of(**{key: store[key] for key in COUNTS})
     network = swarm_knobs.network(knobs, nodes, scale_ms) | swarm_delays.schedule(knobs)
@@ -247,7 +251,9 @@ def around(knobs: Knobs, data: Table, base: Scenario) -> None:
 
 def _store(knobs: Knobs) -> Table:
     """The table `[fdb]`, with every feature that FoundationDB lacked in 2018 for those in need."""
-    table: Table = {key: knobs.pick(key, choices) for key, choices in COUNTS.items()}
+    table: Table = {
+        key: knobs.fixed(f"fdb.{key}", knobs.pick(key, choices)) for key, choices in COUNTS.items()
+    }
     table["replicas"] = min(knobs.pick("replicas of keys", (1, 1, 2, 3)), table["storages"])
     if _is_slow(knobs):
         table["storages"], table["replicas"] = max(table["storages"], 2), 1

@@ -4,7 +4,7 @@ The value of one knob does not change that of any other, so that a new knob leav
 they were but for itself. `drawn` is what reports show, knob by knob.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from ddlsim.kernel.rng import Streams
@@ -17,10 +17,14 @@ OFF: Final = "off"
 
 
 class Knobs:
-    """The random streams of one seed, and the values drawn."""
+    """The random streams of one seed, and the values drawn.
 
-    def __init__(self, seed: int) -> None:
+    `fixed` are the settings of the command line, by key, around which a world is drawn.
+    """
+
+    def __init__(self, seed: int, fixed: Mapping[str, Any] | None = None) -> None:
         self._streams = Streams(seed)
+        self._fixed = fixed or {}
         self.drawn: dict[str, Any] = {}
         self._shares: dict[str, float] = {}
 
@@ -49,6 +53,14 @@ class Knobs:
             self.tell(knob, "on" if self.die(knob).chance(share) and not unless else OFF)
         return bool(self.drawn[knob] != OFF)
 
+    def fixed(self, key: str, drawn: int, least: int = 1) -> int:
+        """A whole number of the world: what the command line sets it to, else what was drawn.
+
+        What is less than `least`, or no whole number, counts as not set: reading refuses it.
+        """
+        given = self._fixed.get(key)
+        return given if type(given) is int and given >= least else drawn
+
     def drop(self, table: Table, *keys: str) -> None:
         """Take back what was drawn for keys of a table, where it says nothing else of them."""
         for key in keys:
@@ -70,13 +82,16 @@ def kept_to(names: Sequence[str], workloads: Sequence[Table]) -> list[Table]:
 
 def cluster(knobs: Knobs) -> Table:
     """The table `[cluster]`: numbers of nodes, voters, partitions and replicas."""
-    nodes = knobs.pick("nodes", (3, 3, 4, 5, 5, 6, 7))
-    return {
-        "nodes": nodes,
-        "voters": knobs.pick("voters", (3, 5) if nodes >= 5 else (3,)),
+    nodes = knobs.fixed("cluster.nodes", knobs.pick("nodes", (3, 3, 4, 5, 5, 6, 7)), 2)
+    table: Table = {
+        "voters": min(knobs.pick("voters", (3, 5) if nodes >= 5 else (3,)), nodes),
         "partitions": knobs.pick("partitions", (1, 1, 2, 3)),
         "replicas": knobs.pick("replicas", (1, 1, 1, 3)),
     }
+    fixed = {key: knobs.fixed(f"cluster.{key}", drawn) for key, drawn in table.items()}
+    for key, value in {"nodes": nodes, **fixed}.items():
+        knobs.tell(key, value)
+    return {"nodes": nodes, **fixed}
 
 
 # --- the protocol --------------------------------------------------------------------------------
@@ -111,8 +126,11 @@ LEAST_LEASE_MS: Final = 10
 def protocol(knobs: Knobs, nodes: Sequence[str]) -> Table:
     """The table `[protocol]`: DD, CSmax, H, time limits, leases; now and then one node's own DD."""
     delay_ms = knobs.die("delay_duration_ms").pick(DELAYS_MS[knobs.pick("scale", SCALES)])
+    delay_ms = knobs.fixed("protocol.delay_duration_ms", delay_ms)
     knobs.tell("delay_duration_ms", delay_ms)
     skew_ms = _times(knobs, "max_clock_skew_ms", delay_ms, (0.1, 0.1, 0.2, 0.3, 0.5, 1, 2))
+    skew_ms = knobs.fixed("protocol.max_clock_skew_ms", skew_ms, 0)
+    knobs.tell("max_clock_skew_ms", skew_ms)
     timeout_ms = _times(knobs, "operation_timeout_ms", delay_ms, (3, 4, 5, 8), least=30)
     timeout_ms = max(timeout_ms, delay_ms + skew_ms + 2 * delay_ms)
     knobs.tell("operation_timeout_ms", timeout_ms)
@@ -215,6 +233,7 @@ def quiet(knobs: Knobs, protocol: Table) -> None:
     """Raise CSmax of a quiet world, and its time limit; its partitions are stamped often."""
     delay_ms = protocol["delay_duration_ms"]
     skew_ms = max(protocol["max_clock_skew_ms"], round(LEAST_QUIET_SKEW * delay_ms), 1)
+    skew_ms = knobs.fixed("protocol.max_clock_skew_ms", skew_ms, 0)
     protocol["max_clock_skew_ms"] = skew_ms
     protocol["partition_idle_ms"] = min(protocol["partition_idle_ms"], max(delay_ms, 3))
     timeout_ms = max(protocol["operation_timeout_ms"], skew_ms + 3 * delay_ms)

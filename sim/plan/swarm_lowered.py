@@ -49,7 +49,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
         if by_snapshot:
             faults.append(_cut_off(slow["node"], until_ms, delay_ms))
             then_ms = max(delay_ms * 3 // 2, 1)
-        pair = _pair(turn, until_ms - apart_ms, until_ms + then_ms)
+        pair = _pair(turn, until_ms - apart_ms, min(until_ms + then_ms, load_ms - 1))
         data["migration"] = [*data.get("migration", []), *pair]
     if by_snapshot:
         data["protocol"]["snapshot_entries"] = 1

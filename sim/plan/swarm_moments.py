@@ -142,6 +142,25 @@ def _at_birth(die: Die, around: Surroundings) -> list[Table]:
     return [{**again, "from_ms": die.between(1, soon_ms), "for_ms": die.between(1, soon_ms)}]
 
 
+def _restart_at_a_read(die: Die, around: Surroundings) -> list[Table]:
+    """A primary has answered an operation, mostly a read, and restarts within its lease."""
+    again: Table = {"name": "crash", "node": "its sender"}
+    again["for_ms"] = around.delays_ms(die, 0.1, 0.5)
+    return [{**again, **_when(die, around, f"operated {SENT}")} for _ in range(4)]
+
+
+def _restarts_twice(die: Die, around: Surroundings) -> list[Table]:
+    """A primary restarts, and again once it has a lease of its new life."""
+    table, from_ms = die.pick(around.tables), die.between(1, around.load_ms // 2)
+    again: Table = {"name": "crash", "for_ms": around.delays_ms(die, 0.1, 1)}
+    when: Table = {"moment": "lease-began", "nth": die.pick((1, 1, 2))}
+    when["plus_ms"] = around.delays_ms(die, 0.1, die.pick((0.5, 2)))
+    return [
+        {**again, "node": f"primary of {table}", "from_ms": from_ms},
+        {**again, "node": "its node", "from_ms": from_ms + 1, "when": when},
+    ]
+
+
 def _primary_cut_off(die: Die, around: Surroundings) -> list[Table]:
     """A primary is cut off with a write under way, mostly for longer than its lease."""
     shape = die.pick(("one_node", "one_node", "one_way"))
@@ -389,6 +408,8 @@ AIMED: Final[dict[str, Aimed]] = {
     "lease under locks": Aimed(0.12, _lease_under_locks),
     "stop at a lease's end": Aimed(0.1, _lease_end),
     "primary cut off": Aimed(0.12, _primary_cut_off),
+    "restart at a read": Aimed(0.08, _restart_at_a_read),
+    "primary restarts twice": Aimed(0.06, _restarts_twice),
     "restart at birth": Aimed(0.1, _at_birth),
     "leader at a lease": Aimed(0.12, _leader_at_a_lease),
     "leader again": Aimed(0.1, _leader_again),

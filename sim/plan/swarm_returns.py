@@ -38,6 +38,7 @@ STATEMENTS: Final = 4
 def add(knobs: Knobs, data: Table) -> None:
     """Put the statements and the faults into a world."""
     unless = is_quiet(knobs) or is_calm(knobs) or needs_replicas(knobs) or has_slow_catalog(knobs)
+    unless = unless or data["cluster"]["nodes"] < len(VOTERS)
     if not knobs.on("leader returns", SHARE, unless=unless):
         return
     die, protocol = knobs.die("leader returns, details"), data["protocol"]

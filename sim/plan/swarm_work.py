@@ -149,9 +149,9 @@ def late_table(knobs: Knobs, nodes: tuple[str, ...], load_ms: int) -> list[Table
     knobs.tell("late table", f"at {at_ms} ms")
     node, sql = die.pick(nodes), f"CREATE TABLE {LATE} (id INT PRIMARY KEY, v INT)"
     if in_a_zone:
-        replicas = die.between(1, 3)
-        zone = f"CREATE ZONE {LATE_ZONE} WITH (PARTITIONS = 2, REPLICAS = {replicas})"
-        then = f"ALTER ZONE {LATE_ZONE} SET (REPLICAS = {replicas % 3 + 1})"
+        replicas, most = die.between(1, 3), min(3, len(nodes))
+        zone = f"CREATE ZONE {LATE_ZONE} WITH (PARTITIONS = 2, REPLICAS = {min(replicas, most)})"
+        then = f"ALTER ZONE {LATE_ZONE} SET (REPLICAS = {min(replicas % 3 + 1, most)})"
         sql = f"{zone};\n{sql} ZONE {LATE_ZONE};\n{then}"
     return [{"at_ms": at_ms, "node": node, "sql": f"{sql};\n"}]
 

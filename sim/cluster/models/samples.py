@@ -214,15 +214,18 @@ def beside(statement: Statement, activation_ts: int, number: int) -> Iterator[St
 def misread(step: ObjectChange) -> list[str]:
     """What rows show wrongly behind a step, by the judges' upgrade.
 
-    One has the defaults of all columns, and one was written when the table had only its first two.
+    One has the defaults of all columns, one has NULL wherever it may, and one was written when the
+    table had only its first two.
     """
     before, after = catalog().by_id(step.object_id), step.definition
     if not isinstance(before, Table) or not isinstance(after, Table):
         return []
     found: list[str] = []
     first = replace(before, columns=before.columns[:2], version=before.version - 1)
-    for source in (before, first):
-        row = tuple((one.id, one.default) for one in source.columns)
+    for source, nulls in ((before, False), (before, True), (first, False)):
+        row = tuple(
+            (one.id, None if nulls and one.nullable else one.default) for one in source.columns
+        )
         found += differences(row, source, upgrade(row, source, after), after)
     return found
 

@@ -26,10 +26,12 @@ from ddlsim.plan import (
     swarm_work,
 )
 from ddlsim.plan.plan import plan
+from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
 from ddlsim.scenario.loosened import loosen
 from ddlsim.scenario.overrides import EMBEDDED
+from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.shipped import shipped
 from ddlsim.strategies.base import STRATEGIES
@@ -329,6 +331,57 @@ def test_overrides_win_over_drawn_values() -> None:
     source = swarm.source_of(None, {"protocol.delay_duration_ms": 77, "strategy.name": "iep"})
     for seed in range(5):
         assert swarm.scenario(source, seed).numbers["delay_duration_ms"] == 77
+
+
+FRAMES: list[dict[str, Any]] = [
+    {"cluster.nodes": 2},
+    {"cluster.nodes": 9, "cluster.voters": 5},
+    {"cluster.partitions": 1},
+    {"cluster.replicas": 1, "strategy.name": "iep_closed"},
+    {"run.load_ms": 300},
+    {"protocol.delay_duration_ms": 250, "protocol.max_clock_skew_ms": 7},
+    {"cluster.nodes": 2, "run.load_ms": 200, "strategy.name": "c10_two_cutoffs"},
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", FRAMES, ids=str)
+def test_worlds_are_drawn_around_what_the_command_line_sets(given: dict[str, Any]) -> None:
+    """None names a node, a partition or an instant that is not there."""
+    source = swarm.source_of(None, {"strategy.name": "iep", **given})
+    for seed in range(150):
+        drawn = tomllib.loads(swarm.draw(source, seed).text)
+        for key, value in given.items():
+            table, _, name = key.partition(".")
+            assert table == "strategy" or drawn[table][name] == value
+        swarm.scenario(source, seed)
+
+
+def test_durations_are_multiples_of_the_dd_that_the_command_line_sets() -> None:
+    source = swarm.source_of(None, {"protocol.delay_duration_ms": 250})
+    for seed in range(20):
+        protocol = tomllib.loads(swarm.draw(source, seed).text)["protocol"]
+        assert protocol["operation_timeout_ms"] >= 3 * 250
+        assert protocol["safe_time_interval_ms"] >= 0.3 * 250
+
+
+def test_a_world_has_no_aim_that_contradicts_what_the_command_line_sets() -> None:
+    knob = "operations and commit together"
+    seed = next(seed for seed in MANY if drawn_of(seed).knobs[knob] != OFF)
+    around = swarm.draw(swarm.source_of(None, {"cluster.partitions": 1}), seed)
+    assert around.knobs[knob] == OFF
+    assert "together" not in around.text
+    small = swarm.draw(swarm.source_of(None, {"cluster.partitions": 4}), seed)
+    assert small.knobs[knob] == "on"
+
+
+def test_settings_that_a_drawn_world_cannot_take_are_an_error_with_the_seed() -> None:
+    source = swarm.source_of(None, {"run.load_ms": 1})
+    with pytest.raises(ScenarioError, match=r"the world drawn for seed 0 does not go with --set r"):
+        swarm.scenario(source, 0)
+    wrong = swarm.source_of(None, {"cluster.nodes": "many"})
+    with pytest.raises(ScenarioError, match=r"--set cluster\.nodes: (?!.*seed)"):
+        swarm.scenario(wrong, 0)
 
 
 @pytest.mark.parametrize("title", ["swarm", "smoke+swarm", "smoke"])
