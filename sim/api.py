@@ -22,6 +22,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -279,7 +280,7 @@ def check(path: str | Path, **flags: Any) -> Checked:
     >>> found.valid, [one["type"] for one in found.anomalies]
     (False, ['G-single', 'fractured-read'])
     """
-    options = arguments.options("check", {"files": path, **flags})
+    options = arguments.options("check", {**_apart(flags), "files": path})
     with needed_by("check"):
         judged = verb_check.judge(options, str(path))
     kind = judged.input if isinstance(judged, Foreign) else "native"
@@ -295,7 +296,7 @@ def compat(schema: str | Path | None = None, *migration: str | Path, **flags: An
     1
     """
     files = migration if schema is None else (schema, *migration)
-    options = arguments.options("compat", {"files": files, **flags})
+    options = arguments.options("compat", {**_apart(flags), "files": files})
     with needed_by("compat"):
         return Migration(verb_compat.report_of(options))
 
@@ -315,6 +316,13 @@ def _plain(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _apart(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags of a verb whose files are arguments of their own."""
+    if "files" in flags:
+        raise TypeError("files are given by position, not as files=")
+    return flags
+
+
 def _is_from_to(seeds: object) -> bool:
     return isinstance(seeds, range) and bool(seeds) and seeds.step == 1
 
@@ -330,9 +338,16 @@ def _items(settings: object) -> Iterable[tuple[str, Any]]:
 def _setting(path: str, value: Any) -> str:
     """A setting as the text of `--set`."""
     try:
-        return f"{path}={toml_value(value)}"
+        return f"{path}={toml_value(_number(value))}"
     except TypeError:
         raise ValueError(f"run: settings: {path}: no TOML value is {value!r}") from None
+
+
+def _number(value: Any) -> Any:
+    """A whole number or a fraction of another library, such as numpy, as Python's own."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
 
 
 def _in(verdicts: Mapping[int, str]) -> list[str]:

@@ -99,7 +99,7 @@ def _found(result: Result, found: Found) -> shapes_hunt.HuntFound:
 
 
 def _command(result: Result) -> str:
-    """The command that hunts again; a corpus makes it go on, in batches of the same size alone."""
+    """The command that hunts again, to the same end; a corpus makes it go on, in equal batches."""
     options = result.options
     said = ["ddlsim", "hunt", "--seed", str(options.seed), "--batch", str(options.batch)]
     for flag in ("strategy", "mutant", "corpus", "out"):
@@ -108,7 +108,9 @@ def _command(result: Result) -> str:
     for flag in ("set", "load"):
         for value in getattr(options, flag):
             said += [f"--{flag}", value]
-    for flag in ("strict", "all_claims", "keep_going", "findings", "unguided"):
+    said += ["--worlds", str(options.worlds)] if options.worlds else []
+    said += ["--time", f"{options.time:g}s"] if options.time else []
+    for flag in ("strict", "all_claims", "keep_going", "findings", "unguided", "no_shrink"):
         said += [f"--{flag.replace('_', '-')}"] * getattr(options, flag)
     return shlex.join(said)
 

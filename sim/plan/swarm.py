@@ -88,6 +88,7 @@ OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], Non
 
 
 AIMS: Final = (
+    swarm_again.add,
     swarm_uniques.add,
     swarm_crossings.add,
     swarm_behind.add,
@@ -235,21 +236,25 @@ def _whole(knobs: Knobs) -> Table:
         "schema": {"sql": sql + swarm_required.schema(knobs)},
         "migration": migrations + late + swarm_required.migrations(knobs, nodes, load_ms),
         "workload": workloads,
-        "faults": [
-            *swarm_faults.faults(knobs, around),
-            *swarm_faults.slow_catalog(knobs, nodes, around),
-            *swarm_faults.late_commands(knobs, around),
-            *swarm_faults.unreplicated(knobs, nodes, around),
-            *swarm_faults.restless_leases(knobs, around),
-            *swarm_moments.quiet_leaders(knobs, around),
-            *swarm_moments.faults(knobs, around),
-        ],
+        "faults": _faults(knobs, nodes, around),
     }
-    _aim(knobs, data, swarm_again.add, delay_ms)
     for add in AIMS:
         _aim(knobs, data, add, names, delay_ms)
     _aim(knobs, data, swarm_returns.add)
     return {key: value for key, value in data.items() if value != []}
+
+
+def _faults(knobs: Knobs, nodes: tuple[str, ...], around: Surroundings) -> list[Table]:
+    """All faults of a world but those of its aims."""
+    return [
+        *swarm_faults.faults(knobs, around),
+        *swarm_faults.slow_catalog(knobs, nodes, around),
+        *swarm_faults.late_commands(knobs, around),
+        *swarm_faults.unreplicated(knobs, nodes, around),
+        *swarm_faults.restless_leases(knobs, around),
+        *swarm_moments.quiet_leaders(knobs, around),
+        *swarm_moments.faults(knobs, around),
+    ]
 
 
 def _aim(knobs: Knobs, data: Table, add: Callable[..., None], *given: Any) -> None:

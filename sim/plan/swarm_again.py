@@ -6,7 +6,7 @@ writes of the row are stored by then or not, and in whatever order they come to 
 
 from typing import Final
 
-from ddlsim.plan.swarm_faults import has_restless_leases
+from ddlsim.plan.swarm_faults import has_restless_leases, is_calm
 from ddlsim.plan.swarm_knobs import Knobs, Table
 from ddlsim.plan.swarm_work import NEITHER, is_quiet
 
@@ -16,10 +16,13 @@ CROWDED: Final = 0.4
 """The share of these in which more clients write few rows, and checks wait on every other node."""
 REPLICATED: Final = 0.7
 """The share of these whose partitions have replicas, so that it takes time to store a write."""
+LATE: Final = 0.4
+"""The share of these, of those with faults, in which some writes come to the log behind later
+ones."""
 
 
-def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
-    """Put such clients into a world; they use the tables that are there so far."""
+def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
+    """Put such clients into a world; they use the tables that are there so far, `names`."""
     if has_restless_leases(knobs):
         data["workload"] = [*data["workload"], _returning(delay_ms)]
     if not knobs.on("own writes read", SHARE, unless=is_quiet(knobs)):
@@ -34,7 +37,24 @@ def add(knobs: Knobs, data: Table, delay_ms: int) -> None:
     if knobs.on("writes at once behind checks that wait", CROWDED):
         table |= {"pipelined": 0.7, "clients": 10, "keys": 3, "update": 5}
         _let_checks_wait(knobs, data, delay_ms)
+    if knobs.on("own writes late into the log", LATE, unless=is_calm(knobs)):
+        table |= {"pipelined": 0.7, "clients": 8}
+        data["cluster"]["replicas"], load_ms = 3, data["run"]["load_ms"]
+        data["faults"] = [*data.get("faults", []), *_late(knobs, load_ms, names, delay_ms)]
     data["workload"] = [*data["workload"], table | {"pause_ms": [0, delay_ms]}]
+
+
+def _late(knobs: Knobs, load_ms: int, names: list[str], delay_ms: int) -> list[Table]:
+    """Groups are led by other nodes than their primaries; to them some writes take longer."""
+    die = knobs.die("own writes late into the log, when")
+    moved: list[Table] = [
+        {"name": "leader_transfer", "group": f"{name}/0", "from_ms": max(load_ms // 20, 1)}
+        for name in names
+    ]
+    late: Table = {"name": "late_message", "kind": "partition-submit", "count": die.pick((1, 5))}
+    late["delay_ms"] = max(round(delay_ms * die.pick((0.05, 0.2, 1))), 1)
+    times = [load_ms // 10 + part * load_ms // 12 for part in range(10)]
+    return [*moved, *({**late, "from_ms": from_ms} for from_ms in times)]
 
 
 def _let_checks_wait(knobs: Knobs, data: Table, delay_ms: int) -> None:

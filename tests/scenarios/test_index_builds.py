@@ -22,7 +22,7 @@ from ddlsim.protocol.partition.index_store import IndexStore
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 
-LIVELY = 3
+LIVELY = 2
 """A drawn world in which snapshots are taken while an index is built."""
 NAMES = {
     "entries": {"entries of a snapshot"},

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 
 import ddlsim
@@ -215,6 +216,12 @@ def test_settings_are_any_values_of_a_scenario() -> None:
     assert any("mixed-" in str(getattr(one, "op", "")) for one in runs.events())
 
 
+def test_numbers_of_numpy_are_settings() -> None:
+    settings = {"cluster.nodes": np.int64(4), "network.loss": np.float32(0.5)}
+    overrides = api.run("smoke", settings=settings).history().header.overrides
+    assert (overrides["cluster.nodes"], overrides["network.loss"]) == (4, 0.5)
+
+
 def test_the_environment_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DDLSIM_SEED", "nonsense")
     assert api.run(BAD).verdicts == {0: "violated"}
@@ -223,6 +230,10 @@ def test_the_environment_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unknown_flag_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="run takes no 'sed'"):
         api.run(BAD, sed=1)
+    with pytest.raises(TypeError, match="by position"):
+        api.check("tests/golden/foreign/list-append/G-single.edn", files="other.edn")
+    with pytest.raises(TypeError, match="by position"):
+        api.compat("scenarios/realistic/schema.sql", files=["other.sql"])
 
 
 def test_another_seed_has_no_history(bad: api.Runs) -> None:

@@ -87,7 +87,7 @@ def test_waits_are_summed_per_operation() -> None:
 
 
 def test_the_commands_of_a_single_node_count_too() -> None:
-    """Nobody else has its log, and no entry of it is an event."""
+    """No other node has its log, and no entry of it is an event."""
     for nodes in (1, 3):
         changes = {"migration[0].node": "n1", "cluster.nodes": nodes}
         meta = measures.metadata(run(plan(read(TINY, "tiny", overrides=changes), 1)))

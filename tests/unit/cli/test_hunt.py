@@ -69,6 +69,7 @@ def test_a_hunt_that_finds_nothing_is_ok_and_says_what_it_covered(tmp_path: Path
     assert rates["transactions"] > rates["worlds"] > rates["signatures"] == 0
     words = shlex.split(found["command"])  # another batch would choose other parents
     assert words[words.index("--batch") + 1] == "4"
+    assert words[words.index("--worlds") + 1] == "3"
     assert not (tmp_path / "out").exists()
 
 

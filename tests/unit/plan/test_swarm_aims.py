@@ -91,6 +91,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("readers on nodes behind", swarm_behind.SHARE / 2),
         ("own writes read", swarm_again.SHARE),
         ("writes at once behind checks that wait", swarm_again.SHARE * swarm_again.CROWDED),
+        ("own writes late into the log", swarm_again.SHARE * swarm_again.LATE),
         ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
         ("equal values in one transaction", swarm_equals.SHARE / 2),
         ("barely incompatible changes", swarm_borders.SHARE / 2),

@@ -15,7 +15,10 @@ from ddlsim.layer import backfill
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
+from ddlsim.protocol.commands import WriteIntent
+from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.metastorage.application import Application
+from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.transaction import execution
 from ddlsim.protocol.transaction.commit import TransactionCompletion
@@ -101,6 +104,27 @@ def default_for_null(method: Any, cells: Any, source: Any, target: Any) -> Any:
     return tuple((one, initial[one] if value is None else value) for one, value in shown)
 
 
+def first_restart_only(method: Any, self: Application, message_ts: Any, command: Any) -> None:
+    """Only the first restart of a node ends the leases of the life before."""
+    known = self.joined.get(command.node)
+    method(self, message_ts, command)
+    if known is not None:
+        self.joined[command.node] = known
+
+
+def late_intents_win(method: Any, self: Partition, command: WriteIntent) -> Any:
+    """An intent that comes late takes the place of a later one of its transaction."""
+    known = self.intents.get(command.key)
+    if known is not None and known.tx == command.tx and known.op != command.op:
+        del self.intents[command.key]
+    return method(self, command)
+
+
+def of_any_life(_method: Any, _self: Leases, _start_ts: Any) -> bool:
+    """A lease of an earlier life is served."""
+    return True
+
+
 PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
     (
         renaming,
@@ -175,6 +199,25 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         56,
         "misread-row",
     ),
+    (
+        Application,
+        "_take_joined",
+        first_restart_only,
+        "iep_closed",
+        "primary restarts twice",
+        1782,
+        "left-open",
+    ),
+    (
+        Partition,
+        "_write",
+        late_intents_win,
+        "iep_closed",
+        "own writes late into the log",
+        1363,
+        "G1b",
+    ),
+    (Leases, "is_of_this_life", of_any_life, "iep_closed", "restart at a read", 711, "G-single"),
     (Router, "ask_primary", under_the_next_lease, "iep", "restless leases", 96, "under-two-leases"),
 ]
 
