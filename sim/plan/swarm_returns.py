@@ -5,7 +5,8 @@ never committed, or shorter than theirs by what its disk had not stored. What wa
 meanwhile is on one voter alone of those that are left. Voters stand for election after times that
 are far apart, so that either of the two may lead next. In some of these worlds there is one voter,
 which knows after its return only what its snapshot and its log say: a command that was answered
-before comes to it again.
+before comes to it again. In others two voters that do not hear each other stand in one term, and
+the third one gets their requests apart, or stops in between.
 """
 
 from typing import Final
@@ -20,9 +21,9 @@ NAME: Final = "returned"
 SHARE: Final = 0.08
 """The share of the worlds with faults, where it is free; there are no other faults."""
 VOTERS: Final = ("n1", "n2", "n3")
-HOW: Final = ("cut off", "cut off", "disk behind", "asked again")
+HOW: Final = ("cut off", "cut off", "disk behind", "asked again", "rivals")
 """A leader is cut off, or it stops before its disk has stored what it led to a commit, or after it
-has answered a command in vain."""
+has answered a command in vain, or it stands for election beside another voter."""
 PATIENCE: Final = (1, 1, 1, 2, 4)
 """The election timeout of a node, as a multiple of the least."""
 LEAST_MS: Final = 15
@@ -50,7 +51,7 @@ def add(knobs: Knobs, data: Table) -> None:
     own = {node: wait_ms * die.pick(PATIENCE) for node in nodes}
     how = knobs.pick("leader returns, how", HOW)
     data["cluster"]["voters"] = len(VOTERS)
-    if how == HOW[3]:
+    if how == "asked again":
         data["cluster"]["voters"] = 1
         protocol |= {"snapshot_entries": 1, "resend_ms": 4 * wait_ms}
         knobs.tell("snapshot_entries", 1)
@@ -140,8 +141,37 @@ def _asked_again(die: Die, at_ms: int, wait_ms: int, turn: int) -> tuple[list[Ta
     return [{**lost, "from_ms": at_ms}, {**stop, "for_ms": max(wait_ms // 4, 1)}], statements
 
 
+def _rivals(die: Die, at_ms: int, wait_ms: int, turn: int) -> tuple[list[Table], list[Table]]:
+    """Two voters stand in one term, apart from each other; the third one votes, and may restart."""
+    leader, rival, third = die.some(VOTERS, len(VOTERS))
+    others = [one for one in VOTERS if one != leader]
+    from_ms = at_ms + 2 * wait_ms
+    apart: Table = {"name": "partition", "shape": "link", "node": leader, "side": [rival]}
+    stand: Table = {"name": "re_election", "rival": others.index(rival) + 1}
+    late: Table = {"name": "late_message", "kind": "request-vote", "to": third}
+    late |= {"sender": die.pick((leader, rival)), "delay_ms": die.between(2, max(wait_ms // 2, 3))}
+    faults: list[Table] = [
+        {"name": "leader_transfer", "to": leader, "from_ms": at_ms},
+        {**apart, "from_ms": from_ms, "for_ms": die.between(2, 4) * wait_ms},
+        {**late, "from_ms": from_ms},
+        {**stand, "from_ms": from_ms + 1},
+    ]
+    if die.chance(0.5):
+        slow: Table = {"name": "slow_disk", "node": third, "delay_ms": wait_ms, "from_ms": from_ms}
+        again: Table = {"name": "crash", "node": third, "lose_unsynced": True, "for_ms": 1}
+        again["from_ms"] = from_ms + die.between(2, max(wait_ms // 4, 3))
+        faults += [{**slow, "for_ms": 2 * wait_ms}, again]
+    statements = [
+        _statement(node, from_ms + 2 + place * max(wait_ms // 2, 1), f"r{turn}_{node}_{place}")
+        for node in (leader, rival)
+        for place in range(2)
+    ]
+    return faults, statements
+
+
 STORIES: Final = {
     "cut off": _cut_off,
     "disk behind": _disk_behind,
     "asked again": _asked_again,
+    "rivals": _rivals,
 }

@@ -19,6 +19,8 @@ from ddlsim.protocol.commands import WriteIntent
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.partition.partition import Partition
+from ddlsim.protocol.raft.member import Member
+from ddlsim.protocol.raft.messages import VoteReply
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.transaction import execution
 from ddlsim.protocol.transaction.commit import TransactionCompletion
@@ -112,6 +114,14 @@ def first_restart_only(method: Any, self: Application, message_ts: Any, command:
         self.joined[command.node] = known
 
 
+def votes_at_once(method: Any, self: Member, *given: Any) -> None:
+    """A vote is sent before it is on the disk."""
+    method(self, *given)
+    votes = [one for one in self._promised if isinstance(one[1], VoteReply)]
+    self._promised = [one for one in self._promised if one not in votes]
+    self.outbox += votes
+
+
 def late_intents_win(method: Any, self: Partition, command: WriteIntent) -> Any:
     """An intent that comes late takes the place of a later one of its transaction."""
     known = self.intents.get(command.key)
@@ -180,7 +190,7 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         81,
         "wrong-version",
     ),
-    (Application, "snapshot", few_results, "iep_closed", "leader returns", 92, "failed-but-logged"),
+    (Application, "snapshot", few_results, "iep_closed", "leader returns", 32, "failed-but-logged"),
     (
         TransactionCompletion,
         "writes_are_replicated",
@@ -216,6 +226,15 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         "own writes late into the log",
         1363,
         "G1b",
+    ),
+    (
+        Member,
+        "_take_request",
+        votes_at_once,
+        "iep_closed",
+        "leader returns, how",
+        812,
+        "two-leaders",
     ),
     (Leases, "is_of_this_life", of_any_life, "iep_closed", "restart at a read", 711, "G-single"),
     (Router, "ask_primary", under_the_next_lease, "iep", "restless leases", 96, "under-two-leases"),
