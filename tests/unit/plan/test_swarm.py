@@ -337,6 +337,7 @@ FRAMES: list[dict[str, Any]] = [
     {"cluster.nodes": 2},
     {"cluster.nodes": 9, "cluster.voters": 5},
     {"cluster.partitions": 1},
+    {"cluster.voters": 1, "strategy.name": "b13_alias"},
     {"cluster.replicas": 1, "strategy.name": "iep_closed"},
     {"run.load_ms": 300},
     {"protocol.delay_duration_ms": 250, "protocol.max_clock_skew_ms": 7},
