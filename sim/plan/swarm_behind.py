@@ -8,9 +8,9 @@ not commit; its node applies the change late, and has it then only if the commit
 
 from typing import Final
 
-from ddlsim.plan.swarm_faults import has_slow_catalog, is_calm, needs_replicas
+from ddlsim.plan.swarm_free import is_taken
 from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
-from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
+from ddlsim.plan.swarm_work import NEITHER, only_compatible
 
 NAMES: Final = ("left", "right")
 """The tables, which clients of their own use."""
@@ -27,8 +27,7 @@ KEYS: Final = 12
 
 def is_behind(knobs: Knobs) -> bool:
     """Whether the world is one of these; drawn once."""
-    unless = only_compatible(knobs) or is_quiet(knobs) or is_calm(knobs)
-    unless = unless or needs_replicas(knobs) or has_slow_catalog(knobs)
+    unless = only_compatible(knobs) or is_taken(knobs)
     return knobs.on("readers on nodes behind", SHARE, unless=unless)
 
 

@@ -11,9 +11,8 @@ the third one gets their requests apart, or stops in between.
 
 from typing import Final
 
-from ddlsim.plan.swarm_faults import has_slow_catalog, is_calm, needs_replicas
+from ddlsim.plan.swarm_free import is_taken
 from ddlsim.plan.swarm_knobs import Knobs, Table
-from ddlsim.plan.swarm_work import is_quiet
 from ddlsim.workload.base import Die
 
 NAME: Final = "returned"
@@ -38,8 +37,7 @@ STATEMENTS: Final = 4
 
 def add(knobs: Knobs, data: Table) -> None:
     """Put the statements and the faults into a world."""
-    unless = is_quiet(knobs) or is_calm(knobs) or needs_replicas(knobs) or has_slow_catalog(knobs)
-    unless = unless or data["cluster"]["nodes"] < len(VOTERS)
+    unless = is_taken(knobs) or data["cluster"]["nodes"] < len(VOTERS)
     if not knobs.on("leader returns", SHARE, unless=unless):
         return
     die, protocol = knobs.die("leader returns, details"), data["protocol"]

@@ -7,9 +7,9 @@ stops, and what it had alone is gone. Schemas change between two operations of a
 
 from typing import Final
 
-from ddlsim.plan.swarm_faults import has_slow_catalog, is_calm, needs_replicas
+from ddlsim.plan.swarm_free import is_taken
 from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
-from ddlsim.plan.swarm_work import NEITHER, is_quiet
+from ddlsim.plan.swarm_work import NEITHER
 from ddlsim.workload.base import Die
 
 NAMES: Final = ("together", "along")
@@ -32,8 +32,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
 
     `names` are the tables of the other clients.
     """
-    unless = is_quiet(knobs) or is_calm(knobs) or needs_replicas(knobs) or has_slow_catalog(knobs)
-    if not knobs.on("operations and commit together", SHARE, unless=unless):
+    if not knobs.on("operations and commit together", SHARE, unless=is_taken(knobs)):
         return
     die, load_ms = knobs.die("operations and commit together, details"), data["run"]["load_ms"]
     data["cluster"] |= {"replicas": 3, "partitions": max(data["cluster"]["partitions"], 2)}
