@@ -6,7 +6,7 @@ writes of the row are stored by then or not, and in whatever order they come to 
 
 from typing import Final
 
-from ddlsim.plan.swarm_faults import has_restless_leases, is_calm
+from ddlsim.plan.swarm_faults import has_restless_leases, is_calm, led_elsewhere
 from ddlsim.plan.swarm_knobs import Knobs, Table
 from ddlsim.plan.swarm_work import NEITHER, is_quiet
 
@@ -47,10 +47,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
 def _late(knobs: Knobs, load_ms: int, names: list[str], delay_ms: int) -> list[Table]:
     """Groups are led by other nodes than their primaries; to them some writes take longer."""
     die = knobs.die("own writes late into the log, when")
-    moved: list[Table] = [
-        {"name": "leader_transfer", "group": f"{name}/0", "from_ms": max(load_ms // 20, 1)}
-        for name in names
-    ]
+    moved = led_elsewhere((f"{name}/0" for name in names), load_ms)
     late: Table = {"name": "late_message", "kind": "partition-submit", "count": die.pick((1, 5))}
     late["delay_ms"] = max(round(delay_ms * die.pick((0.05, 0.2, 1))), 1)
     times = [load_ms // 10 + part * load_ms // 12 for part in range(10)]

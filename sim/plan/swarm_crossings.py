@@ -9,7 +9,7 @@ transactions rest before they commit.
 
 from typing import Final
 
-from ddlsim.plan.swarm_faults import is_calm
+from ddlsim.plan.swarm_faults import is_calm, led_elsewhere
 from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 from ddlsim.workload.base import Die
@@ -65,10 +65,8 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
         late["delay_ms"] = _lasting(knobs, protocol, delay_ms) + protocol["operation_timeout_ms"]
     if knobs.on("leader without metadata", LACKS_METADATA, unless=how != LATE[0]):
         data["faults"] = _behind(die, data)
-    moved: list[Table] = [
-        {"name": "leader_transfer", "group": f"{NAME}/{part}", "from_ms": max(load_ms // 20, 1)}
-        for part in range(data["cluster"]["partitions"])
-    ]
+    groups = (f"{NAME}/{part}" for part in range(data["cluster"]["partitions"]))
+    moved = led_elsewhere(groups, load_ms)
     data["faults"] = [*moved, late, *data.get("faults", [])]
 
 

@@ -1,6 +1,6 @@
 """The faults of a swarm: every kind, each in a share of all scenarios, inside the load."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
@@ -234,6 +234,12 @@ def late_commands(knobs: Knobs, around: Surroundings) -> list[Table]:
         apart: Table = {"name": "message_reordering", "kind": "partition-submit"}
         made.append({**apart, "probability": 1.0, "from_ms": 1, "for_ms": load_ms - 1})
     return made
+
+
+def led_elsewhere(groups: Iterable[str], load_ms: int) -> list[Table]:
+    """Each of these groups is led by another node than its primary, from early in the load on."""
+    from_ms = max(load_ms // 20, 1)
+    return [{"name": "leader_transfer", "group": group, "from_ms": from_ms} for group in groups]
 
 
 UNREPLICATED: Final = 0.1

@@ -135,6 +135,7 @@ def whole(knobs: Knobs) -> Table:
     load_ms = (max(LOADS) if _is_slow(knobs) else knobs.pick("load", LOADS)) * scale_ms
     load_ms = knobs.fixed("run.load_ms", load_ms, LEAST_LOAD_MS)
     count = knobs.fixed("cluster.nodes", knobs.pick("nodes", (2, 3, 3, 4)))
+    knobs.tell("nodes", count)
     nodes = tuple(f"n{number}" for number in range(1, count + 1))
     store = _store(knobs)
     processes = processes_of(**{key: store[key] for key in COUNTS})
@@ -254,6 +255,8 @@ def _store(knobs: Knobs) -> Table:
     table: Table = {
         key: knobs.fixed(f"fdb.{key}", knobs.pick(key, choices)) for key, choices in COUNTS.items()
     }
+    for key, number in table.items():
+        knobs.tell(key, number)
     table["replicas"] = min(knobs.pick("replicas of keys", (1, 1, 2, 3)), table["storages"])
     if _is_slow(knobs):
         table["storages"], table["replicas"] = max(table["storages"], 2), 1

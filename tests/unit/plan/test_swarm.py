@@ -376,6 +376,15 @@ def test_a_world_has_no_aim_that_contradicts_what_the_command_line_sets() -> Non
     assert small.knobs[knob] == "on"
 
 
+def test_knobs_show_what_the_command_line_sets() -> None:
+    own = {"cluster.nodes": 6, "cluster.partitions": 5}
+    store = {"strategy.name": "c16_states", "cluster.nodes": 6, "fdb.logs": 5}
+    knobs = swarm.draw(swarm.source_of(None, own), 3).knobs
+    assert (knobs["nodes"], knobs["partitions"]) == (6, 5)
+    knobs = swarm.draw(swarm.source_of(None, store), 3).knobs
+    assert (knobs["nodes"], knobs["logs"]) == (6, 5)
+
+
 def test_settings_that_a_drawn_world_cannot_take_are_an_error_with_the_seed() -> None:
     source = swarm.source_of(None, {"run.load_ms": 1})
     with pytest.raises(ScenarioError, match=r"the world drawn for seed 0 does not go with --set r"):
