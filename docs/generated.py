@@ -14,8 +14,8 @@ from typing import Final
 
 import click
 
-from ddlsim.cli import verb_list
 from ddlsim.cli.arguments import COMMAND
+from ddlsim.cli.verbs import list as verb_list
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 GENERATED: Final = re.compile(r"<!-- generated: (\w+) -->")

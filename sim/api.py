@@ -31,9 +31,13 @@ import msgspec
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.networkx_graph import networkx_graph
-from ddlsim.cli import arguments, documents, verb_check, verb_compat, verb_run
-from ddlsim.cli.check_foreign import Foreign
-from ddlsim.cli.report import Report
+from ddlsim.cli import arguments
+from ddlsim.cli.documents import documents
+from ddlsim.cli.documents.run import Report
+from ddlsim.cli.verbs import check as verb_check
+from ddlsim.cli.verbs import compat as verb_compat
+from ddlsim.cli.verbs import run as verb_run
+from ddlsim.cli.verbs.check_foreign import Foreign
 from ddlsim.cluster.run import run as run_plan
 from ddlsim.extras import needed_by
 from ddlsim.history import codec

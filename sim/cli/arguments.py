@@ -15,15 +15,16 @@ from click import Argument
 from click.core import ParameterSource, augment_usage_errors
 
 from ddlsim import __version__
-from ddlsim.cli import complete, exit_codes, values
-from ddlsim.cli.flags import PREFIX, Verb, argument, flag, is_switch, repeated
-from ddlsim.cli.flags_of_many import budgets, inputs, judging, load, output, outside
-from ddlsim.cli.flags_of_record import recording, rehearsal
-from ddlsim.cli.flags_of_search import exploring, hunting, shrinking
+from ddlsim.cli import exit_codes
+from ddlsim.cli.flags import complete, values
+from ddlsim.cli.flags.flag import PREFIX, Verb, argument, flag, is_switch, repeated
+from ddlsim.cli.flags.many import budgets, inputs, judging, load, output, outside
+from ddlsim.cli.flags.record import recording, rehearsal
+from ddlsim.cli.flags.search import exploring, hunting, shrinking
+from ddlsim.cli.flags.slips import sentence
+from ddlsim.cli.flags.values import Known
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
-from ddlsim.cli.slips import sentence
-from ddlsim.cli.values import Known
 
 VERBS: Final = {
     "run": "plan, run and judge a scenario, for one seed or many",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ddlsim import files
-from ddlsim.cli.documents import text
+from ddlsim.cli.documents.documents import text
 from ddlsim.cli.problems import InputError
 from ddlsim.files import write_text
 

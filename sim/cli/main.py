@@ -64,7 +64,7 @@ def _run(words: list[str]) -> int:
         return done.exit_code
     arguments.note_unused_variables()
     with needed_by(verb):
-        code: int = import_module(f"ddlsim.cli.verb_{verb}").execute(options)
+        code: int = import_module(f"ddlsim.cli.verbs.{verb}").execute(options)
     return code
 
 

@@ -11,18 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import (
-    compare_pages,
-    documents,
-    junit,
-    view,
-    view_compare,
-    view_compat,
-    view_verify,
+from ddlsim.cli.documents import documents, junit
+from ddlsim.cli.documents.run import Report, case_of
+from ddlsim.cli.verbs.check_foreign import Foreign
+from ddlsim.cli.views import (
+    compare as view_compare,
 )
-from ddlsim.cli.check_foreign import Foreign
-from ddlsim.cli.report import Report, case_of
-from ddlsim.cli.words import console
+from ddlsim.cli.views import (
+    compare_pages,
+)
+from ddlsim.cli.views import (
+    compat as view_compat,
+)
+from ddlsim.cli.views import (
+    run as view,
+)
+from ddlsim.cli.views import (
+    verify as view_verify,
+)
+from ddlsim.cli.views.words import console
 from ddlsim.foreign.witness.records import Log, load, parse
 from ddlsim.foreign.witness.report import report
 from ddlsim.foreign.witness.witness import judge_log

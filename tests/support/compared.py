@@ -5,7 +5,7 @@ from typing import Any
 from ddlsim.analysis.compare.columns import COLUMNS
 from ddlsim.analysis.compare.records import WORDS, Anomalies, Breach, Formula, Line, Value
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli.shapes_compare import Compare
+from ddlsim.cli.documents.shapes_compare import Compare
 from ddlsim.history.figures import figures, samples
 from ddlsim.history.history import History
 from ddlsim.verify.campaign import Runner

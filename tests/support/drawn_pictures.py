@@ -9,10 +9,11 @@ from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.argument import Argument, argue
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation, judge
-from ddlsim.cli import picture, picture_space
 from ddlsim.cli.options import Options
-from ddlsim.cli.picture_layout import Lane
-from ddlsim.cli.picture_space import Space
+from ddlsim.cli.picture import page as picture
+from ddlsim.cli.picture import space as picture_space
+from ddlsim.cli.picture.layout import Lane
+from ddlsim.cli.picture.space import Space
 from ddlsim.cli.repeat import of_header
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History

@@ -24,12 +24,12 @@ from typing import Any, Final
 from tests.support.command import ROOT, Done, variables_of
 
 IMPORTED: Final = (
-    *("ddlsim.__main__", "ddlsim.api", "ddlsim.cli.verb_run"),
-    *("ddlsim.cli.verb_sweep", "ddlsim.cli.verb_tune"),
+    *("ddlsim.__main__", "ddlsim.api", "ddlsim.cli.verbs.run"),
+    *("ddlsim.cli.verbs.sweep", "ddlsim.cli.verbs.tune"),
 )
 DRAWING: Final = ("ddlsim.analysis.figures.report",)
 """What the server imports before its first command, and before the first one that draws."""
-CORE: Final = ("ddlsim.__main__", "ddlsim.cli.verb_run")
+CORE: Final = ("ddlsim.__main__", "ddlsim.cli.verbs.run")
 """What a server imports that some libraries are hidden from."""
 MOST: Final = 1 << 20
 """The largest request in bytes."""

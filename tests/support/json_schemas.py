@@ -5,7 +5,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from ddlsim.cli import schemas
+from ddlsim.cli.documents import schemas
 
 OPEN = ("Entry",)
 """Shapes that say of themselves that they have further keys."""

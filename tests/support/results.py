@@ -6,7 +6,7 @@ from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli.report import Report
+from ddlsim.cli.documents.run import Report
 from ddlsim.history.events import SchemaResolved
 from ddlsim.history.figures import Durations, Figures, bucketed, durations
 from ddlsim.verify.expectation import sum_of

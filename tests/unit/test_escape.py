@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ddlsim.cli import documents, junit
-from ddlsim.cli.shown import guarded
+from ddlsim.cli.documents import documents, junit
+from ddlsim.cli.views.shown import guarded
 from ddlsim.escape import escaped, markup, one_line
 
 EVIL = "a\x1b[31mb\u202ec\rd\x00e\x9bf\u2028g\udcffh\u200bi"

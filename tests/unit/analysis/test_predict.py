@@ -21,7 +21,7 @@ from ddlsim.analysis.predict.lock_queue import Forecast, Load, forecast
 from ddlsim.analysis.predict.predict import _quantity, predict
 from ddlsim.analysis.predict.recorded import Recorded, read
 from ddlsim.analysis.tune.goals import TuneError
-from ddlsim.cli import verb_predict
+from ddlsim.cli.verbs import predict as verb_predict
 from ddlsim.history.recording import STATEMENTS
 from tests.support.command import ROOT, ddlsim
 from tests.support.json_schemas import wrong

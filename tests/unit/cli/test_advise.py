@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ddlsim.analysis.compare import compare as comparing
-from ddlsim.cli import verb_advise
+from ddlsim.cli.verbs import advise as verb_advise
 from tests.support.command import ddlsim
 from tests.support.json_schemas import wrong
 

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from ddlsim.cli.arguments import COMMAND, LISTS, VERBS, parse
-from ddlsim.cli.values import seed, seeds
+from ddlsim.cli.flags.values import seed, seeds
 from tests.support.command import ddlsim, variables_of
 
 MISTYPED = [

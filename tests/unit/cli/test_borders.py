@@ -8,7 +8,8 @@ import pytest
 from msgspec import structs
 
 from ddlsim import sealed
-from ddlsim.cli import folder, verb_tune
+from ddlsim.cli import folder
+from ddlsim.cli.verbs import tune as verb_tune
 from ddlsim.files import WriteError
 from ddlsim.history import codec
 from tests.support.command import ROOT, TINY, Done, ddlsim

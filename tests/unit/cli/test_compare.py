@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from ddlsim.analysis.compare import compare as comparing
-from ddlsim.cli import compare_pages, main, verb_compare
-from ddlsim.cli.compare_pages import plain
-from ddlsim.cli.view_compare import claims_text
+from ddlsim.cli import main
+from ddlsim.cli.verbs import compare as verb_compare
+from ddlsim.cli.views import compare_pages
+from ddlsim.cli.views.compare import claims_text
+from ddlsim.cli.views.compare_pages import plain
 from tests.support.command import ddlsim
 from tests.support.compared import a_breach, a_line, a_table
 from tests.support.json_schemas import wrong

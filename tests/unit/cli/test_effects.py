@@ -2,7 +2,7 @@
 
 import pytest
 
-from ddlsim.cli.effects import LEAST_MS, NONE, effects
+from ddlsim.cli.verbs.effects import LEAST_MS, NONE, effects
 from ddlsim.record.rehearsal.measure import Crossing, Figures, Latency, Measured
 
 CALM = Latency(0, 0.0, 0.0, 0.0, 0.0)

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import problems, verb_verify
+from ddlsim.cli import problems
 from ddlsim.cli.arguments import EPILOG
 from ddlsim.cli.exit_codes import CODES, table
 from ddlsim.cli.signals import ASKING, SIGNALLED
+from ddlsim.cli.verbs import verify as verb_verify
 from ddlsim.lint import compat
 
 ROOT = Path(__file__).resolve().parents[3]

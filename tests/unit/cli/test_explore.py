@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli import verb_explore
 from ddlsim.cli.signals import EndedError
+from ddlsim.cli.verbs import explore as verb_explore
 from ddlsim.search.exhaust import Exhaustion
 from tests.support.command import TINY, Done, ddlsim
 from tests.support.json_schemas import wrong

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from ddlsim.checkers.judge import Violation
-from ddlsim.cli import check_native
+from ddlsim.cli.verbs import check_native
 from ddlsim.graph.models import MODELS
 from ddlsim.history import codec
 from tests.support.command import ddlsim

@@ -13,8 +13,10 @@ import pytest
 from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import hunt_report, hunted, verb_hunt
+from ddlsim.cli.documents import hunt as hunt_report
 from ddlsim.cli.signals import EndedError
+from ddlsim.cli.verbs import hunt as verb_hunt
+from ddlsim.cli.verbs import hunted
 from ddlsim.search.corpus import Found, State, load
 from ddlsim.search.explore import Explored, Explorer, Job, Seen, Stored, Target
 from ddlsim.search.hunt import Hunt, until_violation

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ddlsim.cli.arguments import LISTS
-from ddlsim.cli.flags_of_record import DISTURBED, RECORDED
-from ddlsim.cli.verb_list import lines
+from ddlsim.cli.flags.record import DISTURBED, RECORDED
+from ddlsim.cli.verbs.list import lines
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import SETTINGS

@@ -11,7 +11,7 @@ import pytest
 
 import ddlsim as package
 from ddlsim.__main__ import main as begin
-from ddlsim.cli import verb_list
+from ddlsim.cli.verbs import list as verb_list
 from tests.support.command import ROOT, ddlsim, process, tiny
 
 IMPORT: Final = builtins.__import__

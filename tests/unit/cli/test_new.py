@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.cli.arguments import NEW
-from ddlsim.cli.verb_new import KINDS, command, filled
+from ddlsim.cli.verbs.new import KINDS, command, filled
 from tests.support.command import ROOT, Done, ddlsim
 from tests.support.forked import forked
 

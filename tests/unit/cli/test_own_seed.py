@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli import verb_shrink
 from ddlsim.cli.options import Options
+from ddlsim.cli.verbs import shrink as verb_shrink
 from tests.support.command import ddlsim
 
 TEXT = """

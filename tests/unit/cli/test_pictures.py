@@ -16,7 +16,9 @@ from ddlsim.checkers.argument import Argument, Moment, Party, argue
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
-from ddlsim.cli import picture, picture_cut, picture_cycle
+from ddlsim.cli.picture import cut as picture_cut
+from ddlsim.cli.picture import cycle as picture_cycle
+from ddlsim.cli.picture import page as picture
 from ddlsim.history import codec
 from ddlsim.history.world_events import LeaderElected, LeaseBegan
 from ddlsim.nemesis.base import FAULTS

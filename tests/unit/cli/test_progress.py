@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli import progress
-from ddlsim.cli.progress import Progress
+from ddlsim.cli.views import progress
+from ddlsim.cli.views.progress import Progress
 from tests.support.results import a_crash, a_row, a_violation
 
 

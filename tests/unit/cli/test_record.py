@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli.flags_of_record import DISTURBED, RECORDED
+from ddlsim.cli.flags.record import DISTURBED, RECORDED
 from ddlsim.foreign.recording.sent import head_at
 from ddlsim.history.recording import (
     HISTORY,

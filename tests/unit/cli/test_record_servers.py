@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli.flags_of_record import DISTURBED
+from ddlsim.cli.flags.record import DISTURBED
 from ddlsim.extras import EXTRAS
 from ddlsim.history.recording import (
     HISTORY,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cli.predicted import predictions
+from ddlsim.cli.verbs.predicted import predictions
 from ddlsim.history.recording import STATEMENTS
 from ddlsim.record.rehearsal import rehearse
 from ddlsim.record.rehearsal.migration import Order

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ddlsim.cli import documents, schemas
 from ddlsim.cli.arguments import LISTS
+from ddlsim.cli.documents import documents, schemas
 from ddlsim.scenario.shipped import shipped
 from tests.golden.bad_scenarios import Case, cases
 from tests.support.command import ROOT, ddlsim, tiny
@@ -208,7 +208,7 @@ def published(name: str) -> str:
 @pytest.fixture(scope="module")
 def generated() -> Json:
     """Every schema, made by a process that has loaded no plug-in."""
-    make = "import json; from ddlsim.cli.schemas import SCHEMAS, schema; "
+    make = "import json; from ddlsim.cli.documents.schemas import SCHEMAS, schema; "
     make += "print(json.dumps({name: schema(name) for name in SCHEMAS}))"
     done = subprocess.run([sys.executable, "-c", make], cwd=ROOT, capture_output=True, check=True)
     found: Json = json.loads(done.stdout)

@@ -11,8 +11,9 @@ import pytest
 from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import shrunk, verb_run
 from ddlsim.cli.signals import EndedError
+from ddlsim.cli.verbs import run as verb_run
+from ddlsim.cli.verbs import shrunk
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.shrink import failing

@@ -9,11 +9,22 @@ import pytest
 from ddlsim.checkers.argument import argue, evidence
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
-from ddlsim.cli import picture, picture_cut, picture_rerun, picture_space
-from ddlsim.cli.picture_layout import Lane
-from ddlsim.cli.picture_space import Arrow, Band, Space
-from ddlsim.cli.picture_state import states
-from ddlsim.cli.picture_steps import Steps, lane_of
+from ddlsim.cli.picture import (
+    cut as picture_cut,
+)
+from ddlsim.cli.picture import (
+    page as picture,
+)
+from ddlsim.cli.picture import (
+    rerun as picture_rerun,
+)
+from ddlsim.cli.picture import (
+    space as picture_space,
+)
+from ddlsim.cli.picture.layout import Lane
+from ddlsim.cli.picture.space import Arrow, Band, Space
+from ddlsim.cli.picture.state import states
+from ddlsim.cli.picture.steps import Steps, lane_of
 from ddlsim.cluster.run import run
 from ddlsim.history.events import (
     SafeTimeAdvanced,

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.cli.picture_state import states
+from ddlsim.cli.picture.state import states
 from ddlsim.history.events import UpdateApplied, UpdateLogged
 from ddlsim.units import Timestamp, physical_ms
 from tests.support.drawn_pictures import SKEWED, STORIES, Drawn, drawn_of, nodes_of, pieces

@@ -3,8 +3,9 @@
 from ddlsim.checkers.argument import Argument, argue, party_of
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
-from ddlsim.cli import picture, picture_space
-from ddlsim.cli.picture_state import states
+from ddlsim.cli.picture import page as picture
+from ddlsim.cli.picture import space as picture_space
+from ddlsim.cli.picture.state import states
 from ddlsim.cluster.run import run
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load

@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 import pytest
 
-from ddlsim.cli import picture_space
+from ddlsim.cli.picture import space as picture_space
 from ddlsim.history.events import SafeTimeAdvanced, SchemaResolved
 from ddlsim.units import Timestamp, physical_ms
 from tests.support.drawn_pictures import SKEWED, drawn_of, nodes_of, pieces

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli.picture_state import COLUMNS
-from ddlsim.cli.view import STATUS
+from ddlsim.cli.picture.state import COLUMNS
+from ddlsim.cli.views.run import STATUS
 from ddlsim.graph.edges import NAMES
 from ddlsim.model.terms import terms
 from tests.support.command import ROOT, ddlsim

@@ -15,7 +15,7 @@ from ddlsim.analysis.tune import cells
 from ddlsim.analysis.tune.runs import Runs
 from ddlsim.cli import arguments, main
 from ddlsim.cli.options import Options
-from ddlsim.cli.verb_tune import command_of, request_of
+from ddlsim.cli.verbs.tune import command_of, request_of
 from tests.support.advice import ADVICE
 from tests.support.command import ROOT, variables_of
 from tests.support.json_schemas import wrong
@@ -250,8 +250,8 @@ def options_of(words: list[str]) -> Options:
 def test_the_same_command_gives_the_same_answer_as_text(
     answered: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ddlsim.cli.view_tune import show
-    from ddlsim.cli.words import console
+    from ddlsim.cli.views.tune import show
+    from ddlsim.cli.views.words import console
 
     show(answered, console(), "out")
     text = capsys.readouterr().out
@@ -267,8 +267,8 @@ def test_the_same_command_gives_the_same_answer_as_text(
 
 
 def test_equal_clocks_are_said_to_be_equal(capsys: pytest.CaptureFixture[str]) -> None:
-    from ddlsim.cli.view_tune import _skewed_clocks
-    from ddlsim.cli.words import console
+    from ddlsim.cli.views.tune import _skewed_clocks
+    from ddlsim.cli.views.words import console
 
     equal = {**ADVICE["cs_max"], "largest_ms": 0.0, "between": None}
     _skewed_clocks({**ADVICE, "cs_max": equal}, console())
@@ -279,8 +279,8 @@ def test_equal_clocks_are_said_to_be_equal(capsys: pytest.CaptureFixture[str]) -
 def test_assumed_delays_are_in_the_first_line(
     answered: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ddlsim.cli.view_tune import show
-    from ddlsim.cli.words import console
+    from ddlsim.cli.views.tune import show
+    from ddlsim.cli.views.words import console
 
     found = {**answered, "asked": {**answered["asked"], "delays": None}}
     show(found, console(), None)

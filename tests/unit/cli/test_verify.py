@@ -13,8 +13,10 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from ddlsim.cli import progress, verb_verify, view_verify, words
-from ddlsim.cli.progress import SuiteProgress
+from ddlsim.cli.verbs import verify as verb_verify
+from ddlsim.cli.views import progress, words
+from ddlsim.cli.views import verify as view_verify
+from ddlsim.cli.views.progress import SuiteProgress
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.mutation.power import Power
 from ddlsim.verify import suite as campaigns

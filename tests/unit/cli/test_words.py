@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli.words import block, console, labelled, say, verdict, width
+from ddlsim.cli.views.words import block, console, labelled, say, verdict, width
 
 
 class Terminal(io.StringIO):

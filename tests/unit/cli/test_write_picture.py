@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from ddlsim.checkers.argument import argue
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
-from ddlsim.cli import picture, picture_cut
-from ddlsim.cli.picture_layout import NODE
-from ddlsim.cli.picture_words import three_sentences
+from ddlsim.cli.picture import cut as picture_cut
+from ddlsim.cli.picture import page as picture
+from ddlsim.cli.picture.layout import NODE
+from ddlsim.cli.picture.words import three_sentences
 from ddlsim.cluster.run import run
 from ddlsim.history.events import SchemaResolved
 from ddlsim.plan.plan import plan

@@ -5,8 +5,8 @@ import io
 from msgspec import structs
 from rich.console import Console
 
-from ddlsim.cli import view_verify
-from ddlsim.cli.document_verify import power_of_search
+from ddlsim.cli.documents.verify import power_of_search
+from ddlsim.cli.views import verify as view_verify
 from ddlsim.mutation.power import digest_of, power, power_of
 from ddlsim.mutation.records import Conviction, Result
 from ddlsim.verify.verification import verification

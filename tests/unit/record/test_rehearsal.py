@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from ddlsim.cli.predicted import predictions
+from ddlsim.cli.verbs.predicted import predictions
 from ddlsim.record.dialects.base import Connection
 from ddlsim.record.errors import class_of
 from ddlsim.record.rehearsal import load_file, rehearse

@@ -11,7 +11,7 @@ Behind them stand the tables and views of the schema whose transactions abort, b
 
 import pytest
 
-from ddlsim.cli import compat_formats
+from ddlsim.cli.documents import compat_formats
 from ddlsim.lint.compat import BASELINES, Report, exit_code
 from tests.support.linting import lint
 

@@ -1,0 +1,73 @@
+"""The shape of the document of `ddlsim explore --output json`."""
+
+from typing import TypedDict
+
+from ddlsim.cli.documents.shapes_hunt import SeenShape
+
+LateMessage = TypedDict(
+    "LateMessage",
+    {
+        "from": str,
+        "to": str,
+        "kind": str,
+        "sent_ms": float,
+        "nth": int,
+        "fate": str,
+        "late_ms": float | None,
+    },
+)
+"""A message and its `fate`: late, stall or lost; of one that is lost `late_ms` is null. `nth`: of
+its kind on its link among those that are sent at one instant."""
+
+
+class ExploreLevel(TypedDict):
+    """The runs with so many messages late: how many were made, and how many there are.
+
+    `histories` of them were not the same as one of an earlier run.
+    """
+
+    late: int
+    runs: int
+    of: int
+    histories: int
+
+
+class ExploreFound(SeenShape):
+    """A signature with a status: what it is, in how many runs, and what is late in the first.
+
+    `first` is that run's number, from 0; `sentences` say `late` in words; `file` is the scenario
+    that shows it.
+    """
+
+    runs: int
+    first: int
+    late: list[LateMessage]
+    sentences: list[str]
+    file: str
+    command: str
+
+
+class Explore(TypedDict):
+    """What all runs of a small world with few late messages came to.
+
+    `ended` is exhausted, violation, time or interrupted; `outcomes` counts the runs by theirs.
+    """
+
+    format: int
+    scenario: str
+    strategy: str
+    mutant: str | None
+    seed: int
+    outcome: str
+    ended: str
+    depth: int
+    late_ms: list[float]
+    fates: list[str]
+    kinds: list[str]
+    messages: int
+    runs: int
+    histories: int
+    outcomes: dict[str, int]
+    levels: list[ExploreLevel]
+    found: list[ExploreFound]
+    command: str

@@ -1,0 +1,1 @@
+"""Flags of the command line, and what their values mean."""
