@@ -29,8 +29,8 @@ from typing import Any
 import msgspec
 
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.graph.networkx_graph import networkx_graph
 from ddlsim.checkers.judge import Violation
-from ddlsim.checkers.networkx_graph import networkx_graph
 from ddlsim.cli import arguments
 from ddlsim.cli.documents import documents
 from ddlsim.cli.documents.run import Report

@@ -15,11 +15,11 @@ from ddlsim.checkers.case.writes import (
     version_of,
     writes_of,
 )
-from ddlsim.checkers.client_outcomes import client_outcomes
-from ddlsim.checkers.final_state import final_state
-from ddlsim.checkers.mandatory import rows_without_values
-from ddlsim.checkers.row_constraints import rows_against_constraints
-from ddlsim.checkers.shown_answers import shown_answers
+from ddlsim.checkers.rows.client_outcomes import client_outcomes
+from ddlsim.checkers.rows.final_state import final_state
+from ddlsim.checkers.rows.mandatory import rows_without_values
+from ddlsim.checkers.rows.row_constraints import rows_against_constraints
+from ddlsim.checkers.rows.shown_answers import shown_answers
 from ddlsim.history.events import (
     AnyEvent,
     ReadExecuted,

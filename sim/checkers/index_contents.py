@@ -42,8 +42,8 @@ from ddlsim.checkers.case.entries import (
 )
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.writes import Key, Version, Writes, writes_of
-from ddlsim.checkers.index_reads import index_reads
-from ddlsim.checkers.index_storage import Row, is_everywhere, stored
+from ddlsim.checkers.rows.index_reads import index_reads
+from ddlsim.checkers.rows.index_storage import Row, is_everywhere, stored
 from ddlsim.history.events import AnyEvent, RowFinal
 from ddlsim.history.index_events import IndexFilled, IndexFinal, IndexWritten
 from ddlsim.history.world_events import LeftOpen, NeverCompleted

@@ -11,13 +11,13 @@ from typing import Final
 from msgspec.structs import replace
 
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
-from ddlsim.checkers.bounds import Bounds
-from ddlsim.checkers.calm import Calm
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.faulty_nodes import slow_apply_us
-from ddlsim.checkers.obligations import cannot_end, cleaned_us, obligations, recovered_us
-from ddlsim.checkers.stuck import waiting
-from ddlsim.checkers.waits import Waits
+from ddlsim.checkers.progress.bounds import Bounds
+from ddlsim.checkers.progress.calm import Calm
+from ddlsim.checkers.progress.faulty_nodes import slow_apply_us
+from ddlsim.checkers.progress.obligations import cannot_end, cleaned_us, obligations, recovered_us
+from ddlsim.checkers.progress.stuck import waiting
+from ddlsim.checkers.progress.waits import Waits
 from ddlsim.history.events import AnyEvent, SafeTimeAdvanced, UpdateApplied, UpdateLogged
 from ddlsim.history.world_events import (
     LeftOpen,

@@ -8,17 +8,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ddlsim.checkers.alias_rules import alias_rules
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.clock_rules import clock_rules
-from ddlsim.checkers.ddl_answers import ddl_answers
-from ddlsim.checkers.lease_rules import lease_rules
-from ddlsim.checkers.lock_rules import lock_rules
-from ddlsim.checkers.operation_checks import operation_checks
-from ddlsim.checkers.safe_time_rules import safe_time_rules
-from ddlsim.checkers.scan_rules import scan_rules
-from ddlsim.checkers.statement_effects import statement_effects
+from ddlsim.checkers.rules.alias_rules import alias_rules
+from ddlsim.checkers.rules.clock_rules import clock_rules
+from ddlsim.checkers.rules.ddl_answers import ddl_answers
+from ddlsim.checkers.rules.lease_rules import lease_rules
+from ddlsim.checkers.rules.lock_rules import lock_rules
+from ddlsim.checkers.rules.operation_checks import operation_checks
+from ddlsim.checkers.rules.safe_time_rules import safe_time_rules
+from ddlsim.checkers.rules.scan_rules import scan_rules
+from ddlsim.checkers.rules.statement_effects import statement_effects
 from ddlsim.history.events import (
     AnyEvent,
     ReadExecuted,

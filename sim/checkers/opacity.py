@@ -6,17 +6,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ddlsim.checkers.back import back_ms
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.writes import Writes, writes_of
-from ddlsim.checkers.dirty_reads import unexplained
-from ddlsim.checkers.edges import witnesses
-from ddlsim.checkers.graph import Graph, graph_of
-from ddlsim.checkers.index_reads import index_reads
-from ddlsim.checkers.past import past_reads, session_reads
-from ddlsim.checkers.steps import steps_of
-from ddlsim.checkers.views import View, judged_reads, loop
+from ddlsim.checkers.graph.back import back_ms
+from ddlsim.checkers.graph.dirty_reads import unexplained
+from ddlsim.checkers.graph.edges import witnesses
+from ddlsim.checkers.graph.graph import Graph, graph_of
+from ddlsim.checkers.graph.past import past_reads, session_reads
+from ddlsim.checkers.graph.steps import steps_of
+from ddlsim.checkers.graph.views import View, judged_reads, loop
+from ddlsim.checkers.rows.index_reads import index_reads
 from ddlsim.history.events import AnyEvent
 
 BY_ITSELF: Final = ("internal", "G1b")

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from ddlsim.checkers.back import back_ms
 from ddlsim.checkers.base import BOTH_VOICES, CHECKERS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
-from ddlsim.checkers.cycles import Cycle, find, without_detours
-from ddlsim.checkers.dirty_reads import dirty_reads
-from ddlsim.checkers.edges import witnesses
 from ddlsim.checkers.findings import Signature, signature
-from ddlsim.checkers.graph import Graph, graph_of
-from ddlsim.checkers.steps import steps_of
+from ddlsim.checkers.graph.back import back_ms
+from ddlsim.checkers.graph.cycles import Cycle, find, without_detours
+from ddlsim.checkers.graph.dirty_reads import dirty_reads
+from ddlsim.checkers.graph.edges import witnesses
+from ddlsim.checkers.graph.graph import Graph, graph_of
+from ddlsim.checkers.graph.steps import steps_of
 from ddlsim.graph.edges import PROCESS, REALTIME
 from ddlsim.history.events import AnyEvent
 from ddlsim.model.design import SKEW_BOUNDED

@@ -12,7 +12,7 @@ import hashlib
 from typing import Final
 
 from ddlsim.checkers.base import Step
-from ddlsim.checkers.edges import UNDER_WAY
+from ddlsim.checkers.graph.edges import UNDER_WAY
 from ddlsim.checkers.judge import Violation
 from ddlsim.graph.names import SCHEMA
 from ddlsim.model.records import Record

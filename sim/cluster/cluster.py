@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from ddlsim.cluster import final_state
 from ddlsim.cluster.adapters import Recorder
 from ddlsim.cluster.machines import Machines
-from ddlsim.cluster.models.client import ModelledClient
 from ddlsim.cluster.models.clock import Merges
+from ddlsim.cluster.models.design.rules import ModelledRules
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.once import once
 from ddlsim.cluster.models.parts import beside, converse, modelled
-from ddlsim.cluster.models.rules import ModelledRules
+from ddlsim.cluster.models.transaction.client import ModelledClient
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.ddl import ObjectChange

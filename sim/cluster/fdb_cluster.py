@@ -16,11 +16,11 @@ from ddlsim.cluster.machines import Machines
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.once import once_each
-from ddlsim.cluster.models.store import StoreModel, compare_store, does_as_promised, watched
 from ddlsim.cluster.schedule import scheduled
 from ddlsim.cluster.store_models.beside import StoreModels
 from ddlsim.cluster.store_models.beside_runs import beside
 from ddlsim.cluster.store_models.parts import modelled_store
+from ddlsim.cluster.store_models.store import StoreModel, compare_store, does_as_promised, watched
 from ddlsim.fdb import keys
 from ddlsim.fdb.config import FdbConfig, Shard, plain_config
 from ddlsim.fdb.log import Log

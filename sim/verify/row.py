@@ -11,7 +11,7 @@ from ddlsim.checkers.explain import cycle, timeline
 from ddlsim.checkers.findings import Finding, Signature, signature
 from ddlsim.checkers.judge import Verdict, Violation, forbidden, judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.checkers.stuck import waiting
+from ddlsim.checkers.progress.stuck import waiting
 from ddlsim.garbage import collected_seldom
 from ddlsim.history.figures import Buckets, Figures, Samples, bucketed, figures, samples
 from ddlsim.history.history import History

@@ -9,8 +9,8 @@ import pytest
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import Writes
-from ddlsim.checkers.cycles import find
-from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.graph.cycles import find
+from ddlsim.checkers.graph.graph import Graph
 from tests.bench.figures import show
 from tests.unit.checkers.test_cycles import large
 

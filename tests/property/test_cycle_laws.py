@@ -16,9 +16,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ddlsim.checkers.cycles import Cycle, find
-from ddlsim.checkers.edges import Edge, Node
-from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.graph.cycles import Cycle, find
+from ddlsim.checkers.graph.edges import Edge, Node
+from ddlsim.checkers.graph.graph import Graph
 from ddlsim.graph import residue, tangle
 from ddlsim.graph.certificate import Order
 from ddlsim.graph.chains import ANTI, DDL_TIME, LONGER, PREDICATE, STRICT, weight_of

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ddlsim.checkers.idle_statements import changes_nothing
+from ddlsim.checkers.rules.idle_statements import changes_nothing
 from ddlsim.model.ddl import AlterTable, DropColumn, DropConstraint, DropTable, DropView, Statement
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import NoOp, build

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ddlsim.checkers import cycles, graph, serializability, sessions
-from ddlsim.checkers.backward import Backward
-from ddlsim.checkers.graph import Graph
+from ddlsim.checkers import serializability
+from ddlsim.checkers.graph import cycles, graph, sessions
+from ddlsim.checkers.graph.backward import Backward
+from ddlsim.checkers.graph.graph import Graph
 from ddlsim.graph.certificate import FOREVER
 from ddlsim.graph.edges import RW, WR, WW
 from ddlsim.graph.residue import Span

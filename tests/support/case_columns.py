@@ -10,13 +10,13 @@ their key, so that nobody is taken to have overwritten them.
 
 from typing import Any, Final, NamedTuple
 
-from ddlsim.checkers.backward import Backward
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.statements import Name, built, meanings_of
 from ddlsim.checkers.case.writes import Item, Writes, writes_of
-from ddlsim.checkers.edges import Node, as_use
-from ddlsim.checkers.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
-from ddlsim.checkers.sessions import client_of
+from ddlsim.checkers.graph.backward import Backward
+from ddlsim.checkers.graph.edges import Node, as_use
+from ddlsim.checkers.graph.graph import ddl_nodes, last_deletion, statement_nodes, wrote_before
+from ddlsim.checkers.graph.sessions import client_of
 from ddlsim.graph.history import (
     ABORTED,
     COMMITTED,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import Writes
-from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.graph.graph import Graph
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
 from tests.support.history import INT, Story, add_column

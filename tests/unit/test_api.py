@@ -139,8 +139,8 @@ def test_the_graph_can_be_written_for_other_programs(bad: api.Runs, tmp_path: Pa
 def test_real_time_is_whole(bad: api.Runs) -> None:
     """What follows from the least form is every pair that real time orders."""
     from ddlsim.checkers.case.case import Case
-    from ddlsim.checkers.graph import graph_of
-    from ddlsim.checkers.networkx_graph import real_time
+    from ddlsim.checkers.graph.graph import graph_of
+    from ddlsim.checkers.graph.networkx_graph import real_time
 
     graph = graph_of(Case(bad.history()))
     least = nx.DiGraph([(one.source, one.target) for one in real_time(graph)])

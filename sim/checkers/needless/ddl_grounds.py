@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation
-from ddlsim.checkers.ddl_answers import objects_at
 from ddlsim.checkers.needless.needless import Needless
+from ddlsim.checkers.rules.ddl_answers import objects_at
 from ddlsim.history.events import DdlDecided, Failed, UpdateLogged
 from ddlsim.model.ddl import (
     AddColumn,

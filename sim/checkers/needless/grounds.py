@@ -16,11 +16,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ddlsim.checkers.assumptions import Clocks
-from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.constraints import uniques
 from ddlsim.checkers.case.operations import AT_THE_PRIMARY
-from ddlsim.checkers.faulty_nodes import SLOW_LISTENER
 from ddlsim.checkers.needless.metadata_grounds import metadata_late
 from ddlsim.checkers.needless.needless import Needless
 from ddlsim.checkers.needless.row_grounds import (
@@ -31,6 +29,8 @@ from ddlsim.checkers.needless.row_grounds import (
     tells_names,
     unique_violated,
 )
+from ddlsim.checkers.progress.bounds import Bounds
+from ddlsim.checkers.progress.faulty_nodes import SLOW_LISTENER
 from ddlsim.history.events import (
     Failed,
     LockWaited,

@@ -16,8 +16,8 @@ larger `sent_ts`.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from ddlsim.cluster.models.design.rule_forms import whole
 from ddlsim.cluster.models.divergence import Divergence
-from ddlsim.cluster.models.rule_forms import whole
 from ddlsim.kernel.clock import Piece
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock

@@ -8,7 +8,7 @@ is compared until then. A run without differences has no event of this and is as
 
 from collections.abc import Callable, Mapping
 
-from ddlsim.cluster.models.disk import Disk
+from ddlsim.cluster.models.replication.disk import Disk
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host

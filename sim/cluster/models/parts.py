@@ -2,37 +2,37 @@
 
 from typing import Final
 
-from ddlsim.cluster.models.answers import AnswersModel
-from ddlsim.cluster.models.catalog import ModelledCatalog
-from ddlsim.cluster.models.commit_questions import compare_commits
-from ddlsim.cluster.models.constraints import Lookups, ModelledConstraints
+from ddlsim.cluster.models.design.commit_questions import compare_commits
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.driver import ModelledDriver
-from ddlsim.cluster.models.entry_walks import walk_entries
 from ddlsim.cluster.models.exchange import Exchange
-from ddlsim.cluster.models.group import ModelledGroup
-from ddlsim.cluster.models.index_builds import ModelledBackfill, ModelledIndexStates
-from ddlsim.cluster.models.index_forms import compare_forms
-from ddlsim.cluster.models.index_statements import compare_statements
-from ddlsim.cluster.models.leases import ModelledLeases, ModelledPlacement
-from ddlsim.cluster.models.lock_waits import ModelledLockWaits
-from ddlsim.cluster.models.lock_walks import walk_locks
-from ddlsim.cluster.models.locks import ModelledLocks
-from ddlsim.cluster.models.looks import compare_looks
-from ddlsim.cluster.models.member import ModelledMember
-from ddlsim.cluster.models.meta import ModelledApplication
-from ddlsim.cluster.models.meta_walks import walk_meta
-from ddlsim.cluster.models.operations import ModelledExecutor, ModelledReplica
-from ddlsim.cluster.models.participant import ModelledParticipant
-from ddlsim.cluster.models.partition import ModelledPartition
-from ddlsim.cluster.models.readers import ModelledReaders, PastReads
-from ddlsim.cluster.models.replicas import ModelledReplicas
-from ddlsim.cluster.models.safe_time import DatedSync, ModelledTicker
-from ddlsim.cluster.models.stored_news import compare_news
-from ddlsim.cluster.models.submission_walks import walk_submissions
-from ddlsim.cluster.models.submissions import ModelledMetaStorage, joins
-from ddlsim.cluster.models.submitter_walks import walk_submitter
-from ddlsim.cluster.models.walks import walk
+from ddlsim.cluster.models.index_build.index_builds import ModelledBackfill, ModelledIndexStates
+from ddlsim.cluster.models.index_build.index_forms import compare_forms
+from ddlsim.cluster.models.index_build.index_statements import compare_statements
+from ddlsim.cluster.models.metastorage.driver import ModelledDriver
+from ddlsim.cluster.models.metastorage.leases import ModelledLeases, ModelledPlacement
+from ddlsim.cluster.models.metastorage.meta import ModelledApplication
+from ddlsim.cluster.models.metastorage.meta_walks import walk_meta
+from ddlsim.cluster.models.metastorage.safe_time import DatedSync, ModelledTicker
+from ddlsim.cluster.models.metastorage.stored_news import compare_news
+from ddlsim.cluster.models.metastorage.submission_walks import walk_submissions
+from ddlsim.cluster.models.metastorage.submissions import ModelledMetaStorage, joins
+from ddlsim.cluster.models.partition.entry_walks import walk_entries
+from ddlsim.cluster.models.partition.partition import ModelledPartition
+from ddlsim.cluster.models.partition.readers import ModelledReaders, PastReads
+from ddlsim.cluster.models.partition.replicas import ModelledReplicas
+from ddlsim.cluster.models.partition.submitter_walks import walk_submitter
+from ddlsim.cluster.models.replication.group import ModelledGroup
+from ddlsim.cluster.models.replication.member import ModelledMember
+from ddlsim.cluster.models.replication.walks import walk
+from ddlsim.cluster.models.schema.catalog import ModelledCatalog
+from ddlsim.cluster.models.transaction.answers import AnswersModel
+from ddlsim.cluster.models.transaction.constraints import Lookups, ModelledConstraints
+from ddlsim.cluster.models.transaction.lock_waits import ModelledLockWaits
+from ddlsim.cluster.models.transaction.lock_walks import walk_locks
+from ddlsim.cluster.models.transaction.locks import ModelledLocks
+from ddlsim.cluster.models.transaction.looks import compare_looks
+from ddlsim.cluster.models.transaction.operations import ModelledExecutor, ModelledReplica
+from ddlsim.cluster.models.transaction.participant import ModelledParticipant
 from ddlsim.protocol.server import Parts, Server
 from ddlsim.protocol.strategy import Strategy
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.argument import party_of
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.graph import graph_of
+from ddlsim.checkers.graph.graph import graph_of
 from ddlsim.history.events import Enlisted, UpdateLogged
 from ddlsim.model import ddl
 from ddlsim.model.aliased import ObjectAliased

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ddlsim.checkers.calm import Calm
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.progress.calm import Calm
 from ddlsim.history.world_events import (
     ClockSet,
     FaultBegan,

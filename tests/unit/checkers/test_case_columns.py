@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import writes_of
-from ddlsim.checkers.cycles import find
-from ddlsim.checkers.dirty_reads import dirty_reads
-from ddlsim.checkers.graph import graph_of
+from ddlsim.checkers.graph.cycles import find
+from ddlsim.checkers.graph.dirty_reads import dirty_reads
+from ddlsim.checkers.graph.graph import graph_of
 from ddlsim.cluster.run import run
 from ddlsim.graph.history import OF_OPERATIONS, PRECEDES, PREDICATE, SCHEMA, ColumnHistory
 from ddlsim.graph.judge import judge

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ddlsim.checkers import cycles
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.writes import Writes
-from ddlsim.checkers.cycles import Cycle, find
-from ddlsim.checkers.edges import KIND_NAMES, Edge
-from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.graph import cycles
+from ddlsim.checkers.graph.cycles import Cycle, find
+from ddlsim.checkers.graph.edges import KIND_NAMES, Edge
+from ddlsim.checkers.graph.graph import Graph
 from ddlsim.graph.edges import PROCESS, REALTIME, RW
 from ddlsim.graph.names import SCHEMA
 from tests.support.history import Story, add_column

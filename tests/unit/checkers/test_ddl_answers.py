@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.checkers.idle_statements import changes_nothing
+from ddlsim.checkers.rules.idle_statements import changes_nothing
 from ddlsim.history.events import DdlDecided, Failed, Invoked, Ok, Unknown
 from ddlsim.model.ddl import ColumnDropped
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending

@@ -7,10 +7,10 @@ from msgspec import structs
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.cycles import name_of_cycle
-from ddlsim.checkers.edges import Edge, Node, Words
 from ddlsim.checkers.findings import signature
-from ddlsim.checkers.graph import graph_of
+from ddlsim.checkers.graph.cycles import name_of_cycle
+from ddlsim.checkers.graph.edges import Edge, Node, Words
+from ddlsim.checkers.graph.graph import graph_of
 from ddlsim.graph import names, tangle
 from ddlsim.graph.edges import PROCESS, REALTIME, RW
 from ddlsim.history.events import Ok

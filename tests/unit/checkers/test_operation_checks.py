@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.checkers.operation_checks import NEEDED, OF_VERSIONS
+from ddlsim.checkers.rules.operation_checks import NEEDED, OF_VERSIONS
 from ddlsim.history.events import ReadExecuted, SchemaResolved, WriteExecuted
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from ddlsim.checkers import data_matches_schema, own_ddl
-from ddlsim.checkers import graph as graphs
-from ddlsim.checkers.backward import Backward, Hold
 from ddlsim.checkers.case import rows, schemas
-from ddlsim.checkers.edges import InstalledThenUsed
-from ddlsim.checkers.graph import Graph
+from ddlsim.checkers.graph import graph as graphs
+from ddlsim.checkers.graph.backward import Backward, Hold
+from ddlsim.checkers.graph.edges import InstalledThenUsed
+from ddlsim.checkers.graph.graph import Graph
 from ddlsim.checkers.spec import spec
 from ddlsim.graph import chains, names, residue, tangle
 from ddlsim.graph.edges import PROCESS, REALTIME

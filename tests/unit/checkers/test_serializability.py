@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.edges import ReadFrom
-from ddlsim.checkers.graph import graph_of
+from ddlsim.checkers.graph.edges import ReadFrom
+from ddlsim.checkers.graph.graph import graph_of
 from ddlsim.graph.edges import WR
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column, Index

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.checkers.bounds import Bounds
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
+from ddlsim.checkers.progress.bounds import Bounds
 from ddlsim.history.events import (
     Invoked,
     LockWaited,

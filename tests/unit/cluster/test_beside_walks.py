@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.commit_questions import compare_commits
+from ddlsim.cluster.models.design.commit_questions import compare_commits
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.lock_walks import walk_locks
-from ddlsim.cluster.models.looks import compare_looks
-from ddlsim.cluster.models.meta_walks import Applying, MetaWalk, walk_meta
-from ddlsim.cluster.models.stored_news import compare_news
-from ddlsim.cluster.models.submission_walks import SubmissionWalk, walk_submissions
-from ddlsim.cluster.models.submitter_walks import walk_submitter
+from ddlsim.cluster.models.metastorage.meta_walks import Applying, MetaWalk, walk_meta
+from ddlsim.cluster.models.metastorage.stored_news import compare_news
+from ddlsim.cluster.models.metastorage.submission_walks import SubmissionWalk, walk_submissions
+from ddlsim.cluster.models.partition.submitter_walks import walk_submitter
+from ddlsim.cluster.models.transaction.lock_walks import walk_locks
+from ddlsim.cluster.models.transaction.looks import compare_looks
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.ports import NO_REPLY

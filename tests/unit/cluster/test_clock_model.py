@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ddlsim.cluster.adapters import ClockWaiters
-from ddlsim.cluster.models import clock_rules
-from ddlsim.cluster.models.clock_rules import stamps, take_over
+from ddlsim.cluster.models.design import clock_rules
+from ddlsim.cluster.models.design.clock_rules import stamps, take_over
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.model.hlc import HybridClock
 from ddlsim.protocol.design import failure_rules

@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from ddlsim.cluster.models.coordinated import Open
-from ddlsim.cluster.models.coordinator import CoordinatorModel
+from ddlsim.cluster.models.transaction.coordinated import Open
+from ddlsim.cluster.models.transaction.coordinator import CoordinatorModel
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import TxId

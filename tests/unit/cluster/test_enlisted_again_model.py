@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
-from ddlsim.cluster.models.coordinated import Open, Operation
-from ddlsim.cluster.models.rule_forms import FORMS
+from ddlsim.cluster.models.design.rule_forms import FORMS
+from ddlsim.cluster.models.transaction.coordinated import Open, Operation
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Operated

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.entry_walks import EntryWalk, walk_entries
+from ddlsim.cluster.models.partition.entry_walks import EntryWalk, walk_entries
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.protocol.commands import Outcome

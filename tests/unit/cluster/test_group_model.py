@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.group import ModelledGroup
-from ddlsim.cluster.models.member import ModelledMember
+from ddlsim.cluster.models.replication.group import ModelledGroup
+from ddlsim.cluster.models.replication.member import ModelledMember
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.protocol.raft import AppendEntries, Entry
 from ddlsim.protocol.replication.group import Group

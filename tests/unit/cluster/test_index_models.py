@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.index_forms import compare_forms
-from ddlsim.cluster.models.index_statements import CASES, compare_statements
+from ddlsim.cluster.models.index_build.index_forms import compare_forms
+from ddlsim.cluster.models.index_build.index_statements import CASES, compare_statements
 from ddlsim.cluster.run import run
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from ddlsim.cluster.models import samples
-from ddlsim.cluster.models.driver import ModelledDriver
-from ddlsim.cluster.models.late_rules import Known, busy_leader
-from ddlsim.cluster.models.operations import ModelledReplica
-from ddlsim.cluster.models.participant import ModelledParticipant
-from ddlsim.cluster.models.submissions import ToPartitions
+from ddlsim.cluster.models.design.late_rules import Known, busy_leader
+from ddlsim.cluster.models.metastorage.driver import ModelledDriver
+from ddlsim.cluster.models.metastorage.submissions import ToPartitions
+from ddlsim.cluster.models.schema import samples
+from ddlsim.cluster.models.transaction.operations import ModelledReplica
+from ddlsim.cluster.models.transaction.participant import ModelledParticipant
 from ddlsim.model.ddl import AlterColumn, AlterTable, DropTable
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import Outcome, SafeTimeSync

@@ -16,9 +16,9 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.operations import Last, ModelledExecutor
-from ddlsim.cluster.models.participant import ModelledParticipant
-from ddlsim.cluster.models.partition import ModelledPartition
+from ddlsim.cluster.models.partition.partition import ModelledPartition
+from ddlsim.cluster.models.transaction.operations import Last, ModelledExecutor
+from ddlsim.cluster.models.transaction.participant import ModelledParticipant
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason

@@ -15,8 +15,8 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.operations import ModelledReplica
-from ddlsim.cluster.models.participant import ModelledParticipant
+from ddlsim.cluster.models.transaction.operations import ModelledReplica
+from ddlsim.cluster.models.transaction.participant import ModelledParticipant
 from ddlsim.cluster.run import run
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.protocol.ids import TxId

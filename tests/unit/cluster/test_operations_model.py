@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.operations import ModelledExecutor, ModelledReplica
+from ddlsim.cluster.models.transaction.operations import ModelledExecutor, ModelledReplica
 from ddlsim.cluster.run import run
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Operate, Operated

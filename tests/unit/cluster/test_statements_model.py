@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ddlsim import sql
-from ddlsim.cluster.models.rule_forms import may_cross_as_shipped
-from ddlsim.cluster.models.samples import Sample, beside, catalog
-from ddlsim.cluster.models.statements import difference
+from ddlsim.cluster.models.design.rule_forms import may_cross_as_shipped
+from ddlsim.cluster.models.schema.samples import Sample, beside, catalog
+from ddlsim.cluster.models.schema.statements import difference
 from ddlsim.model.ddl import AddColumn, AlterTable, ColumnSpec, DropTable, ObjectChange, Statement
 from ddlsim.model.schema import ColumnType, Table
 from ddlsim.protocol.design import as_shipped

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.cluster.models.store import does_as_promised
-from ddlsim.cluster.models.store_states import States
 from ddlsim.cluster.run import run
+from ddlsim.cluster.store_models.store import does_as_promised
+from ddlsim.cluster.store_models.store_states import States
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.connection import Connection
 from ddlsim.fdb.grv import Grv

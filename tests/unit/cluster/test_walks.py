@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Models
-from ddlsim.cluster.models.walks import Walk, walk
+from ddlsim.cluster.models.replication.walks import Walk, walk
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.protocol.raft import Member

@@ -1,0 +1,1 @@
+"""The parts of I9: what has to come, by when, and what nothing may wait for."""

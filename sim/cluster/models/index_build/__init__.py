@@ -1,0 +1,1 @@
+"""Models of index builds in states."""

@@ -1,0 +1,1 @@
+"""Models of replicas: rows, intents and entries, reads in the past, submissions."""

@@ -1,0 +1,1 @@
+"""Models of groups and their members: Raft, timers, logs and disks."""

@@ -1,0 +1,1 @@
+"""Models of catalogs and of the statements that change them."""

@@ -1,0 +1,1 @@
+"""Models of transactions: clients, coordinators, participants, operations and locks."""
