@@ -15,31 +15,33 @@ from msgspec import field
 
 from ddlsim.model.records import Record
 from ddlsim.plan import (
-    swarm_again,
-    swarm_aliases,
-    swarm_answers,
-    swarm_behind,
-    swarm_borders,
-    swarm_crossings,
-    swarm_cutovers,
-    swarm_defaults,
     swarm_delays,
-    swarm_equals,
     swarm_faults,
     swarm_fdb,
-    swarm_indexes,
     swarm_knobs,
-    swarm_learned,
-    swarm_leases,
-    swarm_lives,
-    swarm_lowered,
     swarm_moments,
     swarm_required,
-    swarm_returns,
-    swarm_together,
-    swarm_uniques,
-    swarm_watches,
     swarm_work,
+)
+from ddlsim.plan.aims import (
+    again,
+    aliases,
+    answers,
+    behind,
+    borders,
+    crossings,
+    cutovers,
+    defaults,
+    equals,
+    indexes,
+    learned,
+    leases,
+    lives,
+    lowered,
+    returns,
+    together,
+    uniques,
+    watches,
 )
 from ddlsim.plan.swarm_faults import Surroundings
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
@@ -75,28 +77,28 @@ NEVER_WITH_PCT: Final = ("lease_grant_ms", "read_resend_ms")
 """Limits of one request and its answer: with delays that stay as they are none might ever come."""
 TITLE: Final = "A random world under a random nemesis"
 OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], None]], ...]] = (
-    ("rename", swarm_aliases.RENAMES, swarm_aliases.add),
-    ("rename", swarm_aliases.RENAMES, swarm_learned.add),
-    ("before_answer", swarm_answers.AWAITS, swarm_answers.add),
-    ("activation", (swarm_cutovers.ACTIVATION,), swarm_fdb.cutovers),
-    ("pause_before", (swarm_leases.PAUSE_BEFORE,), swarm_leases.add),
-    ("pause_before", (swarm_leases.IN_THE_STORE,), swarm_leases.add_in_the_store),
-    ("plan", swarm_lives.PLANS, swarm_lives.add),
-    ("background", swarm_watches.TASKS, swarm_watches.add),
+    ("rename", aliases.RENAMES, aliases.add),
+    ("rename", aliases.RENAMES, learned.add),
+    ("before_answer", answers.AWAITS, answers.add),
+    ("activation", (cutovers.ACTIVATION,), swarm_fdb.add_cutovers),
+    ("pause_before", (leases.PAUSE_BEFORE,), leases.add),
+    ("pause_before", (leases.IN_THE_STORE,), leases.add_in_the_store),
+    ("plan", lives.PLANS, lives.add),
+    ("background", watches.TASKS, watches.add),
 )
 """What is drawn for the worlds of designs with one of these rules in a field, in this order."""
 
 
 AIMS: Final = (
-    swarm_again.add,
-    swarm_uniques.add,
-    swarm_crossings.add,
-    swarm_behind.add,
-    swarm_equals.add,
-    swarm_borders.add,
-    swarm_defaults.add,
-    swarm_lowered.add,
-    swarm_together.add,
+    again.add,
+    uniques.add,
+    crossings.add,
+    behind.add,
+    equals.add,
+    borders.add,
+    defaults.add,
+    lowered.add,
+    together.add,
 )
 """What some worlds have for one rule each: clients, tables, changes and faults of their own."""
 
@@ -157,8 +159,8 @@ def draw(source: Source, seed: int) -> Drawn:
     knobs = Knobs(seed, source.overrides)
     data = WHOLE[_plane(source)](knobs) if source.name is None else _around(source, knobs)
     if source.name is None and _builds_indexes(source):
-        _aim(knobs, data, swarm_indexes.add)
-        _aim(knobs, data, swarm_learned.add)
+        _aim(knobs, data, indexes.add)
+        _aim(knobs, data, learned.add)
     for field_of, rules, add in OF_DESIGNS:
         if source.name is None and _has(source, field_of, rules):
             _aim(knobs, data, add)
@@ -240,7 +242,7 @@ def _whole(knobs: Knobs) -> Table:
     }
     for add in AIMS:
         _aim(knobs, data, add, names, delay_ms)
-    _aim(knobs, data, swarm_returns.add)
+    _aim(knobs, data, returns.add)
     return {key: value for key, value in data.items() if value != []}
 
 

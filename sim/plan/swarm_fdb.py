@@ -12,14 +12,8 @@ import msgspec
 
 from ddlsim.fdb.config import processes_of
 from ddlsim.kernel.rng import Spread, quantiles
-from ddlsim.plan import (
-    swarm_columns,
-    swarm_cutovers,
-    swarm_delays,
-    swarm_knobs,
-    swarm_store_moments,
-    swarm_work,
-)
+from ddlsim.plan import swarm_delays, swarm_knobs, swarm_store_moments, swarm_work
+from ddlsim.plan.aims import columns, cutovers
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.rules import FDB
@@ -173,7 +167,7 @@ def whole(knobs: Knobs) -> Table:
             *_cut_off(knobs, nodes, processes[-1][1], load_ms, scale_ms),
         ],
     }
-    swarm_columns.add(knobs, data, names)
+    columns.add(knobs, data, names)
     return {key: value for key, value in data.items() if value != []}
 
 
@@ -277,10 +271,10 @@ COMMIT_MESSAGES: Final = 16
 """More messages in a row than a read version, reads and the commit behind them take."""
 
 
-def cutovers(knobs: Knobs, data: Table) -> None:
+def add_cutovers(knobs: Knobs, data: Table) -> None:
     """Put transactions across the switches of indexes into a world."""
     store, network = data["fdb"], data["network"]
-    swarm_cutovers.add(knobs, data, _commit_ms(store, network), _request_ms(store, network))
+    cutovers.add(knobs, data, _commit_ms(store, network), _request_ms(store, network))
 
 
 def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
@@ -326,7 +320,7 @@ def _fit(store: Table, network: Table) -> None:
     for key in OF_REQUESTS:
         store[key] = max(store[key], enough_ms)
     if network.get("loss"):
-        resent = swarm_cutovers.RESENT
+        resent = cutovers.RESENT
         store["request_ms"] = min(store["request_ms"], max(store["window_ms"] // resent, enough_ms))
         store["window_ms"] = max(store["window_ms"], resent * store["request_ms"])
         store["idle_commit_ms"] = max(store["idle_commit_ms"], LOSSY_IDLE_MS)

@@ -16,7 +16,8 @@ from ddlsim.history.index_events import IndexFinal, IndexPartRead
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.model.ddl import IndexDropped, IndexStateSet
 from ddlsim.model.schema import PUBLIC, SchemaObject, Table
-from ddlsim.plan import swarm, swarm_indexes
+from ddlsim.plan import swarm
+from ddlsim.plan.aims import indexes
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.partition.index_store import IndexStore
 from ddlsim.scenario.load import load
@@ -133,7 +134,7 @@ def test_worlds_of_this_design_draw_the_build_and_those_of_others_do_not() -> No
         other = swarm.draw(swarm.Source(None, "", {"strategy.name": "ignite3"}), seed).text
         assert "index_builds" not in other
         assert "backfill" not in other
-    assert rows == set(swarm_indexes.ROWS)
+    assert rows == set(indexes.ROWS)
     assert len(pauses) > 5
     assert builds > 45
 

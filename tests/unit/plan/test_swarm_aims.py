@@ -9,17 +9,17 @@ import pytest
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
-from ddlsim.plan import (
-    swarm,
-    swarm_again,
-    swarm_behind,
-    swarm_borders,
-    swarm_defaults,
-    swarm_equals,
-    swarm_lowered,
-    swarm_returns,
-    swarm_together,
-    swarm_uniques,
+from ddlsim.plan import swarm
+from ddlsim.plan.aims import (
+    again,
+    behind,
+    borders,
+    defaults,
+    equals,
+    lowered,
+    returns,
+    together,
+    uniques,
 )
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF, Knobs
@@ -88,18 +88,18 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
 @pytest.mark.parametrize(
     ("knob", "share"),
     [
-        ("readers on nodes behind", swarm_behind.SHARE / 2),
-        ("own writes read", swarm_again.SHARE),
-        ("writes at once behind checks that wait", swarm_again.SHARE * swarm_again.CROWDED),
-        ("own writes late into the log", swarm_again.SHARE * swarm_again.LATE),
-        ("unique index over writes in one phase", swarm_uniques.SHARE / 4),
-        ("equal values in one transaction", swarm_equals.SHARE / 2),
-        ("barely incompatible changes", swarm_borders.SHARE / 2),
-        ("DD lowered before a slow catalog", swarm_lowered.SHARE / 4),
-        ("DD lowered before a snapshot", swarm_lowered.SHARE * swarm_lowered.BY_SNAPSHOT / 2),
-        ("defaults of older rows", swarm_defaults.SHARE / 2),
-        ("leader returns", swarm_returns.SHARE / 2),
-        ("operations and commit together", swarm_together.SHARE / 2),
+        ("readers on nodes behind", behind.SHARE / 2),
+        ("own writes read", again.SHARE),
+        ("writes at once behind checks that wait", again.SHARE * again.CROWDED),
+        ("own writes late into the log", again.SHARE * again.LATE),
+        ("unique index over writes in one phase", uniques.SHARE / 4),
+        ("equal values in one transaction", equals.SHARE / 2),
+        ("barely incompatible changes", borders.SHARE / 2),
+        ("DD lowered before a slow catalog", lowered.SHARE / 4),
+        ("DD lowered before a snapshot", lowered.SHARE * lowered.BY_SNAPSHOT / 2),
+        ("defaults of older rows", defaults.SHARE / 2),
+        ("leader returns", returns.SHARE / 2),
+        ("operations and commit together", together.SHARE / 2),
     ],
 )
 def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
@@ -109,7 +109,7 @@ def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
 
 def test_each_way_in_which_a_leader_returns_is_drawn() -> None:
     drawn = {drawn_of(seed).knobs.get("leader returns, how") for seed in range(600)}
-    assert drawn - {None} == set(swarm_returns.STORIES)
+    assert drawn - {None} == set(returns.STORIES)
 
 
 def test_a_transaction_meets_its_own_values_in_worlds_with_such_clients(

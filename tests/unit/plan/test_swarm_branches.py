@@ -6,7 +6,8 @@ import pytest
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
-from ddlsim.plan import swarm, swarm_columns
+from ddlsim.plan import swarm
+from ddlsim.plan.aims import columns
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.scenario import read
 from ddlsim.scenario.tomltext import toml_text
@@ -40,10 +41,10 @@ def test_a_world_with_columns_that_come_and_go_meets_rows_of_a_newer_schema() ->
     leases = swarm.source_of(None, {"strategy.name": "c6_f1"})
     text = swarm.draw(leases, FIRST).text
     world = swarm.scenario(leases, FIRST)
-    assert f"CREATE TABLE {swarm_columns.NAME} " in text
+    assert f"CREATE TABLE {columns.NAME} " in text
     assert run(plan(world, FIRST)).probes["newer-row-met"]
     alone = tomllib.loads(text)
-    alone["workload"] = [w for w in alone["workload"] if w["tables"] != [swarm_columns.NAME]]
+    alone["workload"] = [w for w in alone["workload"] if w["tables"] != [columns.NAME]]
     without = read(toml_text(alone), "swarm", overrides=leases.overrides)
     assert not run(plan(without, FIRST)).probes["newer-row-met"]
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from ddlsim.plan import swarm, swarm_cutovers, swarm_watches
+from ddlsim.plan import swarm
+from ddlsim.plan.aims import cutovers
+from ddlsim.plan.aims import watches as swarm_watches
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.strategies.base import LAYER_DESIGNS
@@ -38,9 +40,9 @@ def test_worlds_of_other_designs_stay_what_they_were(name: str) -> None:
 def test_about_so_many_worlds_have_them_and_all_can_be_planned() -> None:
     worlds = [drawn("c10_two_cutoffs", seed) for seed in MANY]
     count = sum(one.knobs["cutovers"] != OFF for one in worlds)
-    assert 0.75 * swarm_cutovers.CUTOVERS < count / len(MANY) < 1.3 * swarm_cutovers.CUTOVERS
+    assert 0.75 * cutovers.CUTOVERS < count / len(MANY) < 1.3 * cutovers.CUTOVERS
     lengths = {one.knobs.get("length of writers") for one in worlds} - {None}
-    assert lengths == {*swarm_cutovers.LENGTHS}
+    assert lengths == {*cutovers.LENGTHS}
     for seed in MANY[:20]:
         assert plan(swarm.scenario(under("c9_future_cv"), seed), seed).store is not None
 
@@ -51,7 +53,7 @@ def test_a_load_lasts_for_the_states_of_an_index() -> None:
         if one.knobs["cutovers"] != OFF:
             world = data_of(seed, "c9_future_cv")
             window_ms = world["fdb"]["window_ms"]
-            assert world["run"]["load_ms"] >= swarm_cutovers.LOAD * window_ms
+            assert world["run"]["load_ms"] >= cutovers.LOAD * window_ms
             assert world["protocol"]["tx_timeout_ms"] >= 14 * window_ms
             assert world["strategy"]["distance_ms"] > window_ms
             assert "migration" not in world

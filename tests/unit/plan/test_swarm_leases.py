@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ddlsim.plan import swarm, swarm_leases
+from ddlsim.plan import swarm
+from ddlsim.plan.aims import leases
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.strategies.base import LAYER_DESIGNS
@@ -34,8 +35,8 @@ def test_worlds_of_other_designs_have_none(name: str) -> None:
 def test_about_so_many_worlds_have_one_and_all_can_be_planned() -> None:
     worlds = [drawn("c6_f1", seed) for seed in MANY]
     count = sum(one.knobs["lives by a lease"] != OFF for one in worlds)
-    assert 0.7 * swarm_leases.SHARE < count / len(MANY) < 1.3 * swarm_leases.SHARE
-    assert {one.knobs.get("schema on its way") for one in worlds} - {None} == {*swarm_leases.HOW}
+    assert 0.7 * leases.SHARE < count / len(MANY) < 1.3 * leases.SHARE
+    assert {one.knobs.get("schema on its way") for one in worlds} - {None} == {*leases.HOW}
     for seed in MANY[:25]:
         assert plan(swarm.scenario(under("tidb_lease"), seed), seed).store is not None
     assert drawn("c5_lease", LATE).knobs["schema on its way"] == "late"
@@ -50,8 +51,8 @@ def test_worlds_of_other_designs_have_no_old_lease(name: str) -> None:
 def test_about_so_many_worlds_have_an_old_lease_for_either_reason_and_all_can_be_planned() -> None:
     worlds = [drawn("crdb", seed) for seed in MANY]
     count = sum(one.knobs["keeps an old lease"] != OFF for one in worlds)
-    assert 0.7 * swarm_leases.SHARE < count / len(MANY) < 1.3 * swarm_leases.SHARE
-    assert {one.knobs.get("why it keeps it") for one in worlds} - {None} == {*swarm_leases.KEPT}
+    assert 0.7 * leases.SHARE < count / len(MANY) < 1.3 * leases.SHARE
+    assert {one.knobs.get("why it keeps it") for one in worlds} - {None} == {*leases.KEPT}
     for seed in MANY[:25]:
         assert plan(swarm.scenario(under("tidb_mdl"), seed), seed).store is not None
 
@@ -76,7 +77,7 @@ def test_a_lease_that_begins_with_the_answer_is_seen() -> None:
 
 
 @pytest.mark.parametrize("design", IN_THE_STORE)
-@pytest.mark.parametrize("why", swarm_leases.KEPT)
+@pytest.mark.parametrize("why", leases.KEPT)
 def test_an_update_that_overlooks_an_old_lease_is_seen(design: str, why: str) -> None:
     assert drawn(design, KEPT[why]).knobs["why it keeps it"] == why
     assert broken(KEPT[why], name=design, mutant="overlooks_a_lasting_lease")

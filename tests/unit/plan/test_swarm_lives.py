@@ -1,6 +1,7 @@
 """Worlds in which two processes make and drop one index: whose they are, and what they hold."""
 
-from ddlsim.plan import swarm, swarm_lives
+from ddlsim.plan import swarm
+from ddlsim.plan.aims import lives as swarm_lives
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.strategies.base import LAYER_DESIGNS
