@@ -28,6 +28,7 @@ from ddlsim.plan.aims import (
     aliases,
     answers,
     behind,
+    between,
     borders,
     crossings,
     cutovers,
@@ -90,6 +91,7 @@ OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], Non
 
 
 AIMS: Final = (
+    between.add,
     again.add,
     uniques.add,
     crossings.add,

@@ -13,6 +13,7 @@ from ddlsim.plan import swarm
 from ddlsim.plan.aims import (
     again,
     behind,
+    between,
     borders,
     defaults,
     equals,
@@ -49,6 +50,8 @@ AIMS = [
     ("iep", "keeps_its_first_op_ts", "writes at once behind checks that wait", 198, "I3"),
     ("b13_alias", "forgets_old_names", "old names outlived", 6, "I8"),
     ("iep", "trusts_own_clock", "quiet", 51, "I12"),
+    ("iep_closed", "forgets_shown_columns", "changes between two tables", 9, "I3"),
+    ("iep_closed", "joins_a_changed_table", "changes between two tables", 9, "I3"),
     ("iep_closed", "unlocks_unjudged", "readers on nodes behind", 129, "I8"),
     ("iep_closed", "stamps_across_a_change", "late into the log", 75, "I3"),
     ("iep_closed", "answers_at_once", "answers under clocks apart", 1, "I3"),
@@ -100,6 +103,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("defaults of older rows", defaults.SHARE / 2),
         ("leader returns", returns.SHARE / 2),
         ("operations and commit together", together.SHARE / 2),
+        ("changes between two tables", between.SHARE / 2),
     ],
 )
 def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
