@@ -10,15 +10,20 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakSet
 
 from ddlsim.files import TEXT_MOST, is_special, unfit
+from ddlsim.fitting import Told, unfit_name
 from ddlsim.problems import BadInputError
 
 T = TypeVar("T")
+LOADED: Final = "ddlsim_loaded_"
+"""What the name of a module begins with that `load_file` has run."""
 
 
 class UnknownPluginError(BadInputError):
@@ -37,23 +42,47 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownPluginError:
     return UnknownPluginError(f"no {kind} is called {name!r}; {hint}")
 
 
+def fits(_name: str, _item: object) -> Told:
+    """What is wrong with a plug-in of which nothing is asked."""
+    return None
+
+
 class Registry(Generic[T]):
     """The plug-ins of one kind, by name."""
 
-    def __init__(self, kind: str, package: str, points: str = "") -> None:
-        """`points` names the group of entry points; without it the kind does."""
+    def __init__(
+        self, kind: str, package: str, points: str = "", unfit: Callable[[str, T], Told] = fits
+    ) -> None:
+        """`points` names the group of entry points; without it the kind does.
+
+        `unfit` says what is wrong with a plug-in, by its name; None if it can be used.
+        """
         self.kind = kind
         self._package = package
+        self._unfit = unfit
         self._points = points or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
         self._items: dict[str, T] = {}
         self._discovered = False
+        _REGISTRIES.add(self)
 
     def add(self, name: str, item: T) -> T:
-        """Add a plug-in under its name; a second one of the same name is refused."""
+        """Add a plug-in under its name; a second one of the same name, or a bad one, is refused."""
+        told = unfit_name(name) or self._unfit(name, item)
+        if told is not None:
+            raise BadPluginError(f"{self.kind} {name!r}: {told}")
         if name in self._items:
-            raise BadPluginError(f"two {self.kind} plug-ins are called {name!r}")
+            raise BadPluginError(f"two {self.kind} plug-ins are called {name!r}; rename yours")
         self._items[name] = item
         return item
+
+    def leave_out(self, names: Iterable[str]) -> None:
+        """Forget plug-ins of these names."""
+        for name in names:
+            self._items.pop(name, None)
+
+    def added(self) -> set[str]:
+        """The names added so far; nothing is imported to find more."""
+        return set(self._items)
 
     def has_added(self, name: str) -> bool:
         """Whether a plug-in of this name was added so far; nothing is imported to find it."""
@@ -93,6 +122,10 @@ class Registry(Generic[T]):
             point.load()
 
 
+_REGISTRIES: Final[WeakSet[Registry[Any]]] = WeakSet()
+"""Every registry."""
+
+
 def load_file(path: str) -> None:
     """Run a plug-in file from outside the tree; what it registers is then known by name."""
     file = Path(path)
@@ -100,7 +133,7 @@ def load_file(path: str) -> None:
         raise BadPluginError(f"{path}: {unfit(file, TEXT_MOST)}")
     if not file.is_file():
         raise BadPluginError(f"{path}: no such plug-in file; `ddlsim new` writes one")
-    name = f"ddlsim_loaded_{file.stem}"
+    name = f"{LOADED}{file.stem}"
     while name in sys.modules:
         if Path(sys.modules[name].__file__ or "").resolve() == file.resolve():
             return
@@ -109,14 +142,45 @@ def load_file(path: str) -> None:
     if spec is None or spec.loader is None:
         raise BadPluginError(f"{path}: not a Python file; give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
+    for registry in tuple(_REGISTRIES):
+        registry.discover()  # so that a name that is taken is refused here
+    before = [(registry, registry.added()) for registry in _REGISTRIES]
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except SystemExit as error:  # else the command would end as the file says, with nothing run
+        for registry in tuple(_REGISTRIES):
+            registry.discover()  # those of modules that the file has imported first
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
+        for registry, names in before:
+            registry.leave_out(registry.added() - names)
+        raise BadPluginError(f"{path}{_line_in(name, error)}: {_failure(error)}") from error
+
+
+def _failure(error: BaseException) -> str:
+    """What went wrong when a plug-in file was run."""
+    if isinstance(error, SystemExit):  # else the command would end as the file says, nothing run
         what = f"it ends the program when it is loaded (exit {error.code!r})"
-        raise BadPluginError(f"{path}: {what}; a plug-in only registers") from error
-    except Exception as error:
-        del sys.modules[name]
-        kind = "" if isinstance(error, BadPluginError) else f"{type(error).__name__}: "
-        raise BadPluginError(f"{path}: {kind}{error}") from error
+        return f"{what}; a plug-in only registers"
+    return f"{error}" if isinstance(error, BadInputError) else f"{type(error).__name__}: {error}"
+
+
+def _line_in(module: str, error: BaseException) -> str:
+    """The line of a module at which an error arose, in words; nothing where it did not run yet."""
+    line = 0
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__") == module:
+            line = number
+    return f", line {line}" if line else ""
+
+
+def place_in_plugins(error: BaseException) -> str:
+    """Where in a plug-in file an error arose: ` (mine.py, line 7)`, or nothing where it did not."""
+    found = ""
+    one: BaseException | None = error
+    while one is not None:
+        for frame, line in traceback.walk_tb(one.__traceback__):
+            if frame.f_globals.get("__name__", "").startswith(LOADED):
+                found = f" ({Path(frame.f_code.co_filename).name}, line {line})"
+        one = one.__cause__
+    return found

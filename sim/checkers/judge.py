@@ -1,11 +1,11 @@
 """The verdict on a history: every checker's anomalies, under what the design claims and assumes."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ddlsim.checkers.assumptions import BROKEN_BY, least_setting
-from ddlsim.checkers.base import Anomaly, Checker, Severity, Step, in_order
+from ddlsim.checkers.base import Anomaly, Checker, Severity, Step, in_order, unfit_anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.findings import LATE, Finding, explained_by
@@ -167,7 +167,7 @@ def _judged(case: Case, claims: Claims) -> Verdict:
         if any(voice not in case.header.voices for voice in checker.voices):
             unjudged += [checker.invariant] if claims.claimed(checker) else []
             continue
-        for anomaly in checker.check(case):
+        for anomaly in found_by(checker, case):
             violation = claims.violation(checker, anomaly)
             broken = broken or violation.status == "violation"
             is_stuck = is_stuck or violation.status == "stuck"
@@ -193,6 +193,18 @@ def _judged(case: Case, claims: Claims) -> Verdict:
         {kind: count - KEPT_OF_A_KIND for kind, count in seen.items() if count > KEPT_OF_A_KIND},
         case.measures,
     )
+
+
+def found_by(checker: Checker, case: Case) -> Iterator[Anomaly]:
+    """The anomalies that a checker finds; raises `TypeError` for anything else that it gives."""
+    found = checker.check(case)
+    if not isinstance(found, Iterable):
+        raise TypeError(f"checker {checker.name!r} gave {found!r:.80}, not anomalies; yield each")
+    for anomaly in found:
+        told = unfit_anomaly(anomaly)
+        if told is not None:
+            raise TypeError(f"checker {checker.name!r} gave {told}")
+        yield anomaly
 
 
 def forbidden(case: Case) -> dict[str, int]:

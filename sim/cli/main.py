@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         streams.silence(sys.stdout)
         return PIPE_CLOSED
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _failed(error)
 
 
@@ -68,7 +68,7 @@ def _run(words: list[str]) -> int:
     return code
 
 
-def _failed(error: Exception) -> int:
+def _failed(error: BaseException) -> int:
     """One line about what is wrong; the traceback only on demand."""
     if arguments.debugging():
         traceback.print_exc()
@@ -83,5 +83,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is not None:
         note(f"{error.filename}: {error.strerror}; name a file that can be used")
         return BAD_INPUT
-    note(f"internal error: {type(error).__name__}: {error}; {arguments.DEBUG}=1 shows where")
+    from ddlsim.registry import place_in_plugins  # most commands need no registry
+
+    place = place_in_plugins(error)
+    whose = "error of a plug-in" if place else "internal error"
+    note(f"{whose}: {type(error).__name__}: {error}{place}; {arguments.DEBUG}=1 shows where")
     return CRASHED

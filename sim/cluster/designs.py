@@ -4,6 +4,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
+from ddlsim.checkers.base import CHECKERS, in_order
 from ddlsim.layer.classes import LAYER_CLASSES, LayerClasses
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import DesignHeader
@@ -12,7 +13,7 @@ from ddlsim.plan.records import Plan
 from ddlsim.problems import BadInputError
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.registry import Registry
+from ddlsim.registry import Registry, unknown
 from ddlsim.scenario.rules import BadRuleError, fields_of_designs, name_of, value_of
 from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
 
@@ -39,10 +40,29 @@ def design(plan: Plan) -> tuple[Strategy, Parts, Mutant | None]:
 
 def check_design(plan: Plan) -> None:
     """Raise what is wrong with the design of a plan: its fields, or a mutant that does not fit."""
-    if plan.store is None:
-        design(plan)
-    else:
-        layer_design(plan)
+    chosen = design(plan)[0] if plan.store is None else layer_design(plan)[0]
+    _check_claims(chosen.header)
+    if plan.mutant is not None:
+        _check_mutant(MUTANTS.get(plan.mutant))
+
+
+def _check_claims(header: DesignHeader) -> None:
+    """Every invariant that a design claims has a checker, one of a plug-in perhaps."""
+    known = {checker.invariant for checker in in_order()}
+    for claim in header.claims:
+        if claim.invariant not in known:
+            what = f"strategy {header.name!r} claims {claim.invariant}, which no checker judges"
+            raise BadDesignError(f"{what}; ddlsim list checkers shows the invariants")
+
+
+def _check_mutant(mutant: Mutant) -> None:
+    """The checker, the design and the findings that a mutant names exist."""
+    if mutant.caught_by not in CHECKERS:
+        wrong = unknown(CHECKERS.kind, mutant.caught_by, CHECKERS)
+        raise BadDesignError(f"mutant {mutant.name!r}, caught by: {wrong}")
+    if mutant.under and mutant.under not in DESIGNS:
+        wrong = unknown(STRATEGIES.kind, mutant.under, DESIGNS)
+        raise BadDesignError(f"mutant {mutant.name!r}, under: {wrong}")
 
 
 def layer_design(plan: Plan) -> tuple[LayerDesign, LayerClasses]:

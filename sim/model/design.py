@@ -25,6 +25,11 @@ RATES_BOUNDED: Final = "drift<=margin"
 `drift_percent` of the design), and none steps."""
 
 
+ASSUMPTIONS: Final = (SKEW_BOUNDED, LEASES_HOLD, DELAY_BOUNDED, ELECTIONS_SLOW, RATES_BOUNDED)
+"""Everything that a claim may rest on."""
+BACKWARD_RULES: Final = ("forbid_all", "by_change_type", "by_tuple", "off", "by_table_version")
+"""The rules for rows of a newer version, as `DesignHeader.backward` names them."""
+
 LAYERED_PLANES: Final = ("fdb",)
 """The planes on which SQL is a layer over a key-value store. A transaction there reads at one
 version, writes at the version of its commit, holds no locks, and writes the entries of indexes

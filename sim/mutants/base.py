@@ -19,11 +19,13 @@ from dataclasses import dataclass, fields, replace
 from inspect import getdoc
 from typing import Final, TypeVar
 
+from ddlsim.fitting import Told, unfit_rule, unfit_texts, unfit_tuple
 from ddlsim.layer.classes import LayerClasses
 from ddlsim.layer.design import LayerDesign
+from ddlsim.model.clauses import CLAUSES
 from ddlsim.protocol.server import Parts
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.registry import Registry
+from ddlsim.registry import BadPluginError, Registry, unknown
 
 R = TypeVar("R")
 D = TypeVar("D", Strategy, LayerDesign)
@@ -83,16 +85,41 @@ class Mutant:
         return replace(parts, **{self.replaced: rule}) if isinstance(rule, type) else parts
 
 
-MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "ddlsim.mutants")
+def unfit_mutant(_: str, mutant: Mutant) -> Told:
+    """What is wrong with a mutant; whether its checker and its design exist is asked in a run."""
+    if mutant.plane not in RECORDS:
+        return f"no plane is called {mutant.plane!r}; known: {', '.join(RECORDS)}"
+    records = [one for one in RECORDS[mutant.plane] if _has(one, mutant.replaced)]
+    if not records:
+        others = [plane for plane in RECORDS if plane != mutant.plane]
+        return f"plane {mutant.plane!r} has no field `{mutant.replaced}`; {others[0]!r} has it"
+    told = (
+        unfit_texts(mutant, "summary", "breaks", "caught_by", "under")
+        or unfit_tuple(mutant, "also", _CLAUSE_IDS if mutant.plane == IGNITE else ())
+        or unfit_tuple(mutant, "reopens")
+    )
+    if told is None and mutant.plane == IGNITE and mutant.breaks not in _CLAUSE_IDS:
+        return f"no clause is called {mutant.breaks!r}; ddlsim list clauses shows all"
+    return told or unfit_rule(records[0], mutant.replaced, mutant.rule)
+
+
+_CLAUSE_IDS: Final = tuple(clause.id for clause in CLAUSES)
+
+MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "ddlsim.mutants", unfit=unfit_mutant)
 """Every mutant, by name."""
 
 
 def plane_of(place: str) -> str:
     """The plane of whose records a field of this name is; the first one, where both have it."""
     for plane, records in RECORDS.items():
-        if any(field.name == place for record in records for field in fields(record)):
+        if any(_has(record, place) for record in records):
             return plane
-    raise AssertionError(f"no design and no machinery has a field {place}")
+    known = [field.name for records in RECORDS.values() for one in records for field in fields(one)]
+    raise unknown("field of a design or of its machinery", place, known)
+
+
+def _has(record: type, place: str) -> bool:
+    return any(field.name == place for field in fields(record))
 
 
 def mutant(
@@ -113,7 +140,9 @@ def mutant(
     `plane` is that of the field; it is named where both planes have a field of that name. Raises
     `BadPluginError` if another mutant has its name.
     """
-    assert len(replaced) == 1, f"{name} replaces {len(replaced)} things, not one"
+    if len(replaced) != 1:
+        what = f"replaces {len(replaced)} fields"
+        raise BadPluginError(f"mutant {name!r} {what}; name one, as in activation_ts=at_message")
     ((place, rule),) = replaced.items()
     on = plane or plane_of(place)
     return MUTANTS.add(
@@ -138,7 +167,8 @@ def mutates(
 
     def register(rule: R) -> R:
         first = (getdoc(rule) or "").partition("\n")[0]
-        assert first, f"{name} has no docstring"
+        if not first:
+            raise BadPluginError(f"mutant {name!r}: its rule has no docstring; say what it breaks")
         summary = first[0].lower() + first[1:].removesuffix(".")
         mutant(
             name,

@@ -6,10 +6,12 @@ run. `begin` calls `FaultActions`, `heal` undoes what was done through them: eac
 has its own.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
 
+from ddlsim.fitting import Told, unfit_method, unfit_texts, unfit_tuple
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER
 from ddlsim.registry import Registry
@@ -153,11 +155,36 @@ def check(holds: bool, field: str, what: str) -> None:  # noqa: FBT001 - it read
         raise ValueError(f"{field}: {what}")
 
 
-FAULTS: Final[Registry[type[Fault]]] = Registry("fault", "ddlsim.nemesis")
+TIMES: Final = ("from_ms", "for_ms", "when", "until")
+"""The keys of a `[[faults]]` table that say when a fault lasts."""
+
+
+def unfit_fault(_: str, kind: object) -> Told:
+    """What is wrong with a kind of fault that is added."""
+    if not inspect.isclass(kind) or not issubclass(kind, Fault):
+        return "it is no subclass of Fault; make it one"
+    keys = {key for one in kind.__mro__ for key in inspect.get_annotations(one)}
+    taken = [key for key in TIMES if key in keys]
+    if taken:
+        return f"its field `{taken[0]}` says when faults last; give it another name"
+    return (
+        unfit_texts(kind, "summary", "source")
+        or unfit_tuple(kind, "targets", tuple(sorted(keys)))
+        or unfit_tuple(kind, "groups", tuple(sorted(keys)))
+        or unfit_tuple(kind, "places", tuple(sorted(keys)))
+        or unfit_tuple(kind, "planes", ("ignite", "fdb"))
+        or unfit_method(kind, "begin", "actions")
+        or unfit_method(kind, "heal", "actions")
+        or unfit_method(kind, "decide", "world", "die")
+        or unfit_method(kind, "claims")
+    )
+
+
+FAULTS: Final[Registry[type[Fault]]] = Registry("fault", "ddlsim.nemesis", unfit=unfit_fault)
 F = TypeVar("F", bound=type[Fault])
 
 
 def fault(kind: F) -> F:
     """Register a kind of fault."""
-    FAULTS.add(kind.name, kind)
+    FAULTS.add(getattr(kind, "name", ""), kind)
     return kind

@@ -11,6 +11,7 @@ from ddlsim.model.ops import Ddl
 from ddlsim.model.programs import DdlItem, Program, Step, TransactionItem
 from ddlsim.nemesis.base import FaultWorld, decided_role
 from ddlsim.plan.nodes import drawn_us
+from ddlsim.plan.plugged import programs_of, refused_at, steps_of
 from ddlsim.plan.records import FaultPlan, MomentPlan
 from ddlsim.scenario.config import store_settings
 from ddlsim.scenario.migrations import paced
@@ -37,11 +38,11 @@ def work(scenario: Scenario, streams: Streams) -> tuple[tuple[Program, ...], tup
     steps = list(scenario.steps)
     for index, entry in enumerate(scenario.workloads):
         world = scenario.workload_world(entry.label)
-        try:
-            programs += entry.workload.programs(world, streams)
-            steps += entry.workload.steps(world, streams)
-        except ValueError as error:
-            raise ScenarioError(f"{scenario.name}: workload[{index}].{error}") from None
+        key, workload = f"workload[{index}]", entry.workload
+        with refused_at(scenario, key):
+            made = workload.programs(world, streams)
+            programs += programs_of(scenario, workload, key, made)
+            steps += steps_of(scenario, workload, key, workload.steps(world, streams))
     _refuse_namesakes(scenario, programs, steps)
     return tuple(programs), tuple(steps)
 
@@ -83,7 +84,11 @@ def faults(scenario: Scenario, streams: Streams) -> tuple[FaultPlan, ...]:
     for index, entry in enumerate(scenario.faults):
         same = sum(other.fault.name == entry.fault.name for other in scenario.faults[:index])
         component = f"fault {entry.fault.name} {same}"
-        decided = entry.fault.decide(world, Die(streams.stream(component, "choices")))
+        with refused_at(scenario, f"faults[{index}]"):
+            decided = entry.fault.decide(world, Die(streams.stream(component, "choices")))
+        if not isinstance(decided, type(entry.fault)):
+            what = f"decide() of {entry.fault.name} gave {decided!r:.60}, not the fault; return it"
+            raise ScenarioError(f"{scenario.name}: faults[{index}]: {what}")
         times = entry.times
         from_us = drawn_us(times.from_ms, streams, component, "from")
         for_us = None

@@ -127,23 +127,31 @@ def check_plane(
     _check_workloads(table, plane, origin)
     _check_steps(plane, steps, statements, origin)
     _check_moments(table, plane, origin)
+    _check_faults(table, plane, origin)
     if plane == IGNITE:
         _check_store(table, origin)
         if not _keeps_entries(strategy):
             _check_finds(table, steps, origin)
         return
     for index, fault in enumerate(table.faults):
-        name = fault.get("name")
-        if isinstance(name, str) and name in FAULTS and plane not in FAULTS.get(name).planes:
-            what = f"plane {plane} has no replication groups, leases or meta storage to act on"
-            raise origin.error(("faults", index, "name"), what)
-        if name == "crash" and fault.get("node") == config.CONTROLLER:
+        if fault.get("name") == "crash" and fault.get("node") == config.CONTROLLER:
             what = "the controller of the store does not fail; name another process"
             raise origin.error(("faults", index, "node"), what)
     for key in OF_THE_PROTOCOL:
         if getattr(table, key):
             what = f"plane {plane} has no such part of the Ignite protocol; leave it out"
             raise origin.error((key, 0), what)
+
+
+def _check_faults(table: ScenarioTable, plane: str, origin: Origin) -> None:
+    """Check that a plane has what its faults act on."""
+    for index, fault in enumerate(table.faults):
+        name = fault.get("name")
+        if isinstance(name, str) and name in FAULTS and plane not in FAULTS.get(name).planes:
+            what = f"plane {plane} has no replication groups, leases or meta storage to act on"
+            if plane == IGNITE:
+                what = f"it acts on plane {' and '.join(FAULTS.get(name).planes)}, not on {plane}"
+            raise origin.error(("faults", index, "name"), what)
 
 
 def _check_store(table: ScenarioTable, origin: Origin) -> None:

@@ -5,18 +5,67 @@ A design of a layer on a key-value store is a `LayerDesign` record of `ddlsim.la
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
+from ddlsim.fitting import Told, unfit_name, unfit_rules, unfit_texts
 from ddlsim.layer.design import LayerDesign
-from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim, DesignHeader
+from ddlsim.model.design import (
+    ASSUMPTIONS,
+    BACKWARD_RULES,
+    LEASES_HOLD,
+    SKEW_BOUNDED,
+    Claim,
+    DesignHeader,
+)
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.registry import BadPluginError, Registry, unknown
 
-STRATEGIES: Final[Registry[Strategy]] = Registry("strategy", "ddlsim.strategies")
+PLANES: Final = ("ignite", "fdb")
+YOURS: Final = "rename yours"
+D = TypeVar("D", Strategy, LayerDesign)
+
+
+def unfit_design(kind: type[D], plane: str, design: object) -> Told:
+    """What is wrong with a design that is added to those of a plane."""
+    if not isinstance(design, kind):
+        return f"it is a {type(design).__name__}, not a {kind.__name__}"
+    return _unfit_header(design.header, plane) or unfit_rules(design)
+
+
+def _unfit_header(header: DesignHeader, plane: str) -> Told:
+    if header.plane != plane:
+        right = "strategy" if header.plane == "ignite" else "layer_design"
+        other = f"`{right}` adds those of {header.plane!r}" if header.plane in PLANES else ""
+        known = other or f"planes are {' and '.join(PLANES)}"
+        return f"its plane is {header.plane!r}, but it is a design of {plane!r}; {known}"
+    if header.backward not in BACKWARD_RULES:
+        return f"`backward` is {header.backward!r}; known: {', '.join(BACKWARD_RULES)}"
+    return unfit_texts(header, "summary", "source") or _unfit_claims(header)
+
+
+def _unfit_claims(header: DesignHeader) -> Told:
+    claims: object = header.claims  # of whatever type: records do not look at their values
+    if not isinstance(claims, tuple) or not all(isinstance(claim, Claim) for claim in claims):
+        return f"`claims` is {claims!r}; give a tuple of Claim, as all_but('I11') does"
+    assumed = [one for claim in header.claims for one in claim.assumes]
+    for one in (*assumed, *header.ddl_edges_assume):
+        if one not in ASSUMPTIONS:
+            return f"it assumes {one!r}; known: {', '.join(ASSUMPTIONS)}"
+    return None
+
+
+STRATEGIES: Final[Registry[Strategy]] = Registry(
+    "strategy",
+    "ddlsim.strategies",
+    unfit=lambda _, design: unfit_design(Strategy, "ignite", design),
+)
 """Every design on the Ignite plane, by name."""
 
 LAYER_DESIGNS: Final[Registry[LayerDesign]] = Registry(
-    "layer design", "ddlsim.strategies", "strategies"
+    "layer design",
+    "ddlsim.strategies",
+    "strategies",
+    lambda _, design: unfit_design(LayerDesign, "fdb", design),
 )
 """Every design of a layer, by name. A name means one design on all planes."""
 
@@ -98,13 +147,19 @@ def header(
 
 def strategy(design: Strategy) -> Strategy:
     """Make a design known by its name; `BadPluginError` where another one has it."""
-    _check_name(design.name, LAYER_DESIGNS)
+    _check_name(design, LAYER_DESIGNS)
     return STRATEGIES.add(design.name, design)
 
 
-def _check_name(name: str, others: Registry[Strategy] | Registry[LayerDesign]) -> None:
-    if others.has_added(name):
-        raise BadPluginError(f"two {STRATEGIES.kind} plug-ins are called {name!r}")
+def _check_name(design: object, others: Registry[Strategy] | Registry[LayerDesign]) -> None:
+    if not isinstance(design, Strategy | LayerDesign):
+        what = f"a design is a record, as replace(IEP, ...) gives one, not {design!r:.60}"
+        raise BadPluginError(what)
+    told = unfit_name(design.name)
+    if told is not None:
+        raise BadPluginError(f"a {STRATEGIES.kind}: {told}")
+    if others.has_added(design.name):
+        raise BadPluginError(f"two {STRATEGIES.kind} plug-ins are called {design.name!r}; {YOURS}")
 
 
 # --- designs of a layer ---------------------------------------------------------------------------
@@ -140,5 +195,5 @@ def preset_header(
 
 def layer_design(design: LayerDesign) -> LayerDesign:
     """Make a design of a layer known by its name; `BadPluginError` where another one has it."""
-    _check_name(design.name, STRATEGIES)
+    _check_name(design, STRATEGIES)
     return LAYER_DESIGNS.add(design.name, design)

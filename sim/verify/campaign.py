@@ -24,7 +24,7 @@ from ddlsim.model.records import Record
 from ddlsim.plan import swarm
 from ddlsim.plan.plan import plan
 from ddlsim.plan.records import Plan
-from ddlsim.registry import UnknownPluginError, load_file
+from ddlsim.registry import UnknownPluginError, load_file, place_in_plugins
 from ddlsim.scenario import findings
 from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.repeated import repeated
@@ -101,7 +101,7 @@ class Runner:
                     row = structs.replace(row, prices=prices(history, schema_servers(planned)))
         except (*BAD_INPUT, WriteError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._keep_text(scenario, seed)
             return _crashed(scenario, seed, error)
         if job.keep is not None and (seed == job.first or row.failed):
@@ -231,7 +231,7 @@ def scenario_name(seed: int) -> str:
     return f"seed-{seed}.toml"
 
 
-def _crashed(scenario: Scenario, seed: int, error: Exception) -> RunRow:
+def _crashed(scenario: Scenario, seed: int, error: BaseException) -> RunRow:
     what = str(error).partition("\n")[0]
     return RunRow(
         scenario=scenario.name,
@@ -239,6 +239,6 @@ def _crashed(scenario: Scenario, seed: int, error: Exception) -> RunRow:
         mutant=scenario.mutant,
         seed=seed,
         outcome=Outcome.CRASHED,
-        crash=f"{type(error).__name__}: {what}",
+        crash=f"{type(error).__name__}: {what}{place_in_plugins(error)}",
         origin="".join(traceback.format_exception(error)),
     )

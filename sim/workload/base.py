@@ -6,12 +6,14 @@ another client's. Both are plain data and depend only on the `WorkloadWorld` and
 client has random streams of its own, so that one client more leaves the others as they were.
 """
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
+from ddlsim.fitting import Told, unfit_method, unfit_texts
 from ddlsim.model.ddl import CreateTable, CreateView, Statement
 from ddlsim.model.programs import Program, Step
 from ddlsim.registry import Registry
@@ -205,11 +207,24 @@ def check_shares(shares: dict[str, float]) -> None:
         check(0 <= share <= 1, field, f"must lie between 0 and 1, not {share:g}")
 
 
-WORKLOADS: Final[Registry[type[Workload]]] = Registry("workload", "ddlsim.workload")
+def unfit_workload(_: str, kind: object) -> Told:
+    """What is wrong with a kind of workload that is added."""
+    if not inspect.isclass(kind) or not issubclass(kind, Workload):
+        return "it is no subclass of Workload; make it one"
+    return (
+        unfit_texts(kind, "summary", "source")
+        or unfit_method(kind, "programs", "world", "dice")
+        or unfit_method(kind, "steps", "world", "dice")
+    )
+
+
+WORKLOADS: Final[Registry[type[Workload]]] = Registry(
+    "workload", "ddlsim.workload", unfit=unfit_workload
+)
 W = TypeVar("W", bound=type[Workload])
 
 
 def workload(kind: W) -> W:
     """Register a kind of workload."""
-    WORKLOADS.add(kind.name, kind)
+    WORKLOADS.add(getattr(kind, "name", ""), kind)
     return kind

@@ -116,7 +116,8 @@ def plugin(tmp_path: Path, text: str) -> str:
 
 def test_a_file_is_run_once(registry: Registry[int], tmp_path: Path) -> None:
     """What it registers is then known; naming it twice is no error."""
-    del registry
+    registry.discover()
+    FOUND.clear()
     file = plugin(tmp_path, "FOUND.append('mine')\n")
     load_file(file)
     load_file(file)
@@ -127,13 +128,31 @@ def test_a_file_that_fails_says_why_and_can_be_tried_again(
     registry: Registry[int], tmp_path: Path
 ) -> None:
     """A half-run module is not left behind."""
-    del registry
+    registry.discover()
+    FOUND.clear()
     file = plugin(tmp_path, "FOUND.append(1 // (len(FOUND)))\n")
-    with pytest.raises(BadPluginError, match=r"mine\.py: ZeroDivisionError"):
+    with pytest.raises(BadPluginError, match=r"mine\.py, line 2: ZeroDivisionError"):
         load_file(file)
     FOUND.append("x")
     load_file(file)
     assert FOUND == ["x", 1]
+
+
+def test_load_file_forgets_what_a_file_that_fails_has_registered(
+    registry: Registry[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is taken is refused, and once the file is mended it can be loaded."""
+    registry.add("theirs", 1)
+    monkeypatch.setattr(sys.modules[__name__], "REGISTRY", registry, raising=False)
+    lines = "import sys\nregistry = sys.modules[HERE].REGISTRY\n"
+    text = lines + "registry.add('mine', 2)\nregistry.add('theirs', 3)\n"
+    file = plugin(tmp_path, f"HERE = {__name__!r}\n{text}")
+    with pytest.raises(BadPluginError, match="two strategy plug-ins are called 'theirs'"):
+        load_file(file)
+    assert list(registry) == ["theirs"]
+    assert registry.get("theirs") == 1
+    load_file(plugin(tmp_path, f"HERE = {__name__!r}\n{text.replace('theirs', 'other')}"))
+    assert list(registry) == ["mine", "other", "theirs"]
 
 
 def test_a_file_must_be_there_and_be_python(tmp_path: Path) -> None:

@@ -9,7 +9,16 @@ from typing import ClassVar
 
 from ddlsim.model.ops import Get, Put
 from ddlsim.model.programs import Program, TransactionItem
-from ddlsim.workload.base import Dice, Die, Span, Workload, WorkloadWorld, check, workload
+from ddlsim.workload.base import (
+    Dice,
+    Die,
+    Span,
+    Workload,
+    WorkloadWorld,
+    check,
+    check_span,
+    workload,
+)
 from ddlsim.workload.keys import key_of
 
 
@@ -28,6 +37,7 @@ class MyWorkload(Workload):
     def verify(self) -> None:
         check(self.keys >= 1, "keys", "must be at least 1")
         check(self.operations >= 2, "operations", "must be at least 2")
+        check_span(self.pause_ms, "pause_ms")
 
     def programs(self, world: WorkloadWorld, dice: Dice) -> list[Program]:
         tables = world.chosen(self.tables)

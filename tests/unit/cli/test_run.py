@@ -306,7 +306,7 @@ def test_a_bad_plugin_is_told_with_its_fault(tmp_path: Path) -> None:
     plugin = tmp_path / "plugin.py"
     plugin.write_text("1 / 0", "utf-8")
     done = ddlsim("run", "smoke", "--load", str(plugin))
-    assert done == (2, "", f"ddlsim: {plugin}: ZeroDivisionError: division by zero\n")
+    assert done == (2, "", f"ddlsim: {plugin}, line 1: ZeroDivisionError: division by zero\n")
 
 
 # --- forms of output ------------------------------------------------------------------------------

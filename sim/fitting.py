@@ -1,0 +1,104 @@
+"""Whether what a plug-in gives can stand where the program uses it: names, types, arguments."""
+
+import inspect
+from collections.abc import Callable, Coroutine
+from dataclasses import fields
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
+
+Told = str | None
+"""What is wrong, in a clause; None if nothing is."""
+
+
+def unfit_name(name: object) -> Told:
+    """What is wrong with the name of a plug-in."""
+    if not isinstance(name, str):
+        return f"its name is {name!r}; give a text in quotes"
+    if not name.strip() or not name.isprintable():
+        return f"its name is {name!r}; give one of printable characters"
+    return None
+
+
+def unfit_texts(one: object, *attributes: str) -> Told:
+    """Which of these attributes is missing, or no text."""
+    for attribute in attributes:
+        value = getattr(one, attribute, None)
+        if not isinstance(value, str):
+            told = "has no" if value is None else f"has {value!r} as its"
+            return f"it {told} `{attribute}`; give a text"
+    return None
+
+
+def unfit_tuple(one: object, attribute: str, known: tuple[str, ...] = ()) -> Told:
+    """Whether an attribute is no tuple of texts, or has one that is not known."""
+    value = getattr(one, attribute, None)
+    if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+        return f"`{attribute}` is {value!r}; give a tuple of texts, as in ('a',)"
+    for each in value:
+        if known and each not in known:
+            return f"`{attribute}` has {each!r}; known: {', '.join(known)}"
+    return None
+
+
+def unfit_method(kind: object, method: str, *arguments: str) -> Told:
+    """Whether an object lacks a method, or the method cannot be called with these arguments."""
+    rule = getattr(kind, method, None)
+    if not callable(rule) or getattr(rule, "__isabstractmethod__", False):
+        return f"it has no method `{method}`; give it one"
+    given = ("self", *arguments) if inspect.isclass(kind) else arguments
+    return _not_called_with(rule, method, given)
+
+
+def _not_called_with(rule: Callable[..., object], name: str, arguments: tuple[Any, ...]) -> Told:
+    try:
+        signature = inspect.signature(rule)
+    except (TypeError, ValueError):  # some functions that are not written in Python have none
+        return None
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        given = ", ".join(map(_word, arguments))
+        return f"`{name}` takes {signature}, but is called with ({given}); change its arguments"
+    return None
+
+
+def _word(argument: Any) -> str:
+    return argument if isinstance(argument, str) else getattr(argument, "__name__", str(argument))
+
+
+# --- rules of a design ----------------------------------------------------------------------------
+
+
+def unfit_rules(design: Any) -> Told:
+    """What is wrong with the fields of a design's record."""
+    for field in fields(design):
+        told = unfit_rule(type(design), field.name, getattr(design, field.name))
+        if told is not None:
+            return told
+    return None
+
+
+def unfit_rule(record: type, name: str, rule: object) -> Told:
+    """Whether a rule cannot stand in a field of a record: a function where one is called."""
+    hint = next(field.type for field in fields(record) if field.name == name)
+    choices = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+    if rule is None and NoneType in choices:
+        return None
+    (wanted, *_) = (choice for choice in choices if choice is not NoneType)
+    arguments, result = _called_with(wanted)
+    if arguments is None:
+        plain = get_origin(wanted) or wanted
+        return None if isinstance(rule, plain) else f"`{name}` is {rule!r}, not {_word(plain)}"
+    if not callable(rule):
+        return f"`{name}` is {rule!r}; give a function (ddlsim list rules)"
+    if inspect.iscoroutinefunction(rule) and get_origin(result) is not Coroutine:
+        return f"`{name}` is async, and nothing awaits it; leave `async` out"
+    return _not_called_with(rule, name, arguments) if arguments else None
+
+
+def _called_with(wanted: Any) -> tuple[tuple[Any, ...] | None, Any]:
+    """The arguments of a function's type and its result; None of what is no function's type."""
+    if get_args(wanted) and isinstance(get_args(wanted)[0], list):
+        arguments, result = get_args(wanted)
+        return tuple(arguments), result
+    return ((), None) if getattr(wanted, "_is_protocol", False) else (None, None)
