@@ -6,8 +6,9 @@ string: `\\x1b`, `\\u202e`. A line end and a tab stay where a text has several l
 """
 
 import html
-from typing import Final
+from typing import Final, TypeVar
 
+T = TypeVar("T")
 LAYOUT: Final = "\n\t"
 SPACES: Final = "Zs"
 LINE_MOST: Final = 300
@@ -57,3 +58,9 @@ def _is_space(sign: str) -> bool:
 
 def _written(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
+
+
+def no_flag(word: T) -> T | str:
+    """The same file by a name that no command takes for a flag: `./-a` for `-a`; `-` is stdin."""
+    is_taken = isinstance(word, str) and word.startswith("-") and word != "-"
+    return f"./{word}" if is_taken else word

@@ -11,8 +11,11 @@ from click.core import ParameterSource
 from ddlsim.cli.flags import complete
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
+from ddlsim.escape import no_flag
 
 PREFIX: Final = "DDLSIM_"
+PLACES: Final = ("out", "corpus")
+"""Flags whose values are arguments of the commands that are printed."""
 
 
 class Verb(click.Command):
@@ -52,6 +55,11 @@ class Verb(click.Command):
             return rest
         if rest:
             raise click.UsageError(f"unexpected argument {rest[0]!r}; see --help", ctx)
+        for param in self.params:
+            if isinstance(param, Argument) or param.name in PLACES:
+                value = ctx.params[str(param.name)]
+                safe = tuple(map(no_flag, value)) if isinstance(value, tuple) else no_flag(value)
+                ctx.params[str(param.name)] = safe
         self.check(ctx)
         return rest
 

@@ -19,6 +19,7 @@ from ddlsim.cli import repeat
 from ddlsim.cli.picture.words import three_sentences
 from ddlsim.cli.problems import note
 from ddlsim.cli.verbs import shrunk
+from ddlsim.escape import no_flag
 from ddlsim.files import make_folder, write_text
 from ddlsim.plan import swarm
 from ddlsim.scenario.overrides import repeat_options
@@ -74,7 +75,7 @@ def finding_of(seen: Seen) -> str:
 
 def file_of(directory: str, found: Found) -> str:
     """The file of the world that showed a signature first."""
-    return (Path(directory) / f"{stem(found)}.toml").as_posix()
+    return no_flag((Path(directory) / f"{stem(found)}.toml").as_posix())
 
 
 def write(directory: str, state: State) -> None:

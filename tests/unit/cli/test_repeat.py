@@ -99,3 +99,27 @@ def test_of_explain(output: str, world: Path) -> None:
 def test_files_of_a_shipped_scenario_are_its_own() -> None:
     done = ddlsim("run", "generated/measured")
     assert "--allow-outside" not in done.out
+
+
+def test_of_files_whose_names_begin_with_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were taken for flags: `ddlsim run -small.toml`."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "scenarios/strategies/B3-T1.toml").read_text("utf-8")
+    Path("-whole.toml").write_text(text, "utf-8")
+    ran = ddlsim("run", "--", "-whole.toml")
+    shrunk = ddlsim("shrink", "./-whole.toml", "-o", "-small.toml")
+    hunted = ddlsim("hunt", "--mutant", "no_commit_check", "--worlds", "9", "--corpus=-corpus",
+                    "--seed", "1", "--jobs", "1", "--no-shrink")  # fmt: skip
+    [world, *_] = sorted(Path("-corpus/found").glob("*.toml"))
+    shown = world.read_text("utf-8").splitlines()[1]
+    for told, named in (
+        (ran.out, "./-whole.toml"),
+        (shrunk.out, "./-small.toml"),
+        (shown, f"./{world}"),
+    ):
+        [words] = re.findall(r"ddlsim ((?:run|shrink) .*)", told)
+        assert shlex.split(words)[1] == named
+    assert f"world         ./{world}" in hunted.out
+    assert ddlsim("check", "--", "-small.toml").err.startswith("ddlsim: ./-small.toml: ")
