@@ -14,12 +14,15 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
 from ddlsim.files import TEXT_MOST, is_special, unfit
 from ddlsim.fitting import Told, unfit_name
 from ddlsim.problems import BadInputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 LOADED: Final = "ddlsim_loaded_"
@@ -118,8 +121,15 @@ class Registry(Generic[T]):
         package = importlib.import_module(self._package)
         for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
             importlib.import_module(f"{self._package}.{module}")
-        for point in sorted(entry_points(group=f"ddlsim.{self._points}"), key=lambda p: p.name):
-            point.load()
+        group = f"ddlsim.{self._points}"
+        for point in sorted(entry_points(group=group), key=lambda p: p.name):
+            try:
+                point.load()
+            except (Exception, SystemExit) as error:
+                self._discovered = False  # else what asks next would find less, in silence
+                where = f"entry point {point.name!r} of {group}{_line_in(_module(point), error)}"
+                what = f"{where}: {_failure(error)}; mend or remove the package that has it"
+                raise BadPluginError(what) from error
 
 
 _REGISTRIES: Final[WeakSet[Registry[Any]]] = WeakSet()
@@ -155,6 +165,10 @@ def load_file(path: str) -> None:
         for registry, names in before:
             registry.leave_out(registry.added() - names)
         raise BadPluginError(f"{path}{_line_in(name, error)}: {_failure(error)}") from error
+
+
+def _module(point: "EntryPoint") -> str:
+    return point.value.partition(":")[0].strip()
 
 
 def _failure(error: BaseException) -> str:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -173,6 +174,31 @@ def test_a_misspelt_design_is_answered_with_the_near_ones_of_every_plane(
 ) -> None:
     with pytest.raises(UnknownPluginError, match=rf"called '{wrong}'; did you mean .*\b{near}\b"):
         DESIGNS.get(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("\n1 / 0", "line 2: ZeroDivisionError: division by zero"),
+        ("import none_such", "line 1: ModuleNotFoundError: No module named 'none_such'"),
+        ("exit(0)", "line 1: it ends the program when it is loaded (exit 0)"),
+    ],
+)
+def test_an_entry_point_that_fails_is_named_each_time(
+    text: str, why: str, registry: Registry[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`exit(0)` ended every command with exit code 0 and without a word."""
+    del registry
+    (tmp_path / "plugs_for_test_wrong.py").write_text(text)
+    group = "ddlsim.strategies"
+    point = EntryPoint("theirs", "plugs_for_test_wrong", group)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
+    one = Registry[Any]("strategy", "plugs_for_test")
+    for _ in range(2):
+        with pytest.raises(BadPluginError) as told:
+            one.discover()
+        assert str(told.value).startswith(f"entry point 'theirs' of {group}, {why}")
+        assert str(told.value).endswith("; mend or remove the package that has it")
 
 
 def test_an_entry_point_brings_designs_of_both_planes(tmp_path: Path) -> None:
