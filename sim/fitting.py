@@ -4,8 +4,12 @@ import inspect
 from collections.abc import Callable, Coroutine
 from dataclasses import fields
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, ClassVar, Final, get_args, get_origin, get_type_hints
 
+import msgspec
+
+OURS: Final = "ddlsim."
+"""What the names of our own modules begin with."""
 Told = str | None
 """What is wrong, in a clause; None if nothing is."""
 
@@ -37,6 +41,24 @@ def unfit_tuple(one: object, attribute: str, known: tuple[str, ...] = ()) -> Tol
     for each in value:
         if known and each not in known:
             return f"`{attribute}` has {each!r}; known: {', '.join(known)}"
+    return None
+
+
+def unfit_keys(kind: type) -> Told:
+    """Whether a field of a class, a key of its table in a scenario, has a type no key can have."""
+    if kind.__module__.startswith(OURS):
+        return None
+    try:
+        hints = get_type_hints(kind)
+    except (NameError, TypeError) as error:
+        return f"the type of a field cannot be read ({error}); import or mend it"
+    for name, hint in hints.items():
+        if get_origin(hint) is ClassVar:
+            continue
+        try:
+            msgspec.json.schema(hint)
+        except (TypeError, ValueError):
+            return f"no key can be of the type of its field `{name}`; take int, float, str, ..."
     return None
 
 

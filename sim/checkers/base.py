@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, Literal, Protocol, get_args
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.fitting import Told, unfit_method, unfit_texts, unfit_tuple
+from ddlsim.fitting import OURS, Told, unfit_method, unfit_texts, unfit_tuple
 from ddlsim.history.event import Event
 from ddlsim.history.events import AnyEvent
 from ddlsim.model.records import Record
@@ -73,8 +73,6 @@ class Checker(Protocol):
 
 WITNESS: Final[tuple[str, ...]] = ("witness",)
 BOTH_VOICES: Final[tuple[str, ...]] = ("client", "witness")
-OURS: Final = "ddlsim."
-"""What the names of our own modules begin with."""
 
 
 def unfit_checker(name: str, checker: Checker) -> Told:

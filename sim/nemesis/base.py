@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
 
-from ddlsim.fitting import Told, unfit_method, unfit_texts, unfit_tuple
+from ddlsim.fitting import Told, unfit_keys, unfit_method, unfit_texts, unfit_tuple
 from ddlsim.nemesis.actions import FaultActions
 from ddlsim.nemesis.roles import ANY, ANY_FOLLOWER, ANY_VOTER
 from ddlsim.registry import Registry
@@ -169,6 +169,7 @@ def unfit_fault(_: str, kind: object) -> Told:
         return f"its field `{taken[0]}` says when faults last; give it another name"
     return (
         unfit_texts(kind, "summary", "source")
+        or unfit_keys(kind)
         or unfit_tuple(kind, "targets", tuple(sorted(keys)))
         or unfit_tuple(kind, "groups", tuple(sorted(keys)))
         or unfit_tuple(kind, "places", tuple(sorted(keys)))

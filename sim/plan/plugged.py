@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ddlsim.fitting import OURS
 from ddlsim.model.programs import DdlItem, Program, Step, TransactionItem
 from ddlsim.model.records import Record
 from ddlsim.registry import place_in_plugins
@@ -13,8 +14,6 @@ from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.scenario import Scenario
 
 ITEMS: Final = (TransactionItem, DdlItem)
-OURS: Final = "ddlsim."
-"""What the names of our own modules begin with."""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
-from ddlsim.fitting import Told, unfit_method, unfit_texts
+from ddlsim.fitting import Told, unfit_keys, unfit_method, unfit_texts
 from ddlsim.model.ddl import CreateTable, CreateView, Statement
 from ddlsim.model.programs import Program, Step
 from ddlsim.registry import Registry
@@ -213,6 +213,7 @@ def unfit_workload(_: str, kind: object) -> Told:
         return "it is no subclass of Workload; make it one"
     return (
         unfit_texts(kind, "summary", "source")
+        or unfit_keys(kind)
         or unfit_method(kind, "programs", "world", "dice")
         or unfit_method(kind, "steps", "world", "dice")
     )

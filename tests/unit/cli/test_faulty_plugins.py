@@ -5,8 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-
 from ddlsim.cli.verb_new import filled
+
 from tests.support.command import Done
 from tests.support.forked import forked
 
@@ -80,9 +80,12 @@ AT_LOAD = {
         ("(Workload):", ":", "it is no subclass of Workload; make it one"),
         (", dice: Dice)", ")", "`programs` takes"),
         ("summary:", "summery:", "it has no `summary`; give a text"),
+        ("keys: int = 10", "keys: 'Foo' = 10", "name 'Foo' is not defined); import or mend it"),
+        ("keys: int = 10", "keys: complex = 3j", "no key can be of the type of its field `keys`"),
         ('name: ClassVar[str] = "own"', "n = 1", "its name is ''"),
     ],
     "fault": [
+        ("by_ms: float", "by_ms: complex", "the type of its field `by_ms`; take int"),
         ("def begin(", "def began(", "it has no method `begin`; give it one"),
         (", actions: FaultActions)", ")", "`begin` takes (self)"),
         ('("node",)', '("nodes",)', "`targets` has 'nodes'; known: "),
