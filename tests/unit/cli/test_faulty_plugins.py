@@ -5,8 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from ddlsim.cli.verb_new import filled
 
+from ddlsim.cli.verbs.new import filled
 from tests.support.command import Done
 from tests.support.forked import forked
 
