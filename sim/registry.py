@@ -58,25 +58,30 @@ class Registry(Generic[T]):
     ) -> None:
         """`points` names the group of entry points; without it the kind does.
 
-        `unfit` says what is wrong with a plug-in, by its name; None if it can be used.
+        `unfit` says what is wrong with a plug-in, by its name; None if it can be used. Our own, as
+        `discover` imports them, are not asked at each start of a process: a test does that.
         """
         self.kind = kind
         self._package = package
         self._unfit = unfit
         self._points = points or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
         self._items: dict[str, T] = {}
-        self._discovered = False
+        self._discovered = self._imports_ours = False
         _REGISTRIES.add(self)
 
     def add(self, name: str, item: T) -> T:
         """Add a plug-in under its name; a second one of the same name, or a bad one, is refused."""
-        told = unfit_name(name) or self._unfit(name, item)
+        told = None if self._imports_ours else self.unfit(name, item)
         if told is not None:
             raise BadPluginError(f"{self.kind} {name!r}: {told}")
         if name in self._items:
             raise BadPluginError(f"two {self.kind} plug-ins are called {name!r}; rename yours")
         self._items[name] = item
         return item
+
+    def unfit(self, name: str, item: T) -> Told:
+        """What is wrong with a plug-in and its name; None if it can be used."""
+        return unfit_name(name) or self._unfit(name, item)
 
     def leave_out(self, names: Iterable[str]) -> None:
         """Forget plug-ins of these names."""
@@ -119,8 +124,12 @@ class Registry(Generic[T]):
         from importlib.metadata import entry_points  # it brings a parser of mails with it
 
         package = importlib.import_module(self._package)
-        for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
-            importlib.import_module(f"{self._package}.{module}")
+        self._imports_ours = True
+        try:
+            for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+                importlib.import_module(f"{self._package}.{module}")
+        finally:
+            self._imports_ours = False
         group = f"ddlsim.{self._points}"
         for point in sorted(entry_points(group=group), key=lambda p: p.name):
             try:

@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ddlsim.checkers.base import CHECKERS
+from ddlsim.mutants.base import MUTANTS
+from ddlsim.nemesis.base import FAULTS
 from ddlsim.registry import BadPluginError, Registry, UnknownPluginError, load_file
-from ddlsim.strategies.base import DESIGNS
+from ddlsim.strategies.base import DESIGNS, LAYER_DESIGNS, STRATEGIES
+from ddlsim.workload.base import WORKLOADS
 
 FOUND: list[str] = []
 """What the plug-in files of these tests ran, in order."""
@@ -75,6 +79,26 @@ def test_a_name_is_taken_once(registry: Registry[int]) -> None:
     with pytest.raises(BadPluginError, match="two strategy plug-ins are called 'a'"):
         registry.add("a", 2)
     assert registry.get("a") == 1
+
+
+@pytest.mark.parametrize(
+    "known",
+    [STRATEGIES, LAYER_DESIGNS, MUTANTS, CHECKERS, FAULTS, WORKLOADS],
+    ids=lambda one: one.kind,
+)
+def test_nothing_of_ours_is_unfit(known: Registry[Any]) -> None:
+    """What is discovered is not asked then."""
+    assert [told for name, item in known.items() if (told := known.unfit(name, item))] == []
+
+
+def test_what_is_added_behind_the_discovery_is_asked(
+    registry: Registry[int],
+) -> None:
+    bad = Registry[int]("number", registry._package, unfit=lambda *_: "it is bad")
+    bad.discover()
+    assert bad.unfit("one", 1) == "it is bad"
+    with pytest.raises(BadPluginError, match="number 'one': it is bad"):
+        bad.add("one", 1)
 
 
 def test_an_unknown_name_is_answered_with_the_near_ones(registry: Registry[int]) -> None:
