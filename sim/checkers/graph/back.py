@@ -9,8 +9,9 @@ later says nothing of its use.
 from collections.abc import Sequence
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.graph.edges import Edge, Node, UsedThenReplaced
+from ddlsim.checkers.graph.edges import Edge, InstalledThenUsed, Node, UsedThenReplaced
 from ddlsim.graph.edges import PROCESS, REALTIME
+from ddlsim.history.events import ReadExecuted, WriteExecuted
 from ddlsim.units import Timestamp, physical_ms
 
 
@@ -19,7 +20,7 @@ def back_ms(case: Case, nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[i
     found: list[int | None] = []
     for at, edge in enumerate(edges):
         left_ts, reached_ts = nodes[edge.source].ts, _reached_ts(case, nodes, edge)
-        if isinstance(edge.reason, UsedThenReplaced):
+        if isinstance(edge.reason, UsedThenReplaced) and not _in_the_past(nodes[edge.source]):
             left_ts = _before_ts(case, nodes, edges[at - 1])
         back = left_ts > reached_ts or (
             left_ts == reached_ts and isinstance(edge.reason, UsedThenReplaced)
@@ -37,6 +38,10 @@ def _reached_ts(case: Case, nodes: Sequence[Node], edge: Edge) -> int:
     return min(target.ts, began[1].begin_ts)
 
 
+def _in_the_past(node: Node) -> bool:
+    return node.tx is not None and node.tx.read_ts is not None
+
+
 def _in_time(nodes: Sequence[Node], edge: Edge) -> bool:
     """Whether it leads in real time to a transaction that does not read the past."""
     tx = nodes[edge.target].tx
@@ -45,4 +50,11 @@ def _in_time(nodes: Sequence[Node], edge: Edge) -> bool:
 
 def _before_ts(case: Case, nodes: Sequence[Node], edge: Edge) -> int:
     """Of the edge before: where it left, in real time where it arrived."""
-    return _reached_ts(case, nodes, edge) if _in_time(nodes, edge) else nodes[edge.source].ts
+    if _in_time(nodes, edge):
+        return _reached_ts(case, nodes, edge)
+    left_ts = nodes[edge.source].ts
+    if isinstance(edge.reason, InstalledThenUsed):
+        event = edge.reason.use.event
+        if isinstance(event, ReadExecuted | WriteExecuted):
+            return min(left_ts, event.op_ts)
+    return left_ts
