@@ -81,6 +81,7 @@ OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], Non
     ("rename", aliases.RENAMES, aliases.add),
     ("rename", aliases.RENAMES, learned.add),
     ("before_answer", answers.AWAITS, answers.add),
+    ("before_answer", answers.AT_ONCE, answers.add_seldom),
     ("activation", (cutovers.ACTIVATION,), swarm_fdb.add_cutovers),
     ("pause_before", (leases.PAUSE_BEFORE,), leases.add),
     ("pause_before", (leases.IN_THE_STORE,), leases.add_in_the_store),

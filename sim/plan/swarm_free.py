@@ -7,5 +7,9 @@ from ddlsim.plan.swarm_work import is_quiet
 
 def is_taken(knobs: Knobs) -> bool:
     """Whether the world has no faults, or is about some that others would end or disturb."""
-    is_about_faults = needs_replicas(knobs) or has_slow_catalog(knobs)
-    return is_quiet(knobs) or is_calm(knobs) or is_about_faults
+    return is_quiet(knobs) or is_calm(knobs) or is_about_faults(knobs)
+
+
+def is_about_faults(knobs: Knobs) -> bool:
+    """Whether the world is about faults that another aim would end or disturb."""
+    return needs_replicas(knobs) or has_slow_catalog(knobs)

@@ -58,7 +58,8 @@ DEFS: Final = "#/$defs/"
 MS: Final[Schema] = {"type": "number", "minimum": 0}
 VALUE: Final[Schema] = {"type": ["boolean", "number", "string"]}
 KEY: Final[Schema] = {"anyOf": [VALUE, {"type": "array", "items": VALUE, "minItems": 2}]}
-CELLS: Final[Schema] = {"type": "object", "additionalProperties": VALUE}
+NULL: Final[Schema] = {"const": {"null": True}}
+CELLS: Final[Schema] = {"type": "object", "additionalProperties": {"anyOf": [VALUE, NULL]}}
 
 
 class Published(NamedTuple):
