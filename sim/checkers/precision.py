@@ -27,7 +27,7 @@ from ddlsim.checkers.needless.silence import given_up_early
 from ddlsim.checkers.needless.stays import needless_stays
 from ddlsim.checkers.needless.waits import needless_waits
 from ddlsim.checkers.spec.spec import harmless_to_older, leaves_rows_alone
-from ddlsim.history.events import Failed, SchemaResolved, TxAborted, TxBegan
+from ddlsim.history.events import Enlisted, Failed, SchemaResolved, TxAborted, TxBegan
 from ddlsim.model.ops import WHOLE
 from ddlsim.model.reasons import Reason
 from ddlsim.units import Timestamp, physical_ms, show
@@ -212,16 +212,17 @@ def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
         enlisted = initial.get(resolved.object_id)
         if enlisted is None:
             continue
+        version, enlist_ts = _asked_under(tx, resolved, enlisted)
         due = case.schemas.effective(resolved.object_id, resolved.ts)
-        if due is None or due.version == enlisted.version:
+        if due is None or due.version == version:
             continue
-        straddled = enlisted.enlist_ts < due.activation_ts <= resolved.ts
+        straddled = enlist_ts < due.activation_ts <= resolved.ts
         first = not any(use.object_id == resolved.object_id for use in tx.uses())
         if straddled and first:
-            unused = f"no operation had run under version {enlisted.version} yet"
+            unused = f"no operation had run under version {version} yet"
             again = aborted.reason == "SCHEMA_CHANGED" and _enlists_again(case, tx, resolved)
             return Needless("not-enlisted-again" if again else QUIRK, unused)
-        steps = case.schemas.steps_at(enlisted.object_id, enlisted.version, resolved.ts)
+        steps = case.schemas.steps_at(enlisted.object_id, version, resolved.ts)
         if _has_states(case) and of_indexes_alone(steps):
             return undrained(case, aborted)
         return None
@@ -235,11 +236,25 @@ def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
     )
 
 
+def _asked_under(tx: Transaction, resolved: SchemaResolved, enlisted: Enlisted) -> tuple[int, int]:
+    """The version of a table that a request named, and as of when.
+
+    That of the look-up of its own operation, if it had one: another operation under way may have
+    gone on to a later version since (option 1).
+    """
+    about = (resolved.op, resolved.object_id)
+    for one in _looked_up(tx, "enlist"):
+        if (one.op, one.object_id) == about:
+            return one.version, one.ts
+    return enlisted.version, enlisted.enlist_ts
+
+
 def _enlists_again(case: Case, tx: Transaction, resolved: SchemaResolved) -> bool:
     """Whether the design has the coordinator enlist the table again, and it ought to have done so.
 
-    It does for an explicit transaction of which no other operation is under way, nor its commit. A
-    scan or find may be refused for another reason, too, in another partition.
+    It does for an explicit transaction of which no other operation is under way, nor its commit:
+    none that its client gave up on, either. A scan or find may be refused for another reason, too,
+    in another partition.
     """
     if case.header.design.rules.get("enlists_again") != COORDINATOR_RETRY or tx.implicit:
         return False
@@ -250,7 +265,7 @@ def _enlists_again(case: Case, tx: Transaction, resolved: SchemaResolved) -> boo
     return all(
         one.invoked_at is None
         or one.invoked_at > tx.aborted_at
-        or (one.ended_at is not None and one.ended_at < (refused.invoked_at or 0))
+        or (one.answered_at is not None and one.answered_at < (refused.invoked_at or 0))
         for one in others
     )
 

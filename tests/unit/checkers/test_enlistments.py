@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.enlistments import COORDINATOR_RETRY
 from ddlsim.checkers.judge import judge
-from ddlsim.history.events import Enlisted, Invoked, Ok, UpdateLogged
+from ddlsim.history.events import Enlisted, Invoked, Ok, Unknown, UpdateLogged
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column, View
 from tests.support.history import INT, Story, add_column, ts
@@ -240,7 +240,13 @@ def test_what_runs_later_by_a_name_that_means_another_table_now_was_used() -> No
 # --- the quirk -----------------------------------------------------------------------------------
 
 
-def refused(rule: str = COORDINATOR_RETRY, *, other: float | None = None, kind: str = "put") -> Any:
+def refused(
+    rule: str = COORDINATOR_RETRY,
+    *,
+    other: float | None = None,
+    kind: str = "put",
+    gave_up: bool = False,
+) -> Any:
     """The first operation on a table, which a change overtakes; another one is under way."""
     story = Story()
     story.design = replace(story.design, rules={"enlists_again": rule})
@@ -249,7 +255,10 @@ def refused(rule: str = COORDINATOR_RETRY, *, other: float | None = None, kind: 
     story.add(18, Invoked, "c", "op", "T", "n1", kind, table="t", key="x")
     if other is not None:
         story.add(18, Invoked, "c2", "other", "T", "n1", "get", table="u", key="x")
-        story.add(other, Ok, "c2", "other")
+        ended: Any = (
+            (Unknown, "c2", "other", "NODE_UNREACHABLE") if gave_up else (Ok, "c2", "other")
+        )
+        story.add(other, *ended)
     story._enlist("T", t, 19, 1)
     story.resolve("T", t, 20, 1, op="op")
     story.abort("T", 21, "SCHEMA_CHANGED")
@@ -263,7 +272,27 @@ def test_the_quirk_is_needless_where_the_design_enlists_again() -> None:
 
 
 def test_what_the_design_leaves_out_stays_a_quirk() -> None:
-    """Another operation under way, and a scan of perhaps several partitions."""
+    """Another operation under way, also if its client gave up; a scan of several partitions."""
     assert refused(other=30) == ([], {"quirk": 1})
     assert refused(other=17.5)[0] == ["not-enlisted-again"]
+    assert refused(other=17.5, gave_up=True)[1] == {"quirk": 1}
     assert refused(kind="scan") == ([], {"quirk": 1})
+
+
+@pytest.mark.parametrize(("version", "found"), [(1, []), (2, ["nothing-changed"])])
+def test_a_request_of_the_version_before_is_refused_with_need(
+    version: int, found: list[str]
+) -> None:
+    """Option 1: two operations are under way, and the second has gone on to version 2 at 21."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, add_column(2, "w"), tu=20, submit=1)
+    for op, at, known in (("late", 19 if version == 1 else 20, version), ("next", 21, 2)):
+        story.add(at, Invoked, "c", op, "T", "n1", "put", table="t", key="x")
+        story.resolve("T", t, at, known, op=op, purpose="enlist")
+        if at != 20:
+            story.add(at, Enlisted, "T", "n1", t, "t", ts(at), known)
+    story.read("T", t, "x", 22, None, version=2)
+    story.resolve("T", t, 23, 2, op="late")
+    story.abort("T", 24, "SCHEMA_CHANGED")
+    assert [one.kind for one in anomalies("precision", story)] == found
