@@ -13,6 +13,9 @@ usage: python3 dev.py VERB
     fuzz [ARGS]       damaged inputs for every command: --inputs N, --seed S, --only FORMAT
     mutate [ARGS]     small faults in the protocol's source, and which the search finds:
                       --area A, --cpu SECONDS, --seeds N, --sample N, --out DIR, --list
+    search [ARGS]     after how many drawn worlds, or how much CPU time of a hunt, shipped
+                      mutants and recorded findings show: --only NAME, --seeds N,
+                      --hunts N, --cpu SECONDS, --jobs N
     study [ARGS]      real databases recorded and judged, into reports/databases:
                       --script NAME runs a script of plain SQL alone
     check             the formatter, the linter, the types and the floors
@@ -57,7 +60,7 @@ STAGES = {
     "spark": ["tests/spark"],
     "bench": ["tests/bench"],
 }
-VERBS = {"demo", "test", "fuzz", "mutate", "study", "check", "docs", "lock", "setup"}
+VERBS = {"demo", "test", "fuzz", "mutate", "search", "study", "check", "docs", "lock", "setup"}
 NIGHTLY = ("--inputs", "100000")
 ONE_PROCESS = {"-n0", "-s", "--pdb", "--trace", "--collect-only", "--co"}
 NOT_PASSED_ON = {"PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
@@ -212,6 +215,11 @@ def mutate(args: list[str]) -> int:
     return run(str(PYTHON), "-m", "ddlsim.mutation", *args)
 
 
+def search(args: list[str]) -> int:
+    """Look for shipped mutants and recorded findings in drawn worlds."""
+    return run(str(PYTHON), "-m", "ddlsim.search", *args)
+
+
 def study(args: list[str]) -> int:
     """Record real databases and write the study of them."""
     return run(str(PYTHON), "-m", "ddlsim.analysis.databases", *args)
@@ -253,17 +261,12 @@ def main(argv: list[str]) -> int:
     if verb == "lock":
         lock(args)
         return 0
-    if args and verb not in {"test", "fuzz", "mutate", "study"}:
+    with_args = {"test": test, "fuzz": fuzz, "mutate": mutate, "search": search, "study": study}
+    if args and verb not in with_args:
         stop(f"{verb} takes no arguments")
     set_up()
-    if verb == "test":
-        return test(args)
-    if verb == "fuzz":
-        return fuzz(args)
-    if verb == "mutate":
-        return mutate(args)
-    if verb == "study":
-        return study(args)
+    if verb in with_args:
+        return with_args[verb](args)
     plain = {"demo": demo, "check": check, "docs": docs}
     return plain[verb]() if verb in plain else 0
 
