@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ddlsim.checkers.findings import Finding
 from ddlsim.checkers.judge import FINDING
+from ddlsim.checkers.signature import CRASH
 from ddlsim.cluster.designs import with_rules_of
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
@@ -31,6 +32,8 @@ BASELINES: Final = ("iep", "iep_literal", "ignite3")
 BATCH: Final = 64
 """The size of a hunt's batches: the default of `ddlsim hunt`."""
 GRAVE: Final = ("violation", "stuck")
+UNEXPLAINED: Final = (*GRAVE, CRASH, "crashed")
+"""How a run of a design breaks what it claims, by no recorded finding."""
 
 
 class Sought(Record, frozen=True):
@@ -53,7 +56,8 @@ class Shown(Record, frozen=True):
 
     `worlds` were run until then, in `cpu_s` of CPU time, with those of the design without the
     mutant; `is_shown` is false where none of them showed it. `by` are the invariants that convict,
-    `hunt` the seed of the hunt.
+    `hunt` the seed of the hunt. `is_new`: a design that follows the documents or the system breaks
+    what it claims, and no recorded finding says why; `name` is how then.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Shown(Record, frozen=True):
     by: tuple[str, ...] = ()
     hunt: int | None = None
     is_shown: bool = True
+    is_new: bool = False
 
 
 def all_sought(only: Iterable[str] = (), hunts: int = 0) -> list[Sought]:
@@ -131,33 +136,36 @@ class Looker:
     def _findings(self, sought: Sought) -> list[Shown]:
         began_s = time.process_time()
         worlds, shown = 0, dict[str, Shown]()
+        one = Shown("", sought.design, 0, 0.0, (), sought.hunt)
         for seen in self._drawn(sought) if sought.hunt is None else self._hunted(sought):
             worlds += 1
             cpu_s = time.process_time() - began_s
             for status, invariant in seen:
-                name = status.removeprefix(FINDING)
-                if name in sought.findings and name not in shown:
-                    by = (invariant,)
-                    shown[name] = Shown(name, sought.design, worlds, cpu_s, by, sought.hunt)
-            if len(shown) == len(sought.findings) or (sought.hunt and cpu_s > self._cpu_s):
+                is_new = status in UNEXPLAINED
+                name = f"{status} {invariant}" if is_new else status.removeprefix(FINDING)
+                if name in sought.findings or is_new:
+                    made = replace(one, name=name, worlds=worlds, cpu_s=cpu_s, by=(invariant,))
+                    shown.setdefault(name, replace(made, is_new=is_new))
+            if shown.keys() >= set(sought.findings) or (sought.hunt and cpu_s > self._cpu_s):
                 break
         cpu_s = time.process_time() - began_s
-        missing = Shown("", sought.design, worlds, cpu_s, (), sought.hunt, is_shown=False)
-        return [shown.get(name, replace(missing, name=name)) for name in sought.findings]
+        missing = replace(one, worlds=worlds, cpu_s=cpu_s, is_shown=False)
+        found = [shown.get(name, replace(missing, name=name)) for name in sought.findings]
+        return found + [each for each in shown.values() if each.is_new]
 
     def _drawn(self, sought: Sought) -> Iterator[list[tuple[str, str]]]:
         """The statuses and invariants that each seed of the swarm shows."""
         runs = _runner(sought, None)
         for seed in range(self._seeds):
-            yield [(one.status, one.invariant) for one in runs.row(seed).violations]
+            row = runs.row(seed)
+            seen = [(one.status, one.invariant) for one in row.violations]
+            yield seen if seen or not violates(row) else [(row.outcome.word, "")]
 
     def _hunted(self, sought: Sought) -> Iterator[list[tuple[str, str]]]:
         """What each world of a hunt shows that begins with nothing."""
         target = Target({"strategy.name": sought.design}, (), sought.strict, sought.all_claims)
-        hunt, explored = (
-            Hunt(State(target, sought.hunt or 0, BATCH, guided=True), never),
-            explorer(target),
-        )
+        hunt = Hunt(State(target, sought.hunt or 0, BATCH, guided=True), never)
+        explored = explorer(target)
         for jobs in sequence(hunt):
             for job in jobs:
                 (result,) = explored([job])

@@ -48,18 +48,40 @@ def test_a_finding_that_does_not_show_is_told_with_the_worlds_tried() -> None:
 
 
 def test_a_hunt_shows_a_finding_in_the_same_world_as_the_command(tmp_path: Path) -> None:
-    ((one,),) = Looker(1, 60).look([Sought("iep", findings=("F-15",), strict=True, hunt=2)])
-    words = ("--strategy", "iep", "--strict", "--seed", "2", "--worlds", str(one.worlds))
+    ((one,),) = Looker(1, 60).look([Sought("iep", findings=("F-5",), strict=True, hunt=1)])
+    words = ("--strategy", "iep", "--strict", "--seed", "1", "--worlds", str(one.worlds))
     out = ("--no-shrink", "--keep-going", "--output", "json", "--out", str(tmp_path / "hunt"))
     document = json.loads(ddlsim("hunt", *words, *out).out)
-    worlds = [each["first"] for each in document["found"] if each["status"] == "finding:F-15"]
-    assert (one.is_shown, one.hunt, one.worlds) == (True, 2, min(worlds) + 1)
+    worlds = [each["first"] for each in document["found"] if each["status"] == "finding:F-5"]
+    assert (one.is_shown, one.hunt, one.worlds) == (True, 1, min(worlds) + 1)
 
 
 def test_a_hunt_ends_with_its_time() -> None:
     sought = Sought("iep", findings=("F-6",), strict=True, hunt=1)
     ((shown,),) = Looker(1, 1e-6).look([sought])
     assert (shown.is_shown, shown.worlds, shown.hunt) == (False, 1, 1)
+
+
+@pytest.mark.parametrize("hunt", [None, 1])
+def test_what_no_finding_explains_is_new(hunt: int | None) -> None:
+    """The design claims what it does not keep."""
+    found = Looker(6, 3).look([Sought("a4_on_receipt", findings=("F-18",), hunt=hunt)])[0]
+    new = [one for one in found if one.is_new]
+    assert {one.name for one in new} >= {"violation I1"}
+    assert all(one.is_shown and one.hunt == hunt for one in new)
+    assert not command.is_good(found)
+    assert command.tables(found).startswith(f"* new: {new[0].name} on a4_on_receipt")
+
+
+def test_a_run_that_shows_all_and_nothing_new_is_good() -> None:
+    found = [Shown("F-1", "iep", 9, 1.0), Shown("F-1", "iep", 9, 1.0, hunt=1)]
+    assert command.is_good(found)
+    for worse in (
+        Shown("F-2", "iep", 9, 1.0, is_shown=False),
+        Shown("F-1", "iep", 9, 1.0, hunt=2, is_shown=False),
+        Shown("stuck I9", "iep", 9, 1.0, is_new=True),
+    ):
+        assert not command.is_good([*found, worse])
 
 
 def test_hunts_are_for_each_design_that_has_findings() -> None:
