@@ -66,7 +66,7 @@ def ran(planned: Plan, events_max: int = FOREVER) -> tuple[History, Exception | 
         under_way.carry_out()
     except BadInputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         history.end_us, history.executed_events = under_way.loop.now_us, under_way.loop.events
         return history, error
     return history, None
@@ -82,6 +82,6 @@ def ran_and_judged(
             return history, judging(history)
         except BadInputError:
             raise
-        except Exception as raised:
+        except (Exception, SystemExit) as raised:
             error = raised
     return history, Verdict(Outcome.CRASHED, (crash_of(error),), {}, (), (), {})

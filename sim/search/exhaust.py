@@ -177,7 +177,7 @@ class Worker:
             )
         except BAD_INPUT:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return Ran(Outcome.CRASHED, "", (seen_of(crash_of(error)),))
         sent = messages_of(events, planned, job.late, world.kinds) if job.wider else ()
         return Ran(verdict.outcome, history.fingerprint(), tuple(seen_in(verdict)), sent)
@@ -278,7 +278,7 @@ def check(world: World) -> tuple[Message, ...] | None:
     check_design(planned)
     try:
         history = run(planned)
-    except Exception:
+    except (Exception, SystemExit):
         return None
     return messages_of(history.events, planned, (), ())
 

@@ -129,7 +129,7 @@ class Explorer:
             found = features(history)
         except BAD_INPUT:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             cpu_s = time.process_time() - began_s
             return _crashed(Stored(text, world.seed), error, drawn=drawn, cpu_s=cpu_s)
         return Explored(

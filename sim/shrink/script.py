@@ -255,7 +255,7 @@ class _NotedRun(Run):
 def _steps(plan: Plan, own: set[str]) -> list[Table]:
     """A step for everything that a client issued beyond the scenario's `own` steps."""
     run = _NotedRun(plan)
-    with suppress(Exception):  # one that crashes has issued what it has
+    with suppress(Exception, SystemExit):  # one that crashes has issued what it has
         run.carry_out()
     issued: list[Issued] = run.cluster.__dict__.get("issued", [])
     writer = Writer(plan, [one.do.sql for one in issued if isinstance(one.do, Ddl)])

@@ -96,7 +96,7 @@ def shown(failure: Failure, data: Data, target: Target) -> Shown | None:
     """The run of some data if it fails as the target says; None if not, or if it cannot be run."""
     try:
         found = judged(failure, data)
-    except Exception:  # a candidate may well break the simulated code
+    except (Exception, SystemExit):  # a candidate may well break the simulated code
         return None
     if found is None:
         return None

@@ -196,3 +196,20 @@ def test_several_seeds_in_which_a_rule_ends_the_program_are_crashed(tmp_path: Pa
     done = run_with(tmp_path, "strategy", (TU, "raise SystemExit(0)"), "--seeds 0..2 --jobs 2")
     assert done.code == 4
     assert "SystemExit" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("hunt --strategy own --worlds 3 --no-shrink --keep-going --jobs 1", "in 3 worlds"),
+        ("shrink smoke --strategy own", "# The run crashes (SystemExit in own.py"),
+    ],
+)
+def test_a_rule_that_ends_the_program_is_a_crash_to_hunt_and_shrink(
+    words: str, said: str, tmp_path: Path
+) -> None:
+    """It ended them, after no world at all."""
+    text = filled("strategy", "own").replace(TU, "raise SystemExit(0)")
+    (tmp_path / "own.py").write_text(text, "utf-8")
+    done = forked(*shlex.split(f"{words} --load own.py"), cwd=tmp_path)
+    assert said in done.out
