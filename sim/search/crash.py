@@ -21,7 +21,7 @@ from ddlsim.problems import BadInputError
 NUMBER: Final = re.compile(r"\d+")
 
 
-def crash_of(error: Exception) -> Violation:
+def crash_of(error: BaseException) -> Violation:
     """What a run shows that has raised; its only part is the file and the function that raised."""
     first = first_of(error)
     what = str(error).partition("\n")[0]
@@ -55,7 +55,7 @@ def _place(error: BaseException) -> str:
     return f"{file} {frames[-1].name}"
 
 
-def ran(planned: Plan, events_max: int = FOREVER) -> tuple[History, Exception | None]:
+def ran(planned: Plan, events_max: int = FOREVER) -> tuple[History, BaseException | None]:
     """The history of a run, as far as that came, and what it raised.
 
     Raises `BadInputError` for a plan that is none.

@@ -189,7 +189,7 @@ def seen_lost(how: str) -> Seen:
     return Seen(id_of(name), name, CRASH, "", CRASH, LOST, how)
 
 
-def _crashed(world: Stored, error: Exception, *, drawn: bool, cpu_s: float) -> Explored:
+def _crashed(world: Stored, error: BaseException, *, drawn: bool, cpu_s: float) -> Explored:
     """A run that raised."""
     found = (seen_of(crash_of(error)),)
     return Explored(world, drawn, Outcome.CRASHED, (), 0, found, cpu_s)

@@ -46,6 +46,9 @@ class AnswersModel(CoordinatorModel):
 
     def _listen(self) -> None:
         self._heard_ts: dict[str, Timestamp] = {}
+        self._ended_with_nothing: set[str] = set()
+        """Committed before any of their operations was sent: what runs later is in no commit
+        (F-25)."""
         super()._listen()
         reply = self._exchange.on_reply
         reply.setdefault(ClientOperation, []).append(self._answer)
@@ -119,7 +122,8 @@ class AnswersModel(CoordinatorModel):
         elif isinstance(value, Refusal):
             self._compare_refusal(operation, value)
         for label, tx in operation.of.items():
-            if label not in self._committing and not tx.committed:
+            is_over = tx.committed or label in self._ended_with_nothing
+            if label not in self._committing and not is_over:
                 self._owe_cleanup(tx)
 
     def _compare_answer(self, operation: Operation, value: Answer) -> None:
@@ -193,6 +197,8 @@ class AnswersModel(CoordinatorModel):
         self._commit_us.pop(request.tx, None)
         tx = self._open.get(request.tx)
         if tx is None:
+            if isinstance(value, Answer) and not self._waits:
+                self._ended_with_nothing.add(request.tx)
             return
         if isinstance(value, Answer):
             if (tx.failed and self._waits) or not (tx.committed or self._is_unlocked(tx)):
