@@ -155,7 +155,7 @@ def _two_versions(case: Case) -> Amounts:
 def _forward(case: Case) -> Amounts:
     """By the complete log: the commit's own record is what the validator took for in force."""
     crossed = sum(
-        any(is_crossing(case, tx, *used) for used in versions_used(tx)) for tx in judged(case)
+        any(is_crossing(case, tx, *used) for used in versions_used(case, tx)) for tx in judged(case)
     )
     return {"commits across a change of a table": crossed, "commits": len(case.committed)}
 

@@ -28,7 +28,7 @@ class ForwardCompatible:
     def check(self, case: Case) -> Iterator[Anomaly]:
         """One anomaly for each table of a committed transaction whose way to C holds a "no"."""
         for tx in judged(case):
-            for object_id, version in versions_used(tx):
+            for object_id, version in versions_used(case, tx):
                 yield from _judged(case, tx, object_id, version)
 
 
@@ -45,11 +45,22 @@ def is_crossing(case: Case, tx: Transaction, object_id: int, initial: int) -> bo
     return (0 if target is None else target.version) != initial
 
 
-def versions_used(tx: Transaction) -> list[tuple[int, int]]:
-    """(object, version) of every enlistment that was validated, and of every use."""
+def versions_used(case: Case, tx: Transaction) -> list[tuple[int, int]]:
+    """(object, version) of every enlistment that was validated, of every use, and of the views and
+    aliases by which tables were used, whether their end was looked for at commit or not."""
     assert tx.committed is not None, tx.name
     used = {(object_id, initial): None for object_id, initial, _ in tx.committed.tables}
-    used.update({(object_id, version): None for object_id, version, _, _ in tx.uses()})
+    uses = tx.uses()
+    used.update({(object_id, version): None for object_id, version, _, _ in uses})
+    if uses:
+        ways = [one for at, one in tx.enlisted if at < tx.committed_at]
+        used.update(
+            {
+                (one.object_id, one.version): None
+                for one in ways
+                if case.schemas.is_way(one.object_id)
+            }
+        )
     return list(used)
 
 

@@ -35,6 +35,7 @@ from ddlsim.history.world_events import (
     LeaderElected,
     PartDiverged,
     PartitionSafeTime,
+    TxRecovered,
 )
 from ddlsim.model.groups import META
 from ddlsim.units import MIN_TIMESTAMP, as_ms, show
@@ -202,7 +203,7 @@ def _diverged(case: Case) -> Iterator[Anomaly]:
 
 
 def _two_outcomes(case: Case) -> Iterator[Anomaly]:
-    """What has committed was aborted nowhere, whatever its coordinator was answered."""
+    """What has committed was aborted nowhere: by no coordinator, and by no recovery."""
     for tx in case.transactions.values():
         if tx.committed is not None and tx.aborted is not None:
             yield Anomaly(
@@ -210,6 +211,18 @@ def _two_outcomes(case: Case) -> Iterator[Anomaly]:
                 f"{tx.name} has committed at {show(tx.committed.commit_ts)}, and node "
                 f"{tx.aborted.node} aborted it with {tx.aborted.reason}",
                 (tx.committed, tx.aborted),
+                clauses=("110.flow.7",),
+            )
+    for _, found in case.of(TxRecovered):
+        of = case.transactions.get(found.tx)
+        if found.outcome != "aborted" or of is None or not of.writes:
+            continue  # what has only read may commit without an outcome, which nothing misses
+        if of.committed is not None:
+            yield Anomaly(
+                "two-outcomes",
+                f"{found.tx} has committed at {show(of.committed.commit_ts)}, and its recovery on "
+                f"node {found.node} stored that it is aborted",
+                (of.committed, found),
                 clauses=("110.flow.7",),
             )
 

@@ -239,13 +239,13 @@ def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
 def _asked_under(tx: Transaction, resolved: SchemaResolved, enlisted: Enlisted) -> tuple[int, int]:
     """The version of a table that a request named, and as of when.
 
-    That of the look-up of its own operation, if it had one: another operation under way may have
+    That of the last look-up of its own operation, if it was older: another operation under way has
     gone on to a later version since (option 1).
     """
     about = (resolved.op, resolved.object_id)
-    for one in _looked_up(tx, "enlist"):
-        if (one.op, one.object_id) == about:
-            return one.version, one.ts
+    own = next((one for one in _looked_up(tx, "enlist") if (one.op, one.object_id) == about), None)
+    if own is not None and 0 < own.version < enlisted.version:
+        return own.version, own.ts
     return enlisted.version, enlisted.enlist_ts
 
 

@@ -30,6 +30,7 @@ from ddlsim.plan.aims import (
     behind,
     between,
     borders,
+    copies,
     crossings,
     cutovers,
     defaults,
@@ -93,6 +94,7 @@ OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], Non
 
 AIMS: Final = (
     between.add,
+    copies.add,
     again.add,
     uniques.add,
     crossings.add,

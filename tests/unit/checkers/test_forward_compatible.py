@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from ddlsim.history.events import TxCommitted, UpdateLogged
 from ddlsim.model import ddl
 from ddlsim.model.schema import Column
-from tests.support.history import BIGINT, INT, Story, add_column, drop_constraint
+from tests.support.history import BIGINT, INT, Story, add_column, drop_constraint, ts
 from tests.support.judging import anomalies
+from tests.unit.checkers.test_enlistments import VIEW, enlist, view
 
 V = Column(1, "v", INT)
 
@@ -106,3 +108,21 @@ def test_aborted_transactions_never_count() -> None:
     story.ddl("D", t, ddl.ColumnDropped(V), tu=20)
     story.abort("T", 40)
     assert kinds(story) == []
+
+
+@pytest.mark.parametrize(("at", "found"), [(21, ["incompatible-commit"]), (19, [])])
+@pytest.mark.parametrize("runs", [True, False])
+def test_the_view_of_an_operation_counts_though_no_commit_check_names_it(
+    runs: bool, at: int, found: list[str]
+) -> None:
+    """The view is dropped at 20; its table stays as it is."""
+    story = Story()
+    t = story.table()
+    view(story, VIEW, "v", t)
+    drop = ddl.ObjectChange(VIEW, "view", "v", 2, None, (ddl.ObjectDropped(),))
+    story.add(20, UpdateLogged, "n1", None, 9, 9, ts(20), ts(20), 0, (drop,))
+    enlist(story, 10, VIEW, 1, "v")
+    if runs:
+        story.write("T", t, "x", 11)
+    story.add(at, TxCommitted, "n1", "T", ts(at), ())
+    assert kinds(story) == (found if runs else [])

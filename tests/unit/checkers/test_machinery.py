@@ -17,6 +17,7 @@ from ddlsim.history.world_events import (
     NodeCrashed,
     NodeRestarted,
     PartitionSafeTime,
+    TxRecovered,
 )
 from ddlsim.model.design import LEASES_HOLD, SKEW_BOUNDED, Claim
 from ddlsim.strategies.base import STRATEGIES
@@ -54,6 +55,22 @@ def test_a_transaction_has_one_outcome(other: bool) -> None:
     story.commit("T", 20)
     story.abort("U" if other else "T", 30, "TX_FINISHED")
     assert kinds(story) == ([] if other else ["two-outcomes"])
+
+
+@pytest.mark.parametrize(("outcome", "found"), [("aborted", ["two-outcomes"]), ("committed", [])])
+@pytest.mark.parametrize("wrote", [True, False])
+def test_a_recovery_stores_no_abort_of_writes_that_have_committed(
+    wrote: bool, outcome: str, found: list[str]
+) -> None:
+    story = Story()
+    if wrote:
+        story.write("T", story.table(), "x", 10)
+    else:
+        story.read("T", story.table(), "x", 10, None)
+    story.commit("T", 20)
+    story.add(30, TxRecovered, "n1", "T", outcome)
+    story.add(30, TxRecovered, "n1", "U", "aborted")
+    assert kinds(story) == (found if wrote else [])
 
 
 def test_an_index_holds_one_command() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
@@ -16,6 +17,7 @@ from ddlsim.plan.aims import (
     behind,
     between,
     borders,
+    copies,
     defaults,
     equals,
     lowered,
@@ -25,6 +27,7 @@ from ddlsim.plan.aims import (
 )
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF, Knobs
+from ddlsim.protocol.transaction import replica
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
 from ddlsim.strategies.base import DESIGNS, STRATEGIES
 from ddlsim.verify.campaign import Job, Runner
@@ -117,6 +120,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("leader returns", returns.SHARE / 2),
         ("operations and commit together", together.SHARE / 2),
         ("changes between two tables", between.SHARE / 2),
+        ("copies behind lost answers", copies.SHARE / 2),
     ],
 )
 def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
@@ -145,6 +149,17 @@ def test_a_transaction_meets_its_own_values_in_worlds_with_such_clients(
     scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": "iep"}), seed)
     found = judge(run(plan(scenario, seed))).violations
     assert "unique-violated" in {one.kind for one in found}
+
+
+def test_a_copy_is_answered_by_what_its_request_has_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What answers every copy of a conditional write as done is convicted."""
+    seed = 226
+    assert drawn_of(seed, "iep_closed").knobs["copies behind lost answers"] != OFF
+    assert ran("iep_closed", None, seed).outcome.exit_code == 0
+    own = replica.repeated_answer
+    monkeypatch.setattr(replica, "repeated_answer", lambda *given: replace(own(*given), done=True))
+    found = ran("iep_closed", None, seed).violations
+    assert ("I7", "untrue-result") in {(one.invariant, one.kind) for one in found}
 
 
 def test_only_where_old_names_are_outlived_is_dd_raised_meanwhile() -> None:
