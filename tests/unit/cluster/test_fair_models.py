@@ -23,7 +23,6 @@ from ddlsim.cluster.run import run
 from ddlsim.history.events import (
     LockWaited,
     ReadExecuted,
-    SchemaResolved,
     TxAborted,
     TxCommitted,
     UpdateApplied,
@@ -499,54 +498,3 @@ def test_an_intent_that_is_dropped_and_confirmed_as_committed_is_seen(
     monkeypatch.setattr(Participant, "_begin_cleaning", fault)
     found = [one.what for one in differences(run(plan_of(5)))]
     assert any("is confirmed as" in what and "and ended as None" in what for what in found)
-
-
-NOTHING_SENT = """
-delay_duration_ms = 20
-operation_timeout_ms = 80
-commit_wait_ms = 20
-lease_duration_ms = 60
-lease_check_ms = 8
-[strategy]
-name = "iep_literal"
-[cluster]
-nodes = 2
-voters = 1
-[run]
-load_ms = 175
-[schema]
-sql = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
-[[faults]]
-name = "crash"
-node = "n1"
-[[step]]
-id = "d1"
-client = "c1"
-node = "n2"
-at_ms = 0
-ddl = "ALTER TABLE a ADD COLUMN w UUID"
-[[step]]
-id = "w1"
-client = "c2"
-tx = "T1"
-node = "n2"
-after = "d1.done"
-do = ["put", "a", 1]
-[[step]]
-id = "e1"
-client = "c2"
-tx = "T1"
-after = "w1.done"
-do = "commit"
-"""
-"""T1 commits while w1, which its client gave up, waits for a primary; then w1 is refused."""
-
-
-def test_an_operation_that_is_refused_behind_a_commit_without_participants_is_no_abort() -> None:
-    """Its own transaction has committed, by a design that waits for no operation (F-25)."""
-    history = compared(NOTHING_SENT)
-    committed = next(one for one in history.events if isinstance(one, TxCommitted))
-    late = [one for one in history.events if isinstance(one, SchemaResolved)]
-    assert late[-1].op == "w1"
-    assert late[-1].at_us > committed.at_us
-    assert differences(history) == []
