@@ -3,12 +3,12 @@
 import subprocess
 import sys
 import tomllib
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from ddlsim import registry
 from ddlsim.plugin import pytest_plugin
 from ddlsim.plugin.pytest_plugin import message_of
 from ddlsim.scenario.load import load
@@ -40,9 +40,15 @@ DICE = TINY.partition("[[step]]")[0] + '[[workload]]\nname = "mixed"\nclients = 
 DICE = DICE.replace('reaches = ["ddl-installed"]', 'reaches = ["implicit-retry"]')
 
 
-@cache
+@pytest.fixture(scope="module", autouse=True)
 def warm_up() -> None:
-    """Import what a run needs: pytester forgets what is first imported in a run of its own."""
+    """Import what a run needs: pytester forgets what is first imported in a run of its own.
+
+    Among it every plug-in, since loading a file discovers them; another import of one would add it
+    once more.
+    """
+    for each in tuple(registry._REGISTRIES):
+        each.discover()
     row = Runner(Job("tiny", TINY, {})).row(0)
     assert message_of(load("smoke"), sum_of([row], reaches=(), expect="stuck"), [])
 
@@ -52,7 +58,6 @@ def team(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.P
     """A repository with a scenario; the plugin is there as its entry point would bring it."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    warm_up()
     scenarios = pytester.mkdir("scenarios")
     (scenarios / "tiny.toml").write_text(TINY, "utf-8")
     return pytester
