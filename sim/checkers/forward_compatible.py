@@ -52,15 +52,9 @@ def versions_used(case: Case, tx: Transaction) -> list[tuple[int, int]]:
     used = {(object_id, initial): None for object_id, initial, _ in tx.committed.tables}
     uses = tx.uses()
     used.update({(object_id, version): None for object_id, version, _, _ in uses})
-    if uses:
-        ways = [one for at, one in tx.enlisted if at < tx.committed_at]
-        used.update(
-            {
-                (one.object_id, one.version): None
-                for one in ways
-                if case.schemas.is_way(one.object_id)
-            }
-        )
+    for at, enlisted in tx.enlisted if uses else ():
+        if at < tx.committed_at and case.schemas.is_way(enlisted.object_id):
+            used[enlisted.object_id, enlisted.version] = None
     return list(used)
 
 

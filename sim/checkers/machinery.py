@@ -215,9 +215,9 @@ def _two_outcomes(case: Case) -> Iterator[Anomaly]:
             )
     for _, found in case.of(TxRecovered):
         of = case.transactions.get(found.tx)
-        if found.outcome != "aborted" or of is None or not of.writes:
-            continue  # what has only read may commit without an outcome, which nothing misses
-        if of.committed is not None:
+        if found.outcome != "aborted" or of is None or of.committed is None:
+            continue
+        if of.writes:  # what has only read may commit without an outcome, which nothing misses
             yield Anomaly(
                 "two-outcomes",
                 f"{found.tx} has committed at {show(of.committed.commit_ts)}, and its recovery on "

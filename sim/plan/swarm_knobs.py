@@ -77,6 +77,13 @@ def kept_to(names: Sequence[str], workloads: Sequence[Table]) -> list[Table]:
     return [{"tables": list(names), **one} for one in workloads]
 
 
+def migrate(data: Table, sql: str, every_ms: int) -> None:
+    """Let a world run more statements on n1: from a tenth of its load on, one each `every_ms`."""
+    changes = {"at_ms": data["run"]["load_ms"] // 10, "node": "n1", "sql": sql}
+    changes["every_ms"] = max(every_ms, 1)
+    data["migration"] = [*data.get("migration", []), changes]
+
+
 # --- the cluster ---------------------------------------------------------------------------------
 
 

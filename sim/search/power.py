@@ -21,7 +21,7 @@ from ddlsim.scenario import findings
 from ddlsim.scenario.load import load
 from ddlsim.scenario.shipped import shipped
 from ddlsim.search.corpus import State
-from ddlsim.search.explore import Target, explorer
+from ddlsim.search.explore import GRAVE, Target, explorer
 from ddlsim.search.hunt import Hunt, never, sequence
 from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify.campaign import Job, Runner, violates
@@ -31,7 +31,6 @@ BASELINES: Final = ("iep", "iep_literal", "ignite3")
 """The designs whose findings are looked for: those that follow the documents or the system."""
 BATCH: Final = 64
 """The size of a hunt's batches: the default of `ddlsim hunt`."""
-GRAVE: Final = ("violation", "stuck")
 UNEXPLAINED: Final = (*GRAVE, CRASH, "crashed")
 """How a run of a design breaks what it claims, by no recorded finding."""
 
@@ -146,7 +145,8 @@ class Looker:
                 if name in sought.findings or is_new:
                     made = replace(one, name=name, worlds=worlds, cpu_s=cpu_s, by=(invariant,))
                     shown.setdefault(name, replace(made, is_new=is_new))
-            if shown.keys() >= set(sought.findings) or (sought.hunt and cpu_s > self._cpu_s):
+            is_late = sought.hunt is not None and cpu_s > self._cpu_s
+            if is_late or shown.keys() >= set(sought.findings):
                 break
         cpu_s = time.process_time() - began_s
         missing = replace(one, worlds=worlds, cpu_s=cpu_s, is_shown=False)

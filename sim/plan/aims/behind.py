@@ -9,7 +9,7 @@ not commit; its node applies the change late, and has it then only if the commit
 from typing import Final
 
 from ddlsim.plan.swarm_free import is_taken
-from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_work import NEITHER, only_compatible
 
 NAMES: Final = ("left", "right")
@@ -43,9 +43,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     for name in NAMES:
         data["schema"]["sql"] += f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT);\n"
     pair = f"ALTER TABLE {NAMES[0]} ADD COLUMN w INT;\nALTER TABLE {NAMES[0]} DROP COLUMN w;\n"
-    changes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": pair * (STATEMENTS // 2)}
-    changes["every_ms"] = max(delay_ms, 1)
-    data["migration"] = [*data.get("migration", []), changes]
+    migrate(data, pair * (STATEMENTS // 2), delay_ms)
     others = kept_to(names, data["workload"])
     data["workload"] = [*others, _readers(delay_ms), _writers(delay_ms)]
     late: Table = {"name": "learner_lag", "delay_ms": late_ms, "from_ms": 1, "for_ms": load_ms - 1}

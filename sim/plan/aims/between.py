@@ -8,7 +8,7 @@ commit; it then stands before the first change and behind what came after it (F-
 from typing import Final
 
 from ddlsim.plan.swarm_free import is_taken
-from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_work import NEITHER
 from ddlsim.workload.base import Die
 
@@ -32,13 +32,10 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     if not knobs.on("changes between two tables", SHARE, unless=is_taken(knobs)):
         return
     die = knobs.die("changes between two tables, details")
-    load_ms = data["run"]["load_ms"]
     for name in NAMES:
         data["schema"]["sql"] += f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT);\n"
     sql = "".join(f"ALTER TABLE {NAMES[n % 2]} ADD COLUMN b{n} INT;\n" for n in range(STATEMENTS))
-    changes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": sql}
-    changes["every_ms"] = max(delay_ms // 4, 1)
-    data["migration"] = [*data.get("migration", []), changes]
+    migrate(data, sql, delay_ms // 4)
     others = kept_to(names, data["workload"])
     data["workload"] = [*others, _users(die, delay_ms), _writers(delay_ms)]
     data["faults"] = []

@@ -9,7 +9,7 @@ of them read: where what has written commits across no change at all (`iep_close
 
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 
 NAME: Final = "bordered"
@@ -45,14 +45,12 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     unless = only_compatible(knobs) or is_quiet(knobs)
     if not knobs.on("barely incompatible changes", SHARE, unless=unless):
         return
-    die, load_ms = knobs.die("barely incompatible changes, which"), data["run"]["load_ms"]
+    die = knobs.die("barely incompatible changes, which")
     changes = list(enumerate(die.some(CHANGES, len(CHANGES)), 1))
     columns = ", ".join(f"b{number} {column}" for number, (column, _) in changes)
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, {columns});\n"
     sql = "".join(f"ALTER TABLE {NAME} ALTER COLUMN b{n} {change};\n" for n, (_, change) in changes)
-    statements: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": sql}
-    statements["every_ms"] = max(delay_ms, 1)
-    data["migration"] = [*data.get("migration", []), statements]
+    migrate(data, sql, delay_ms)
     data["workload"] = [*kept_to(names, data["workload"]), _clients(delay_ms)]
 
 

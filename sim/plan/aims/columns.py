@@ -8,7 +8,7 @@ In other worlds, or beside it, an indexed column of another table turns from int
 
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_work import NEITHER
 
 NAME: Final = "restless"
@@ -40,9 +40,7 @@ def _restless(data: Table, names: list[str]) -> None:
     load_ms = data["run"]["load_ms"]
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
     pair = f"ALTER TABLE {NAME} ADD COLUMN w INT;\nALTER TABLE {NAME} DROP COLUMN w;\n"
-    changes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": pair * CHANGES}
-    changes["every_ms"] = max(load_ms // 20, 1)
-    data["migration"] = [*data["migration"], changes]
+    migrate(data, pair * CHANGES, load_ms // 20)
     others = kept_to(names, data["workload"])
     data["workload"] = [*others, _clients(load_ms)]
 

@@ -8,7 +8,7 @@ has stopped or learned a schema since. Clients write the same few rows under con
 from typing import Final
 
 from ddlsim.plan.swarm_free import is_taken
-from ddlsim.plan.swarm_knobs import OFF, Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import OFF, Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_work import NEITHER
 from ddlsim.workload.base import Die
 
@@ -32,16 +32,14 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
 
     `names` are the tables of the other clients.
     """
-    is_quiet = knobs.drawn.get("changes between two tables", OFF) != OFF
-    if not knobs.on("copies behind lost answers", SHARE, unless=is_quiet or is_taken(knobs)):
+    is_between = knobs.drawn.get("changes between two tables", OFF) != OFF
+    if not knobs.on("copies behind lost answers", SHARE, unless=is_between or is_taken(knobs)):
         return
     die, load_ms = knobs.die("copies behind lost answers, details"), data["run"]["load_ms"]
     data["cluster"]["replicas"] = die.pick((1, 3, 3))
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
     sql = "".join(f"ALTER TABLE {NAME} ADD COLUMN d{n} INT;\n" for n in range(STATEMENTS))
-    changes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": sql}
-    changes["every_ms"] = max(load_ms * 8 // 10 // STATEMENTS, 1)
-    data["migration"] = [*data.get("migration", []), changes]
+    migrate(data, sql, load_ms * 8 // 10 // STATEMENTS)
     data["workload"] = [*kept_to(names, data["workload"]), _clients(delay_ms)]
     data["faults"] = []
     room_ms = load_ms * 8 // 10 // ROUNDS

@@ -7,7 +7,7 @@ which change or go; clients name the columns that they write, and leave some out
 
 from typing import Final
 
-from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 
 NAME: Final = "defaulted"
@@ -36,9 +36,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
         then = die.pick(THEN if number % 2 else ("DROP DEFAULT", "SET DEFAULT 'new'"))
         actions.append(f"ALTER COLUMN d{number} {then}")
     sql = "".join(f"ALTER TABLE {NAME} {action};\n" for action in actions)
-    statements: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": sql}
-    statements["every_ms"] = max(load_ms * 8 // 10 // len(actions), 1)
-    data["migration"] = [*data.get("migration", []), statements]
+    migrate(data, sql, load_ms * 8 // 10 // len(actions))
     data["workload"] = [*kept_to(names, data["workload"]), _clients(delay_ms)]
 
 

@@ -8,7 +8,7 @@ stops, and what it had alone is gone. Schemas change between two operations of a
 from typing import Final
 
 from ddlsim.plan.swarm_free import is_taken
-from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_work import NEITHER
 from ddlsim.workload.base import Die
 
@@ -39,9 +39,7 @@ def add(knobs: Knobs, data: Table, names: list[str], delay_ms: int) -> None:
     for name in NAMES:
         data["schema"]["sql"] += f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT);\n"
     sql = "".join(f"ALTER TABLE {NAMES[n % 2]} ADD COLUMN t{n} INT;\n" for n in range(STATEMENTS))
-    changes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": sql}
-    changes["every_ms"] = max(load_ms * 8 // 10 // STATEMENTS, 1)
-    data["migration"] = [*data.get("migration", []), changes]
+    migrate(data, sql, load_ms * 8 // 10 // STATEMENTS)
     data["workload"] = [*kept_to(names, data["workload"]), _clients(die, delay_ms)]
     if knobs.on("a node's answers late", LATE_NODE):
         late_link: Table = {"from": f"n{die.between(1, data['cluster']['nodes'])}"}

@@ -8,7 +8,7 @@ them late. Others are writes in one phase: all disks are slow, and the index com
 from typing import Final
 
 from ddlsim.plan.swarm_faults import is_calm
-from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to
+from ddlsim.plan.swarm_knobs import Knobs, Table, kept_to, migrate
 from ddlsim.plan.swarm_required import lacks_values
 from ddlsim.plan.swarm_work import NEITHER, is_quiet, only_compatible
 
@@ -68,9 +68,7 @@ def _on_their_way(data: Table, delay_ms: int) -> None:
     load_ms = data["run"]["load_ms"]
     data["cluster"]["replicas"] = 3
     pair = f"CREATE UNIQUE INDEX single ON {NAME} (v);\nDROP INDEX single;\n"
-    indexes: Table = {"at_ms": load_ms // 10, "node": "n1", "sql": pair * TIMES}
-    indexes["every_ms"] = max(delay_ms // 2, 1)
-    data["migration"] = [*data.get("migration", []), indexes]
+    migrate(data, pair * TIMES, delay_ms // 2)
     one_phase = {
         "implicit": 1.0,
         "clients": 10,
