@@ -148,7 +148,7 @@ class Partition:
         if type(command) is CleanUp:
             self._clean_up(stamp, command)
         elif type(command) is Cleaned:
-            self.uncleaned.pop(command.tx, None)
+            self.cleaned(command.tx)
         elif type(command) is PrimaryChange:
             self.lease_start = max(self.lease_start, command.lease_start)
         elif type(command) is FillIndex:
@@ -156,6 +156,14 @@ class Partition:
         elif type(command) is EraseIndex:
             self.index.erase(command.index_id)
         return None
+
+    def cleaned(self, tx: TxId) -> None:
+        """Every participant has ended this transaction: no later primary sends its outcome again.
+
+        A group of several learns it by a command. A group of one writes nothing for it into its
+        log: after a restart the outcome is sent once more.
+        """
+        self.uncleaned.pop(tx, None)
 
     def restore(self, index: int, term: int, command: object) -> None:
         """Carry out again what was carried out before the node died."""

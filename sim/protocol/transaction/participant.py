@@ -252,7 +252,7 @@ class Participant:
     def _mark_cleaned(self, local: LocalReplica, tx: TxId) -> None:
         """Every participant has confirmed the outcome: no later primary sends it again."""
         if local.is_alone:  # no other node can become primary
-            local.machine.uncleaned.pop(tx, None)
+            local.machine.cleaned(tx)
             return
         submitted = self.replicas.submit(local, CleanedCommand(tx))
         if isinstance(submitted, Submission):

@@ -101,6 +101,20 @@ def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert first_part(monkeypatch) == part
 
 
+def test_a_group_of_one_keeps_in_its_snapshots_what_is_not_cleaned_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No command of its log says what is: the participant does."""
+    method = Partition.snapshot
+
+    def planted(self: Partition) -> Any:
+        alone = self.on_safe_time is None
+        return replace(method(self), uncleaned=()) if alone else method(self)
+
+    monkeypatch.setattr(Partition, "snapshot", planted)
+    assert first_part(monkeypatch, 14) == "partition"
+
+
 def test_a_lease_that_was_known_before_a_restart_is_of_an_earlier_life(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -350,12 +350,13 @@ FRAMES: list[dict[str, Any]] = [
 def test_worlds_are_drawn_around_what_the_command_line_sets(given: dict[str, Any]) -> None:
     """None names a node, a partition or an instant that is not there."""
     source = swarm.source_of(None, {"strategy.name": "iep", **given})
-    for seed in range(150):
-        drawn = tomllib.loads(swarm.draw(source, seed).text)
+    for seed in range(100):
+        text = swarm.draw(source, seed).text
+        drawn = tomllib.loads(text)
         for key, value in given.items():
             table, _, name = key.partition(".")
             assert table == "strategy" or drawn[table][name] == value
-        swarm.scenario(source, seed)
+        read(text, source.title, overrides=source.overrides)
 
 
 def test_durations_are_multiples_of_the_dd_that_the_command_line_sets() -> None:

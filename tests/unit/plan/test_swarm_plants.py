@@ -1,6 +1,6 @@
 """Worlds that are drawn for a fault which others do not show: a plant in the code, and its judge.
 
-Each seed is that of the first such world which convicts; where draws have changed, it is another.
+Each seed is that of a small world which convicts; where draws have changed, it is another.
 """
 
 from collections.abc import Callable
@@ -142,7 +142,7 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         all_but_the_first,
         "b13_alias",
         "table dropped while old names stay",
-        6,
+        141,
         "alias-of-nothing",
     ),
     (
@@ -160,7 +160,7 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         found_without_intents,
         "ignite_index",
         "build aimed at",
-        18,
+        78,
         "row-not-found",
     ),
     (
@@ -169,7 +169,7 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         unheard,
         "b13_alias",
         "leader by a snapshot",
-        29,
+        144,
         "alias-stands-still",
     ),
     (
@@ -197,7 +197,7 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         replicated_at_once,
         "iep_closed",
         "operations and commit together",
-        25,
+        57,
         "lost-write",
     ),
     (
@@ -224,7 +224,7 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         late_intents_win,
         "iep_closed",
         "own writes late into the log",
-        1363,
+        2181,
         "G1b",
     ),
     (

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 
 def test_a_mutant_shows_in_the_world_that_the_swarm_convicts_first() -> None:
     """The command line finds the same seed and invariant."""
-    (shown,) = Looker(9, 60).look([Sought("iep", "allows_narrowed_type")])[0]
-    words = ("--swarm", "--mutant", "allows_narrowed_type", "--seeds", "0..8", "--until-violation")
+    (shown,) = Looker(9, 60).look([Sought("iep", "commits_unreplicated")])[0]
+    words = ("--swarm", "--mutant", "commits_unreplicated", "--seeds", "0..8", "--until-violation")
     document = json.loads(ddlsim("run", *words, "--no-shrink", "--output", "json").out)
     last = document["runs"][-1]
     assert last["outcome"] == "violated"
@@ -48,12 +48,13 @@ def test_a_finding_that_does_not_show_is_told_with_the_worlds_tried() -> None:
 
 
 def test_a_hunt_shows_a_finding_in_the_same_world_as_the_command(tmp_path: Path) -> None:
-    ((one,),) = Looker(1, 60).look([Sought("iep", findings=("F-5",), strict=True, hunt=1)])
-    words = ("--strategy", "iep", "--strict", "--seed", "1", "--worlds", str(one.worlds))
+    sought = Sought("iep_literal", findings=("F-19",), strict=True, hunt=2)
+    ((one,),) = Looker(1, 60).look([sought])
+    words = ("--strategy", "iep_literal", "--strict", "--seed", "2", "--worlds", str(one.worlds))
     out = ("--no-shrink", "--keep-going", "--output", "json", "--out", str(tmp_path / "hunt"))
     document = json.loads(ddlsim("hunt", *words, *out).out)
-    worlds = [each["first"] for each in document["found"] if each["status"] == "finding:F-5"]
-    assert (one.is_shown, one.hunt, one.worlds) == (True, 1, min(worlds) + 1)
+    worlds = [each["first"] for each in document["found"] if each["status"] == "finding:F-19"]
+    assert (one.is_shown, one.hunt, one.worlds) == (True, 2, min(worlds) + 1)
 
 
 def test_a_hunt_ends_with_its_time() -> None:
@@ -65,7 +66,7 @@ def test_a_hunt_ends_with_its_time() -> None:
 @pytest.mark.parametrize("hunt", [None, 1])
 def test_what_no_finding_explains_is_new(hunt: int | None) -> None:
     """The design claims what it does not keep."""
-    found = Looker(6, 3).look([Sought("a4_on_receipt", findings=("F-18",), hunt=hunt)])[0]
+    found = Looker(2, 1).look([Sought("a4_on_receipt", findings=("F-18",), hunt=hunt)])[0]
     new = [one for one in found if one.is_new]
     assert {one.name for one in new} >= {"violation I1"}
     assert all(one.is_shown and one.hunt == hunt for one in new)

@@ -45,15 +45,14 @@ from ddlsim.protocol.partition.partition import (
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
-FIELDS: Final = ("rows", "intents", "ended", "outcomes", "lease_start", "safe_ts")
-"""What a replica and its snapshots have besides `uncleaned`, `ops` and `catalog_version`."""
+FIELDS: Final = ("rows", "intents", "ended", "outcomes", "uncleaned", "lease_start", "safe_ts")
+"""What a replica and its snapshots have besides `ops` and `catalog_version`."""
 
 
 class PartitionModel:
-    """The state behind each command; `changed` are the rows with a new version since the last look.
+    """The state behind each command.
 
-    A clean-up that is confirmed at a partition with one replica goes through no log: then what is
-    `uncleaned` is not compared.
+    `changed` are the rows with a new version since the last look.
     """
 
     def __init__(self, strategy: Strategy, place: PartitionId, lease_start: Timestamp) -> None:
@@ -284,8 +283,7 @@ class ModelledPartition(Partition):
             return
         if self.catalog_version != model.catalog_version:
             self._divergence.found(f"{command!r} needs another catalog version")
-        replicated = self.on_safe_time is not None
-        if replicated and (tx in self.uncleaned) != (tx in model.uncleaned):
+        if (tx in self.uncleaned) != (tx in model.uncleaned):
             self._divergence.found(f"whether {tx.label} is cleaned up differs")
         if model.changed:
             self._compare_rows()
@@ -341,12 +339,16 @@ class ModelledPartition(Partition):
             self._divergence.found(f"whether rows of catalog version {needed} are {what} is {may}")
         return may
 
+    def cleaned(self, tx: TxId) -> None:
+        """Also where a group of one has no command that says so."""
+        super().cleaned(tx)
+        self._model.uncleaned.pop(tx, None)
+
     def snapshot(self) -> PartitionState:
         state: PartitionState = super().snapshot()
         copy = PartitionModel(self._strategy, self.place, self.lease_start)
         copy.take(state)
-        also = ("uncleaned",) if self.on_safe_time is not None else ()
-        for name in (*FIELDS, *also, "ops", "catalog_version"):
+        for name in (*FIELDS, "ops", "catalog_version"):
             what = f"{name} of a snapshot"
             self._divergence.compare(what, getattr(copy, name), getattr(self._model, name))
         for what, got, expected in copy.index.beside(self._model.index):
@@ -358,7 +360,6 @@ class ModelledPartition(Partition):
         super().install(state)
         self._model.take(state)
         self._compare_all()
-        self._divergence.compare("what is not cleaned up", self.uncleaned, self._model.uncleaned)
         self._divergence.compare("the writes in a snapshot", self._ops, self._model.ops)
         written: dict[TxId, dict[Key, None]] = {}
         for key, intent in self._model.intents.items():
