@@ -12,10 +12,13 @@ ANY_BLOCK = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 HEADING = re.compile(r"^#+ +(.+?) *#*$", re.MULTILINE)
 ABROAD = re.compile(r"^[a-z][a-z0-9+.-]*:")
+KEPT = re.compile(r"^(.+)/seed-(\d+)\.(?:jsonl|toml)$")
 PROGRAMS = (["ddlsim"], ["python3", "dev.py"])
 
 Help = Callable[[str, str], str | None]
 """The help text of a program's verb, or nothing if it has no such verb."""
+SeedOf = Callable[[str], int]
+"""The seed with which a scenario runs if the command names none."""
 
 
 def documents(root: Path) -> list[Path]:
@@ -48,6 +51,22 @@ def unknown_commands(path: Path, help_of: Help) -> Iterator[str]:
         for flag in flags:
             if program == ["ddlsim"] and not re.search(rf"(?<![\w-]){flag}(?![\w-])", text):
                 yield f"{path.name}: {' '.join(words)}: no such flag: {flag}"
+
+
+def unmade_files(path: Path, seed_of: SeedOf) -> Iterator[str]:
+    """Files of single runs that no command above them in the document writes.
+
+    Of a run with several seeds nothing tells which of them are kept.
+    """
+    made: dict[str, int] = {}
+    for words in commands(path.read_text("utf-8")):
+        for folder, seed in (found.groups() for found in map(KEPT.match, words) if found):
+            if made.get(folder) != int(seed):
+                yield f"{path.name}: {' '.join(words)}: nothing above writes it for that seed"
+        if words[:2] == ["ddlsim", "run"] and "--out" in words and "--seeds" not in words:
+            given = words[words.index("--seed") + 1] if "--seed" in words else None
+            seed = seed_of(words[2]) if given is None else int(given)
+            made[words[words.index("--out") + 1]] = seed
 
 
 def dead_links(root: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import dev
+from ddlsim.scenario.load import load
 from tests.house import docs
 from tests.house.tree import ROOT, plant
 
@@ -34,6 +35,15 @@ def test_the_commands_of_the_documents_are_understood() -> None:
     paths = docs.documents(ROOT)
     unknown = [line for path in paths for line in docs.unknown_commands(path, help_of)]
     assert not unknown, "\n".join(["", *unknown])
+
+
+def test_the_files_of_runs_in_the_documents_are_written_by_their_commands() -> None:
+    unmade = [line for path in docs.documents(ROOT) for line in docs.unmade_files(path, own_seed)]
+    assert not unmade, "\n".join(["", *unmade])
+
+
+def own_seed(scenario: str) -> int:
+    return load(scenario).table.seed or 0
 
 
 def test_the_links_of_the_documents_resolve() -> None:
@@ -79,6 +89,28 @@ def test_a_planted_command_is_found(line: str, complaint: str, tmp_path: Path) -
     plant(tmp_path, {"README.md": f"```sh\n{line}\n```\n"})
     [fault] = docs.unknown_commands(tmp_path / "README.md", only_run)
     assert fault.endswith(complaint)
+
+
+def test_a_file_that_a_run_of_one_seed_writes_passes(tmp_path: Path) -> None:
+    lines = [
+        "ddlsim run own --out a",
+        "ddlsim explain a/seed-2.jsonl --html page.html",
+        "ddlsim run --swarm --seed 7 --out b",
+        "ddlsim run b/seed-7.toml",
+    ]
+    plant(tmp_path, {"README.md": "\n".join(["```sh", *lines, "```"])})
+    assert list(docs.unmade_files(tmp_path / "README.md", {"own": 2}.__getitem__)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["run own", "run own --seed 3 --out a", "run own --seeds 0..9 --out a", "run own --out b"],
+)
+def test_a_file_that_no_run_writes_is_found(line: str, tmp_path: Path) -> None:
+    text = f"```sh\nddlsim {line}\nddlsim shrink a/seed-2.jsonl\n```\n"
+    plant(tmp_path, {"README.md": text})
+    [fault] = docs.unmade_files(tmp_path / "README.md", {"own": 2}.__getitem__)
+    assert fault.startswith("README.md: ddlsim shrink a/seed-2.jsonl: nothing above")
 
 
 def test_resolving_links_pass(tmp_path: Path) -> None:
