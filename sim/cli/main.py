@@ -63,7 +63,7 @@ def _run(words: list[str]) -> int:
     except click.exceptions.Exit as done:
         return done.exit_code
     arguments.note_unused_variables()
-    with needed_by(verb):
+    with needed_by(verb), streams.apart():
         code: int = import_module(f"ddlsim.cli.verbs.{verb}").execute(options)
     return code
 

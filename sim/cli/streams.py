@@ -1,15 +1,41 @@
-"""The streams of a command: one that is closed at its start, and one whose reader has gone.
+"""The streams of a command: what its result goes to, one that is closed, one without a reader.
 
-Neither is a verdict. Where stdout was closed before the start nothing is printed and the command's
-own code is left; where the reader of a pipe goes away the code is that of the signal for it.
+Stdout is for the result alone: what plug-ins print, at import or in a run, goes to stderr, else no
+program could read a JSON document. A closed stream is no verdict. Where stdout was closed before
+the start nothing is printed and the command's own code is left; where the reader of a pipe goes
+away the code is that of the signal for it.
 """
 
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import Final, TextIO
 
 STREAMS: Final = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
+_kept: list[TextIO] = []
+"""Stdout, while `sys.stdout` is stderr."""
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """Send what is printed in the block to stderr; `result` stays stdout."""
+    _kept.append(sys.stdout)
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = _kept.pop()
+
+
+def result() -> TextIO:
+    """The stream that a command's result goes to: stdout."""
+    return _kept[-1] if _kept else sys.stdout
+
+
+def write(text: str, end: str = "\n") -> None:
+    """Write a text of the result."""
+    print(text, end=end, file=result())
 
 
 def opened() -> None:

@@ -4,7 +4,8 @@
 
 * It ends with its parent, even a killed one: on Linux by a request to the kernel, elsewhere by a
   thread that waits for the end of a pipe whose other end the parent holds.
-* It closes the caller's stdout, so that a reader of it sees its end when the parent ends.
+* It closes the caller's stdout, so that a reader of it sees its end when the parent ends; what a
+  plug-in prints in it goes to stderr.
 * It ignores interrupts: the parent handles them and ends its workers. A forked one ignores SIGTERM
   and SIGHUP too, since its parent takes its death for an effect of its run.
 
@@ -48,7 +49,7 @@ def begin() -> None:
     assert parent is not None, "only a worker ends with its parent"
     collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _silence()
+    _leave_stdout()
     _end_with(parent.pid, parent.join)
 
 
@@ -64,7 +65,7 @@ class Lifeline:
         os.close(self._writer)
         for name in ENDING:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-        _silence()
+        _leave_stdout()
         _end_with(self._parent, lambda: os.read(self._reader, 1))
 
     def in_parent(self) -> None:
@@ -76,11 +77,13 @@ class Lifeline:
         os.close(self._writer)
 
 
-def _silence() -> None:
-    """Close the caller's stdout; what a plug-in prints in this process is dropped."""
+def _leave_stdout() -> None:
+    """Close the caller's stdout; what is printed in this process goes to stderr, if it has one."""
+    sys.stdout = sys.stderr
     null = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError):
         os.dup2(null, 1)
+        os.dup2(2, 1)
     os.close(null)
 
 

@@ -93,13 +93,14 @@ def process(
     *words: str,
     python: tuple[str, ...] = (),
     program: tuple[str, ...] = ("-m", "ddlsim"),
+    cwd: Path = ROOT,
     **variables: str,
 ) -> Done:
     """Run a command as a process of its own."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DDLSIM_")}
     done = subprocess.run(
         [sys.executable, *python, *program, *words],
-        cwd=ROOT,
+        cwd=cwd,
         env={**kept, **variables},
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ import msgspec
 from ddlsim.analysis.compare import advise
 from ddlsim.analysis.compare.advise import AdviceTable, missed, settings_of, split
 from ddlsim.analysis.compare.compare import World, compare, header_of, worlds
-from ddlsim.cli import repeat
+from ddlsim.cli import repeat, streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.documents.shapes_compare import Advise, Compare
 from ddlsim.cli.options import Options
@@ -52,7 +52,7 @@ def execute(options: Options) -> int:
     facts = advise.read(options.file) if options.file else advise.parsed(asked(), "answers")
     found = advised(options, facts)
     if options.output == "json":
-        print(documents.text(msgspec.to_builtins(found)))
+        streams.write(documents.text(msgspec.to_builtins(found)))
     else:
         from ddlsim.cli.views import compare as view_compare
         from ddlsim.cli.views.words import console

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Union
 
 from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents, junit
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import BAD_INPUT, InputError, note
@@ -37,9 +38,9 @@ def _print(judged: list[Judged], options: Options) -> None:
     """What was found, in the form that was asked for."""
     if options.output == "json":
         document = {"format": FORMAT, "files": [one.document() for one in judged]}
-        print(documents.text(document))
+        streams.write(documents.text(document))
     elif options.output == "junit":
-        print(junit.text("ddlsim check", "histories", [one.case() for one in judged]))
+        streams.write(junit.text("ddlsim check", "histories", [one.case() for one in judged]))
     else:
         _show(judged)
 

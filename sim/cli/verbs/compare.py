@@ -11,7 +11,7 @@ from msgspec import structs
 from ddlsim.analysis.compare.columns import COLUMNS
 from ddlsim.analysis.compare.compare import Left, World, compare, worlds
 from ddlsim.analysis.compare.records import WORDS, Breach, Line
-from ddlsim.cli import repeat
+from ddlsim.cli import repeat, streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.documents.shapes_compare import Compare
 from ddlsim.cli.options import Options
@@ -92,7 +92,7 @@ def command_of(options: Options) -> str:
 def show(options: Options, found: Compare) -> None:
     """Print the table in the form that was asked for."""
     if options.output == "json":
-        print(documents.text(msgspec.to_builtins(found)))
+        streams.write(documents.text(msgspec.to_builtins(found)))
     elif options.output == "text":
         from ddlsim.cli.views import compare as view_compare
         from ddlsim.cli.views.words import console
@@ -102,7 +102,7 @@ def show(options: Options, found: Compare) -> None:
         from ddlsim.cli.views import compare_pages
 
         made = compare_pages.markdown if options.output == "markdown" else compare_pages.html
-        print(made(found), end="")
+        streams.write(made(found), end="")
 
 
 # --- shrinking -----------------------------------------------------------------------------------

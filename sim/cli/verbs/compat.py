@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from ddlsim import files
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
@@ -71,7 +72,7 @@ def _print(report: compat.Report, options: Options) -> None:
         return
     from ddlsim.cli.documents import compat_formats
 
-    print({"json": documents.text, **compat_formats.FORMATS}[options.output](report))
+    streams.write({"json": documents.text, **compat_formats.FORMATS}[options.output](report))
 
 
 def _check(options: Options) -> None:

@@ -10,7 +10,7 @@ from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.argument import Argument, argue, prose
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.extent import Extent, extents
-from ddlsim.cli import repeat, stored
+from ddlsim.cli import repeat, stored, streams
 from ddlsim.cli.documents import documents, shapes
 from ddlsim.cli.options import Options
 from ddlsim.cli.picture import cycle as picture_cycle
@@ -73,7 +73,7 @@ def execute(options: Options) -> int:
             files=files,
             not_met=view_checked.unreached(row),
         )  # fmt: skip
-        print(documents.text(document))
+        streams.write(documents.text(document))
         return 0
     _show(history, row, found, arguments, looked, files, again)
     return 0

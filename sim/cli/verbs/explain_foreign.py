@@ -9,6 +9,7 @@ from rich.text import Text
 from ddlsim.checkers.argument import Argument, Party
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.picture import cycle as picture_cycle
@@ -37,7 +38,7 @@ def execute(options: Options, kind: str) -> int:
     judged = Foreign(options.history, kind, INPUTS[kind].judge(options.history, options.model))
     files = [] if options.svg is None else [_drawn(judged, options.svg)]
     if options.output == "json":
-        print(documents.text(_document(judged, files)))
+        streams.write(documents.text(_document(judged, files)))
     else:
         _show(judged, options.model, files, console())
     return 0

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from ddlsim.checkers.outcome import Outcome, worst
 from ddlsim.checkers.signature import CRASH
-from ddlsim.cli import repeat
+from ddlsim.cli import repeat, streams
 from ddlsim.cli.documents import documents, shapes_explore
 from ddlsim.cli.documents import seen as seen_as
 from ddlsim.cli.exit_codes import NOT_DECIDED
@@ -79,7 +79,7 @@ def execute(options: Options) -> int:
             write_text(_file(directory, found), _text(world, found))
     whole = document(options, scenario, done, directory)
     if options.output == "json":
-        print(documents.text(whole))
+        streams.write(documents.text(whole))
     else:
         show(whole)
     if done.interrupt is not None:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec import structs
 
 from ddlsim.checkers.signature import CRASH
-from ddlsim.cli import repeat
+from ddlsim.cli import repeat, streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.documents import hunt as hunt_report
 from ddlsim.cli.options import Options
@@ -63,7 +63,7 @@ def execute(options: Options) -> int:
         interrupt = shrunk.interrupt
     result = hunt_report.Result(options, done.state, done.ended, directory, shrunk.worlds)
     if options.output == "json":
-        print(documents.text(hunt_report.document(result)))
+        streams.write(documents.text(hunt_report.document(result)))
     else:
         hunt_report.show(result)
     return hunt_report.outcome(done.state).exit_code if interrupt is None else code_of(interrupt)

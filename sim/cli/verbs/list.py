@@ -1,12 +1,12 @@
 """`ddlsim list`: what there is to choose from, each kind as a list of objects."""
 
 import shutil
-import sys
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
@@ -35,17 +35,17 @@ def execute(options: Options) -> int:
     for file in options.load:
         load_file(file)
     if options.what == SCHEMAS and options.name is not None:
-        print(documents.text(_schema(options.name)))
+        streams.write(documents.text(_schema(options.name)))
         return 0
     entries = list(LISTS[options.what]())
     if options.name is not None:
         entries = [_named(options.name, options.what, entries)]
     if options.output == "json":
         public = [{key: entry[key] for key in entry if key != REMARK} for entry in entries]
-        print(documents.text(public))
+        streams.write(documents.text(public))
     else:
         for line in lines(entries, width()):
-            print(escaped(line))
+            streams.write(escaped(line))
     return 0
 
 
@@ -68,7 +68,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 def width() -> int:
     """80 columns, or what the terminal has."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_AWAY
+    return shutil.get_terminal_size().columns if streams.result().isatty() else WIDTH_AWAY
 
 
 def lines(entries: list[Entry], columns: int) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ddlsim.checkers.base import CHECKERS
+from ddlsim.cli import streams
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.files import write_text
@@ -68,11 +69,11 @@ def execute(options: Options) -> int:
     if os.path.lexists(file):
         raise InputError(f"new: {file} exists and is left as it is; take another name")
     write_text(file, filled(options.kind, options.name))
-    print(f"wrote {file}")
-    print(f"run:   ddlsim {command(options.kind, options.name, str(file))}")
+    streams.write(f"wrote {file}")
+    streams.write(f"run:   ddlsim {command(options.kind, options.name, str(file))}")
     if kind.known is not None:
-        print(f"list:  ddlsim list {_plural(options.kind)} --load {file}")
-    print(f"read:  {kind.read}")
+        streams.write(f"list:  ddlsim list {_plural(options.kind)} --load {file}")
+    streams.write(f"read:  {kind.read}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ddlsim.cli import streams
 from ddlsim.cli.options import Options
 from ddlsim.escape import escaped
 
@@ -14,5 +15,5 @@ def execute(options: Options) -> int:
     folder = source if source.is_dir() else source.parent
     target = Path(options.out) if options.out else folder / f"{options.name}.svg"
     figure.write(options.name, source, target)
-    print(escaped(str(target), keep=""))
+    streams.write(escaped(str(target), keep=""))
     return 0

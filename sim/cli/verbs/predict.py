@@ -8,6 +8,7 @@ from ddlsim import files
 from ddlsim.analysis.figures.catalog import PREDICTION
 from ddlsim.analysis.predict.predict import predict
 from ddlsim.analysis.tune.goals import TuneError
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
@@ -28,7 +29,7 @@ def execute(options: Options) -> int:
     if options.out is not None:
         write_text(Path(options.out, FILE), documents.text(made) + "\n")
     if options.output == "json":
-        print(documents.text(made))
+        streams.write(documents.text(made))
     else:
         show(made, options.out)
     return 0

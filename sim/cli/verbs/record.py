@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from ddlsim import files
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents, shapes_record
 from ddlsim.cli.documents.shapes import Checked
 from ddlsim.cli.options import Options
@@ -44,7 +45,7 @@ def execute(options: Options) -> int:
         judged = Foreign(file, KIND, inputs.INPUTS[KIND].judge(file, options.model))
     made = document(options, wanted, database, recorded, judged)
     if options.output == "json":
-        print(documents.text(made))
+        streams.write(documents.text(made))
     else:
         _show(made, judged)
     if not recorded.tally.ended["ok"]:

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from ddlsim import files
 from ddlsim.checkers.outcome import Outcome, worst
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.documents.shapes import Checked
 from ddlsim.cli.documents.shapes_rehearse import (
@@ -74,7 +75,7 @@ def execute(options: Options) -> int:
             files.write_text(folder / DOCUMENT, documents.text(found))
             files.write_text(folder / PAGE, rehearse_page.html(found, picture))
     if options.output == "json":
-        print(documents.text(found))
+        streams.write(documents.text(found))
     else:
         from ddlsim.cli.views import rehearse as view_rehearse
         from ddlsim.cli.views.words import console

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ddlsim.cli import streams
 from ddlsim.cli.options import Options
 from ddlsim.escape import escaped
 
@@ -13,5 +14,5 @@ def execute(options: Options) -> int:
     source = Path(options.source)
     target = Path(options.out) if options.out else source / "report.html"
     report.write(source, target)
-    print(escaped(str(target), keep=""))
+    streams.write(escaped(str(target), keep=""))
     return 0

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from ddlsim.analysis.sweep import totals
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.cli import arguments, folder, repeat
+from ddlsim.cli import arguments, folder, repeat, streams
 from ddlsim.cli.documents import documents, junit
 from ddlsim.cli.documents.run import Report, case_of, case_of_expectation
 from ddlsim.cli.options import Options
@@ -43,7 +43,7 @@ def execute(options: Options) -> int:
     finally:  # a verdict is no less true where its summary cannot be kept
         crashes(result.sum)
         show(options, result)
-        sys.stdout.flush()
+        streams.result().flush()
     failed = worth_shrinking(options, result)
     interrupt = None if failed is None else shrink(options, asked, failed)
     return exit_code(options, result.sum) if interrupt is None else code_of(interrupt)
@@ -70,7 +70,7 @@ def can_shrink(row: RunRow) -> bool:
 
 def is_watched() -> bool:
     """Whether a person looks at the output."""
-    return sys.stdout.isatty()
+    return streams.result().isatty()
 
 
 def shrink(options: Options, asked: Job, seed: int) -> KeyboardInterrupt | None:
@@ -95,7 +95,7 @@ def shrink(options: Options, asked: Job, seed: int) -> KeyboardInterrupt | None:
         state, shrunk.PRINTED if names is None else names.scenario, options.load
     )
     if names is None:
-        print(f"\n{shorter.text}")
+        streams.write(f"\n{shorter.text}")
     else:
         write_text(names.scenario, shorter.text)
         write_text(names.page, shrunk.page_of(shorter))
@@ -253,9 +253,9 @@ def crashes(total: Sum) -> None:
 def show(options: Options, result: Report) -> None:
     """Print the result in the form that was asked for."""
     if options.output == "json":
-        print(documents.text(result.document()))
+        streams.write(documents.text(result.document()))
     elif options.output == "junit":
-        print(junit_of(options, result))
+        streams.write(junit_of(options, result))
     else:
         from ddlsim.cli.views import run as view
         from ddlsim.cli.views import words

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ddlsim.cli import repeat
+from ddlsim.cli import repeat, streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
@@ -39,9 +39,9 @@ def execute(options: Options) -> int:
     if options.html is not None:
         write_text(options.html, shrunk.page_of(shorter))
     if options.output == "json":
-        print(documents.text(shrunk.document(shorter, options.out)))
+        streams.write(documents.text(shrunk.document(shorter, options.out)))
     else:
-        print(shorter.text if options.out is None else f"{shorter.command}\n", end="")
+        streams.write(shorter.text if options.out is None else f"{shorter.command}\n", end="")
     note(shrunk.sentence(shorter))
     return 0 if state.interrupt is None else code_of(state.interrupt)
 

@@ -10,6 +10,7 @@ from ddlsim.analysis.sweep import store
 from ddlsim.analysis.sweep import sweep as sweeps
 from ddlsim.analysis.sweep.chunks import Tally
 from ddlsim.analysis.sweep.sweep_file import load_sweep
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
@@ -66,7 +67,7 @@ def execute(options: Options) -> int:
         done = sweeps.carry_out(sweep, asked, Shown(progress), further)
     document = document_of(options.out, done)
     if options.output == "json":
-        print(documents.text(document))
+        streams.write(documents.text(document))
     else:
         show(document)
     return 0

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ddlsim.analysis.tune.goals import TuneError, read_goals
 from ddlsim.analysis.tune.request import LEASES_PER_MS, Chosen, Request, Wish
 from ddlsim.analysis.tune.runs import Runs
 from ddlsim.analysis.tune.world import ASSUMED, World, by_name, world_of
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
@@ -62,14 +62,14 @@ def execute(options: Options) -> int:
             kept = options.out
     finally:  # it took long, and is no less true where it cannot be kept
         show(options, found, kept)
-        sys.stdout.flush()
+        streams.result().flush()
     return 0
 
 
 def show(options: Options, found: dict[str, Any], kept: str | None) -> None:
     """Print the answer in the wanted form; `kept` is where it was written."""
     if options.output == "json":
-        print(documents.text(found))
+        streams.write(documents.text(found))
     else:
         from ddlsim.cli.views import tune as view_tune
         from ddlsim.cli.views.words import console

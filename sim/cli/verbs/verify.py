@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ddlsim.cli import streams
 from ddlsim.cli.documents import documents, junit
 from ddlsim.cli.documents import verify as document_verify
 from ddlsim.cli.exit_codes import NOT_DECIDED
@@ -59,9 +60,9 @@ def exit_code(result: Verification) -> int:
 def show(options: Options, result: Verification, measured: Power | None) -> None:
     """Print the result in the form that was asked for."""
     if options.output == "json":
-        print(documents.text(document_verify.document(result, measured)))
+        streams.write(documents.text(document_verify.document(result, measured)))
     elif options.output == "junit":
-        print(junit.text("ddlsim verify", "verify", document_verify.tests(result)))
+        streams.write(junit.text("ddlsim verify", "verify", document_verify.tests(result)))
     else:
         from ddlsim.cli.views import verify as view_verify
         from ddlsim.cli.views import words

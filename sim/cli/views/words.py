@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import textwrap
 from collections.abc import Sequence
 from typing import Final
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.cli import streams
 from ddlsim.cli.views.shown import guarded
 from ddlsim.escape import escaped
 
@@ -42,10 +42,10 @@ class Piped(Console):
 
 def console() -> Console:
     """Where text goes: as wide as the terminal, 80 columns and no colour where there is none."""
-    plain = not sys.stdout.isatty() or bool(os.environ.get("NO_COLOR"))
+    plain = not streams.result().isatty() or bool(os.environ.get("NO_COLOR"))
     return guarded(
         Piped(
-            file=sys.stdout,
+            file=streams.result(),
             width=width(),
             no_color=plain,
             highlight=False,
@@ -57,7 +57,7 @@ def console() -> Console:
 
 def width() -> int:
     """The columns of the terminal, within reason; 80 where there is none."""
-    if not sys.stdout.isatty():
+    if not streams.result().isatty():
         return WIDTH_AWAY
     return min(max(shutil.get_terminal_size().columns, WIDTH_LEAST), WIDTH_MOST)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.cli.verbs.new import filled
-from tests.support.command import Done
+from tests.support.command import AT_ONCE, Done, process
 from tests.support.forked import forked
 
 WORK = """--set 'workload=[{ name = "own", clients = 2 }]'"""
@@ -213,3 +213,31 @@ def test_a_rule_that_ends_the_program_is_a_crash_to_hunt_and_shrink(
     (tmp_path / "own.py").write_text(text, "utf-8")
     done = forked(*shlex.split(f"{words} --load own.py"), cwd=tmp_path)
     assert said in done.out
+
+
+@pytest.mark.parametrize(
+    ("more", "python"),
+    [("", ("-m", "ddlsim")), ("--time 1h", ("-m", "ddlsim")), ("--seeds 0..1 --jobs 2", AT_ONCE)],
+)
+def test_what_a_plugin_prints_goes_to_stderr(
+    more: str, python: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It stood on stdout in front of the JSON document; in processes for many seeds it was lost."""
+    text = filled("strategy", "own").replace(TU, f"print('asked')\n    {TU}")
+    (tmp_path / "own.py").write_text(f"{text}\nprint('loaded')\n", "utf-8")
+    words = f"run smoke --load own.py --strategy own --output json {more}"
+    done = process(*shlex.split(words), python=python, program=(), cwd=tmp_path)
+    assert (done.code, json.loads(done.out)["outcome"]) == (0, "ok"), done.err
+    assert "loaded" in done.err
+    assert "asked" in done.err
+
+
+@pytest.mark.parametrize("words", ["list strategies --output json", "shrink smoke --strategy own"])
+def test_a_plugin_prints_to_stderr_in_every_command(words: str, tmp_path: Path) -> None:
+    text = filled("strategy", "own").replace(TU, "print('asked')\n    raise ValueError(1)")
+    (tmp_path / "own.py").write_text(f"{text}\nprint('loaded')\n", "utf-8")
+    done = forked(*shlex.split(f"{words} --load own.py"), cwd=tmp_path)
+    assert done.code == 0, done.err
+    assert "loaded" in done.err
+    assert "loaded" not in done.out
+    assert "asked" not in done.out
