@@ -2,9 +2,23 @@
 
 import inspect
 from collections.abc import Callable, Coroutine
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import wraps
+from numbers import Number
+from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Final, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    NewType,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -12,6 +26,11 @@ OURS: Final = "ddlsim."
 """What the names of our own modules begin with."""
 Told = str | None
 """What is wrong, in a clause; None if nothing is."""
+D = TypeVar("D")
+
+
+GUARDED: Final = "ddlsim_guarded"
+"""The attribute of a rule whose results are looked at."""
 
 
 def unfit_name(name: object) -> Told:
@@ -102,11 +121,9 @@ def unfit_rules(design: Any) -> Told:
 
 def unfit_rule(record: type, name: str, rule: object) -> Told:
     """Whether a rule cannot stand in a field of a record: a function where one is called."""
-    hint = next(field.type for field in fields(record) if field.name == name)
-    choices = get_args(hint) if get_origin(hint) is UnionType else (hint,)
-    if rule is None and NoneType in choices:
+    wanted, may_be_none = _type_of(record, name)
+    if rule is None and may_be_none:
         return None
-    (wanted, *_) = (choice for choice in choices if choice is not NoneType)
     arguments, result = _called_with(wanted)
     if arguments is None:
         plain = get_origin(wanted) or wanted
@@ -118,9 +135,96 @@ def unfit_rule(record: type, name: str, rule: object) -> Told:
     return _not_called_with(rule, name, arguments) if arguments else None
 
 
+def _type_of(record: type, name: str) -> tuple[Any, bool]:
+    """The type of a record's field, and whether None may stand there too."""
+    hint = next(field.type for field in fields(record) if field.name == name)
+    choices = _choices(hint)
+    return next(choice for choice in choices if choice is not NoneType), NoneType in choices
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    found = get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
+    return tuple(NoneType if one is None else one for one in found)
+
+
 def _called_with(wanted: Any) -> tuple[tuple[Any, ...] | None, Any]:
     """The arguments of a function's type and its result; None of what is no function's type."""
     if get_args(wanted) and isinstance(get_args(wanted)[0], list):
         arguments, result = get_args(wanted)
         return tuple(arguments), result
-    return ((), None) if getattr(wanted, "_is_protocol", False) else (None, None)
+    if not getattr(wanted, "_is_protocol", False):
+        return None, None
+    return (), get_type_hints(wanted.__call__)["return"]
+
+
+# --- what rules give ------------------------------------------------------------------------------
+
+
+def guarded_rules(design: D) -> D:
+    """A design's record, its rules from outside of the program as `guarded_rule` gives them."""
+    record: Any = design
+    given = {field.name: getattr(record, field.name) for field in fields(record)}
+    guarded = {name: guarded_rule(type(record), name, rule) for name, rule in given.items()}
+    new = {name: rule for name, rule in guarded.items() if rule is not given[name]}
+    return cast(D, replace(record, **new)) if new else design
+
+
+def guarded_rule(record: type, name: str, rule: Any) -> Any:
+    """The rule of a field; one from outside of the program raises `TypeError` at a wrong result.
+
+    Without that a rule that has no `return` leads to an error far from it, or to none: a judgement
+    of None is "no".
+    """
+    if not callable(rule) or isinstance(rule, type) or hasattr(rule, GUARDED):
+        return rule
+    arguments, result = _called_with(_type_of(record, name)[0])
+    if arguments is None or getattr(rule, "__module__", OURS).startswith(OURS):
+        return rule
+    guard = _guarded_flow if get_origin(result) is Coroutine else _guarded_function
+    guarded = guard(rule, name, result)
+    setattr(guarded, GUARDED, True)
+    return guarded
+
+
+def _guarded_function(rule: Callable[..., Any], field: str, result: Any) -> Callable[..., Any]:
+    @wraps(rule)
+    def guarded(*given: Any, **named: Any) -> Any:
+        return _fitting(rule, field, result, rule(*given, **named))
+
+    return guarded
+
+
+def _guarded_flow(rule: Callable[..., Any], field: str, result: Any) -> Callable[..., Any]:
+    @wraps(rule)
+    async def guarded(*given: Any, **named: Any) -> Any:
+        flow = rule(*given, **named)
+        if not inspect.isawaitable(flow):
+            raise TypeError(_wrong(rule, field, flow, "and it is awaited; write `async def`"))
+        return _fitting(rule, field, get_args(result)[2], await flow)
+
+    return guarded
+
+
+def _fitting(rule: Callable[..., Any], field: str, result: Any, found: Any) -> Any:
+    """What a rule gave; raises `TypeError` where it is not of the type of a result."""
+    choices = _choices(result)
+    if choices == (NoneType,) or any(_is_of(found, choice) for choice in choices):
+        return found
+    words = " or ".join("None" if one is NoneType else _word(one) for one in choices)
+    raise TypeError(_wrong(rule, field, found, f"not {words}; return one in every case"))
+
+
+def _is_of(found: Any, choice: Any) -> bool:
+    """Whether a value is of a type; any number is an int here, and any value but None a bool."""
+    if found is None or choice is NoneType:
+        return found is None and choice is NoneType
+    plain = choice.__supertype__ if isinstance(choice, NewType) else get_origin(choice) or choice
+    if not isinstance(plain, type) or plain is bool or getattr(plain, "_is_protocol", False):
+        return True
+    return isinstance(found, Number if plain is int else plain)
+
+
+def _wrong(rule: Callable[..., Any], field: str, found: object, what: str) -> str:
+    code = getattr(rule, "__code__", None)
+    where = "" if code is None else f" ({Path(code.co_filename).name}, line {code.co_firstlineno})"
+    return f"rule {_word(rule)}{where} gave `{field}` {found!r:.80}, {what}"

@@ -45,6 +45,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownPluginError:
     return UnknownPluginError(f"no {kind} is called {name!r}; {hint}")
 
 
+def as_it_is(item: T) -> T:
+    """A plug-in of which nothing is guarded."""
+    return item
+
+
 def fits(_name: str, _item: object) -> Told:
     """What is wrong with a plug-in of which nothing is asked."""
     return None
@@ -54,30 +59,40 @@ class Registry(Generic[T]):
     """The plug-ins of one kind, by name."""
 
     def __init__(
-        self, kind: str, package: str, points: str = "", unfit: Callable[[str, T], Told] = fits
+        self,
+        kind: str,
+        package: str,
+        points: str = "",
+        unfit: Callable[[str, T], Told] = fits,
+        guarded: Callable[[T], T] = as_it_is,
     ) -> None:
         """`points` names the group of entry points; without it the kind does.
 
-        `unfit` says what is wrong with a plug-in, by its name; None if it can be used. Our own, as
-        `discover` imports them, are not asked at each start of a process: a test does that.
+        `unfit` says what is wrong with a plug-in, by its name; None if it can be used. `guarded`
+        gives what is added instead of it: the same, but a wrong result is an error that names it.
+        Our own, as `discover` imports them, are not asked at each start of a process: a test does
+        that.
         """
         self.kind = kind
         self._package = package
-        self._unfit = unfit
+        self._unfit, self._guarded = unfit, guarded
         self._points = points or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
         self._items: dict[str, T] = {}
         self._discovered = self._imports_ours = False
         _REGISTRIES.add(self)
 
     def add(self, name: str, item: T) -> T:
-        """Add a plug-in under its name; a second one of the same name, or a bad one, is refused."""
+        """Add a plug-in under its name; a second one of the same name, or a bad one, is refused.
+
+        Returns what was added, which guards its results.
+        """
         told = None if self._imports_ours else self.unfit(name, item)
         if told is not None:
             raise BadPluginError(f"{self.kind} {name!r}: {told}")
         if name in self._items:
             raise BadPluginError(f"two {self.kind} plug-ins are called {name!r}; rename yours")
-        self._items[name] = item
-        return item
+        self._items[name] = item if self._imports_ours else self._guarded(item)
+        return self._items[name]
 
     def unfit(self, name: str, item: T) -> Told:
         """What is wrong with a plug-in and its name; None if it can be used."""

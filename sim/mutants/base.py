@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields, replace
 from inspect import getdoc
 from typing import Final, TypeVar
 
-from ddlsim.fitting import Told, unfit_rule, unfit_texts, unfit_tuple
+from ddlsim.fitting import Told, guarded_rule, unfit_rule, unfit_texts, unfit_tuple
 from ddlsim.layer.classes import LayerClasses
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.clauses import CLAUSES
@@ -103,9 +103,17 @@ def unfit_mutant(_: str, mutant: Mutant) -> Told:
     return told or unfit_rule(records[0], mutant.replaced, mutant.rule)
 
 
+def guarded_mutant(mutant: Mutant) -> Mutant:
+    """A mutant whose rule, if it is from outside of the program, raises at a wrong result."""
+    record = next(one for one in RECORDS[mutant.plane] if _has(one, mutant.replaced))
+    return replace(mutant, rule=guarded_rule(record, mutant.replaced, mutant.rule))
+
+
 _CLAUSE_IDS: Final = tuple(clause.id for clause in CLAUSES)
 
-MUTANTS: Final[Registry[Mutant]] = Registry("mutant", "ddlsim.mutants", unfit=unfit_mutant)
+MUTANTS: Final[Registry[Mutant]] = Registry(
+    "mutant", "ddlsim.mutants", unfit=unfit_mutant, guarded=guarded_mutant
+)
 """Every mutant, by name."""
 
 

@@ -7,7 +7,7 @@ A design of a layer on a key-value store is a `LayerDesign` record of `ddlsim.la
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
-from ddlsim.fitting import Told, unfit_name, unfit_rules, unfit_texts
+from ddlsim.fitting import Told, guarded_rules, unfit_name, unfit_rules, unfit_texts
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.design import (
     ASSUMPTIONS,
@@ -58,6 +58,7 @@ STRATEGIES: Final[Registry[Strategy]] = Registry(
     "strategy",
     "ddlsim.strategies",
     unfit=lambda _, design: unfit_design(Strategy, "ignite", design),
+    guarded=guarded_rules,
 )
 """Every design on the Ignite plane, by name."""
 
@@ -66,6 +67,7 @@ LAYER_DESIGNS: Final[Registry[LayerDesign]] = Registry(
     "ddlsim.strategies",
     "strategies",
     lambda _, design: unfit_design(LayerDesign, "fdb", design),
+    guarded_rules,
 )
 """Every design of a layer, by name. A name means one design on all planes."""
 

@@ -23,6 +23,7 @@ USE = {
 STEP = "operations=(Get(table.name, key), Put(table.name, key))"
 PAUSE = "pause_us=die.duration_us(self.pause_ms)"
 TU = "return plus_ms(message_ts, 2 * delay_duration_ms)"
+RULE = "activation_ts=twice_the_delay_later"
 EACH = "for ddl in case.ddls.values():"
 
 
@@ -162,6 +163,21 @@ IN_A_RUN = {
     "strategy": [
         (TU, "raise ValueError('hello')", "ValueError: hello (own.py, line "),
         (TU, "raise SystemExit(0)", "SystemExit: 0 (own.py, line "),
+        (
+            TU,
+            TU.removeprefix("return "),
+            "rule twice_the_delay_later (own.py, line 15) gave `activation_ts` None, not Timestamp",
+        ),
+        (RULE, "judges_commit=lambda *, wrote, queried: None", "`judges_commit` None, not bool"),
+        (RULE, "check_commit=lambda steps: 'no'", "`check_commit` 'no', not Reason or None"),
+        (RULE, "enlist=lambda *_: None", "`enlist` None, and it is awaited; write `async def`"),
+    ],
+    "mutant": [
+        (
+            "    return message_ts",
+            "    message_ts",
+            "own.py, line 12) gave `activation_ts` None, not",
+        )
     ],
     "checker": [
         (EACH, f"raise KeyError('x')\n        {EACH}", "KeyError: 'x' (own.py, line "),
