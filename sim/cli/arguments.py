@@ -242,7 +242,8 @@ def _run() -> Verb:
         flag("--trace", "record messages too"),
         *budgets(), outside(), load(),
         flag("--out", "write summary.json and histories there, of the first seed and of each that "
-             "fails, instead of those of an earlier run", "DIR", shell_complete=complete.folders),
+             "fails, instead of those of an earlier run", "DIR",
+             type=values.written, shell_complete=complete.folders),
         flag("--stream", "write the history to --out while the run goes on"),
         flag("--unjudged", "with --stream: leave the history to check"),
         flag("--jobs", "processes for --seeds (default: all cores)", "J", type=values.positive),
@@ -273,10 +274,11 @@ def _explain() -> Verb:
         argument("history", "a history that --out wrote, or an external one", "HISTORY"),
         *inputs(),
         flag("--svg", "draw the most severe cycle as a small graph", "F",
-             shell_complete=complete.files),
+             type=values.written, shell_complete=complete.files),
         flag("--html", "one page: the violation step by step, arguments, cycles", "F",
-             shell_complete=complete.files),
-        flag("--trace-out", "the run as Chrome trace JSON, for Perfetto", "perfetto:F"),
+             type=values.written, shell_complete=complete.files),
+        flag("--trace-out", "the run as Chrome trace JSON, for Perfetto", "perfetto:F",
+             type=values.written),
         *judging(), load(), output("text", "json"),
     ])  # fmt: skip
 
@@ -325,7 +327,7 @@ def _sweep() -> Verb:
     return _verb("sweep", [
         argument("file", "what to sweep over; docs/how-to/sweep.md shows one", "SWEEP.toml"),
         flag("--out", "the directory of its tables, new or empty", "DIR", required=True,
-             shell_complete=complete.folders),
+             type=values.written, shell_complete=complete.folders),
         flag("--resume", "go on with what DIR holds of this sweep"),
         flag("--master", "Spark's: local[*], spark://HOST:PORT, yarn, k8s://...; none runs "
              "processes without Spark (default: what is quicker here)", "URL"),
@@ -350,7 +352,8 @@ def _compare() -> Verb:
         repeated("--set", "set a key of the scenario (of [protocol]: ddlsim list settings)",
                  "PATH=VALUE"),
         flag("--shrunk", "shrink a breach of each design that no shipped scenario shows, into this "
-             "directory, new or empty", "DIR", shell_complete=complete.folders),
+             "directory, new or empty", "DIR",
+             type=values.written, shell_complete=complete.folders),
         flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
         outside(), load(), output("text", "json", "markdown", "html"),
     ])  # fmt: skip
@@ -405,7 +408,7 @@ def _tune() -> Verb:
         flag("--master", "Spark's master; without it, processes of this machine", "URL"),
         flag("--jobs", "so many processes, without Spark", "N", type=values.positive),
         flag("--out", "write tune.json and the tables of runs there", "DIR",
-             shell_complete=complete.folders),
+             type=values.written, shell_complete=complete.folders),
         *budgets(), load(), output("text", "json"),
     ], check=_what_to_tune)  # fmt: skip
 
@@ -429,14 +432,15 @@ def _plot() -> Verb:
                  shell_complete=complete.figures),
         argument("source", "a sweep's directory, or a history for figures of one run", "DIR"),
         flag("--out", "an .svg or .png (default: DIR/NAME.svg)", "FILE",
-             shell_complete=complete.files),
+             type=values.written, shell_complete=complete.files),
     ])  # fmt: skip
 
 
 def _report() -> Verb:
     return _verb("report", [
         argument("source", "a sweep's directory", "DIR", shell_complete=complete.folders),
-        flag("--out", "the page (default: DIR/report.html)", "FILE", shell_complete=complete.files),
+        flag("--out", "the page (default: DIR/report.html)", "FILE",
+             type=values.written, shell_complete=complete.files),
     ])  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def recording() -> list[click.Parameter]:
                  "disturbed too", "F", type=Known(DISTURBED)),
         flag("--prepared", "let the driver prepare statements on the server"),
         flag("--out", "the directory of the recording, new or empty", "DIR", required=True,
-             shell_complete=complete.folders),
+             type=values.written, shell_complete=complete.folders),
         flag("--unjudged", "leave the history to check"),
         model("what the database should keep to (default: what it documents for the level)"),
         output("text", "json"),
@@ -75,6 +75,6 @@ def rehearsal() -> list[click.Parameter]:
         flag("--in-place", "run it on the URL's own database, not on a copy: the migration and "
              "the load CHANGE IT"),
         flag("--out", "the directory of the recording and of the page, new or empty", "DIR",
-             shell_complete=complete.folders),
+             type=values.written, shell_complete=complete.folders),
         output("text", "json"),
         ]  # fmt: skip

@@ -35,9 +35,9 @@ def shrinking() -> list[click.Parameter]:
         flag("--violation", "what to shrink it for: an invariant, a checker, a finding, or a "
              "signature or its id (default: what the scenario expects, else the gravest)", "NAME"),
         flag("--out", "write the scenario there (default: print it)", "FILE", short="-o",
-             shell_complete=complete.files),
+             type=values.written, shell_complete=complete.files),
         flag("--html", "write a page about the shrunk run there", "F",
-             shell_complete=complete.files),
+             type=values.written, shell_complete=complete.files),
         flag("--time", "end after so much CPU time: 10m", "T", type=values.duration, default="60s"),
         flag("--runs", "end after so many runs", "N", type=values.positive, default="20000"),
         outside(), load(), output("text", "json"),
@@ -62,7 +62,7 @@ def exploring() -> list[click.Parameter]:
         flag("--keep-going", "do not end at the first violation"),
         flag("--time", "end after 90s, 10m or 1h, wherever it is then", "T", type=values.duration),
         flag("--out", "the directory of what is found (default: explored)", "DIR",
-             shell_complete=complete.folders),
+             type=values.written, shell_complete=complete.folders),
         flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
         outside(), load(), output("text", "json"),
     ]  # fmt: skip
@@ -82,9 +82,9 @@ def hunting() -> list[click.Parameter]:
         flag("--worlds", "end after so many worlds", "N", type=values.positive),
         flag("--seed", "the seed of the hunt", "N", type=values.seed, default="0"),
         flag("--corpus", "keep worlds that reached something new there, and go on with what it "
-             "holds", "DIR", shell_complete=complete.folders),
+             "holds", "DIR", type=values.written, shell_complete=complete.folders),
         flag("--out", "the directory of what is found (default: found in the corpus, else hunt)",
-             "DIR", shell_complete=complete.folders),
+             "DIR", type=values.written, shell_complete=complete.folders),
         flag("--keep-going", "do not end at the first violation"),
         flag("--findings", "end at what a known finding explains, too"),
         flag("--unguided", "draw every world anew: the worlds of run --swarm"),

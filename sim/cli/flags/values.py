@@ -32,6 +32,13 @@ def _check_plain(text: str) -> None:
         raise ValueError(text)
 
 
+def written(text: str) -> str:
+    """A file or a folder that is written; `-`, which elsewhere means stdout, is refused."""
+    if text.removeprefix("perfetto:") == "-":
+        raise click.BadParameter("- is not stdout here; name a file or a folder, ./- if one is -")
+    return text
+
+
 def seed(text: str) -> int:
     """A seed: a whole number, decimal or 0x…"""
     try:

@@ -1,6 +1,7 @@
 """Flags, their values and their variables: whatever is mistyped is told in one line."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import click
@@ -101,6 +102,33 @@ MISTYPED = [
         "compat: --baseline: unknown 'mysql'; known: iep, ignite3, b12",
     ),
 ]
+
+
+WRITTEN = [
+    *("run smoke --out -", "explain x --svg -", "explain x --html -", "sweep x --out -"),
+    *("explain x --trace-out perfetto:-", "compare iep --shrunk -", "tune --out -"),
+    *("plot x y --out -", "report x --out -", "shrink x -o -", "shrink x --html -"),
+    *("explore x --out -", "hunt --corpus -", "hunt --out -", "record x --out -"),
+    "rehearse x y --out -",
+]
+"""A file or a folder that is written, by every flag that names one."""
+
+
+@pytest.mark.parametrize("words", WRITTEN)
+def test_a_dash_is_no_name_of_what_is_written(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file or a folder called `-` was made, and stdout had nothing of it."""
+    monkeypatch.chdir(tmp_path)
+    done = ddlsim(*words.split())
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("- is not stdout here; name a file or a folder, ./- if one is -\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_called_dash_can_be_named() -> None:
+    verb, options = parse(["explain", "x", "--html", "./-", "--svg", "a.svg"])
+    assert (verb, options.html, options.svg) == ("explain", "./-", "a.svg")
 
 
 @pytest.mark.parametrize(("words", "told"), MISTYPED, ids=[words for words, _ in MISTYPED])
