@@ -10,7 +10,7 @@ what faults do to nodes, groups and settings, and counts those that overlap ther
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Protocol
 
 from ddlsim.cluster.group_faults import GroupFaults, Undo
@@ -29,6 +29,8 @@ from ddlsim.nemesis.roles import (
     place_of,
 )
 from ddlsim.protocol.ids import PartitionId
+from ddlsim.scenario.problems import near
+from ddlsim.scenario.vocabulary import all_kinds
 from ddlsim.units import US_PER_MS, Micros
 
 
@@ -184,6 +186,12 @@ def node_of(cluster: Machines, role: str) -> str:
     return role
 
 
+@cache
+def known_kinds() -> tuple[str, ...]:
+    """Every kind of message that can be on its way, but for bare replies (`…-reply`) to them."""
+    return tuple(all_kinds())
+
+
 class MomentThatCame(Protocol):
     """The occurrence of a moment at which a fault begins."""
 
@@ -261,18 +269,22 @@ class FaultInProgress(FaultActions):
     def delay_traffic(
         self, *, sender: str | None, to: str | None, kind: str | None, by_us: Micros
     ) -> None:
+        self._check_traffic(sender, to, kind)
         self.delays_us = max(self.delays_us, by_us)
         self._install(Slow(sender, to, kind, by_us=by_us))
 
     def hold_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
+        self._check_traffic(sender, to, kind)
         held = self._cluster.network.hold(sender, to, kind)
         self._rules.append(held)
         self._undo.append(held.release)
 
     def block_traffic(self, *, sender: str | None, to: str | None, kind: str | None) -> None:
+        self._check_traffic(sender, to, kind)
         self._install(Block(sender, to, kind))
 
     def cut_off(self, node: str) -> None:
+        self._check_traffic(node, None, None)
         cuts = self._cuts[node] = []
         for other in self.nodes():
             if other != node:
@@ -294,6 +306,7 @@ class FaultInProgress(FaultActions):
         duplication: float | None = None,
         reordering: float | None = None,
     ) -> None:
+        self._check_traffic(sender, to, kind)
         profile = LinkProfile(loss=loss, duplication=duplication, reordering=reordering)
         override = self._cluster.network.configure(profile, sender, to, kind)
         self._overrides.append(override)
@@ -302,6 +315,7 @@ class FaultInProgress(FaultActions):
     def strike_next(
         self, fate: Fate, *, count: int, sender: str | None, to: str | None, kind: str
     ) -> None:
+        self._check_traffic(sender, to, kind)
         self._strike(fate, sender, to, kind, count=count)
 
     def strike_its_message(self, fate: Fate) -> None:
@@ -336,6 +350,17 @@ class FaultInProgress(FaultActions):
         self._cluster.network.install(rule)
         self._rules.append(rule)
         self._undo.append(rule.remove)
+
+    def _check_traffic(self, sender: str | None, to: str | None, kind: str | None) -> None:
+        """Raise `ValueError` for a node or a kind that no message has: none would match."""
+        known = self._cluster.network.names
+        for name in (sender, to):
+            if name is not None and name not in known:
+                role = "; actions.resolve gives the node of a role" if " " in name else ""
+                raise ValueError(f"no node is called {name!r}; known: {', '.join(known)}{role}")
+        kinds = known_kinds() if kind is not None else ()
+        if kind is not None and kind not in kinds and kind.removesuffix("-reply") not in kinds:
+            raise ValueError(f"no message is of the kind {kind!r}; {near(kind, kinds)}")
 
     # --- machines ---------------------------------------------------------------------------------
 

@@ -247,6 +247,11 @@ class Network:
         self._endpoints[name] = endpoint
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all hosts, those of clients too."""
+        return tuple(self._endpoints)
+
+    @property
     def trace(self) -> Trace | None:
         """What is called with everything that happens to messages; None: nothing is."""
         return self._trace

@@ -188,7 +188,15 @@ IN_A_RUN = {
             "gave an Anomaly whose `witness` has 'e', not one Event",
         ),
     ],
-    "fault": [("node = actions", "1 / 0\n        node = actions", "zero (own.py, line ")],
+    "fault": [
+        ("node = actions", "1 / 0\n        node = actions", "zero (own.py, line "),
+        (
+            "to=node",
+            "to='n9'",
+            "no node is called 'n9'; known: n1, n2, n3, ",
+        ),
+        ("kind=None", "kind='append'", "no message is of the kind 'append'; did you mean append-"),
+    ],
 }
 """The same for what goes wrong in a run: it is crashed, never ok, and the line is named."""
 
