@@ -33,30 +33,37 @@ Row = Mapping[str, Any]
 def missed_at_once(
     expect: Any, got: str, ended_ms: float, *, rows: Sequence[Row] | None, done: bool
 ) -> str | None:
-    """How the reply differs from what is expected, as far as the client sees it; None if not.
+    """All in which the reply differs from what is expected, as far as the client sees it; or None.
 
     `got` is `ok`, `unknown` or a reason's code; `rows` are those of a read that succeeded,
     `done` whether a write that may be left out was carried out.
     """
     if isinstance(expect, str):
         return None if got == expect else got
+    is_other = not is_wanted(expect, got)
+    missed = [got] if is_other else []
+    if "rows" in expect and not is_other:
+        assert rows is not None, "a read has rows"
+        if not same_rows(expect["rows"], rows, exact=expect.get("exact", True)):
+            missed.append(f"rows {shown_rows(rows)}")
+    if not is_other and expect.get("answer", done) is not done:
+        missed.append(f"answer {toml_value(done)}")
+    until_ms: float | None = expect.get("waits_until_ms")
+    tolerance_ms: float = expect.get("tolerance_ms", DEFAULT_TOLERANCE_MS)
+    if until_ms is not None and abs(ended_ms - until_ms) > tolerance_ms:
+        is_named = got == "ok" or bool(missed)
+        missed.append(f"{'ended' if is_named else got} at {decimal(ended_ms)} ms")
+    return " and ".join(missed) or None
+
+
+def is_wanted(expect: Any, got: str) -> bool:
+    """Whether an outcome is one that is expected."""
+    if isinstance(expect, str):
+        return got == expect
     wanted = [expect.get("outcome", "ok")]
     for form in ("aborts", "fails"):
         wanted = reasons_of(expect[form]) if form in expect else wanted
-    if got not in wanted:
-        return got
-    if "rows" in expect:
-        assert rows is not None, "a read has rows"
-        if not same_rows(expect["rows"], rows, exact=expect.get("exact", True)):
-            return f"rows {shown_rows(rows)}"
-    if expect.get("answer", done) is not done:
-        return f"answer {toml_value(done)}"
-    until_ms: float | None = expect.get("waits_until_ms")
-    if until_ms is None or abs(ended_ms - until_ms) <= expect.get(
-        "tolerance_ms", DEFAULT_TOLERANCE_MS
-    ):
-        return None
-    return f"{got} at {decimal(ended_ms)} ms" if got != "ok" else f"ended at {decimal(ended_ms)} ms"
+    return got in wanted
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -140,22 +147,23 @@ class StepEvents:
                     self._aborts[event.tx] = None
 
     def missed(self, step: Step) -> str | None:
-        """How the events differ from what the step expects; None if they do not."""
+        """All in which the events differ from what the step expects; None if they do not."""
         expect: dict[str, Any] = step.expect
         tolerance_ms: float = expect.get("tolerance_ms", 0)
         if "aborts" in expect and (why := self._not_over(step)) is not None:
             return why
+        missed: list[str] = []
         if "version" in expect and (got := self._version(step)) != [expect["version"]]:
-            return f"version {' and '.join(map(str, got))}" if got else "no version"
+            missed.append(f"version {' and '.join(map(str, got))}" if got else "no version")
         for key, ts in (("commit_ts_ms", self._commit_ts(step)), ("tu_ms", self._tu(step))):
             if key not in expect:
                 continue
-            if ts is None:
-                return f"no {key}"
-            came_ms = physical_ms(Timestamp(ts))
-            if abs(came_ms - expect[key]) > tolerance_ms:
-                return f"{key} = {came_ms}"
-        return None
+            came_ms = None if ts is None else physical_ms(Timestamp(ts))
+            if came_ms is None:
+                missed.append(f"no {key}")
+            elif abs(came_ms - expect[key]) > tolerance_ms:
+                missed.append(f"{key} = {came_ms}")
+        return " and ".join(missed) or None
 
     def _labels(self, step: Step) -> list[str]:
         """The ids of the step's transaction, those of its retries included."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ddlsim.cluster.clients import ClientHost, Outcome
 from ddlsim.cluster.machines import Machines
-from ddlsim.cluster.step_outcome import AT_THE_END, StepEvents, missed_at_once
+from ddlsim.cluster.step_outcome import AT_THE_END, StepEvents, is_wanted, missed_at_once
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.world_events import StepMissed
 from ddlsim.kernel.engine import Future
@@ -162,9 +162,10 @@ class Timeline:
             rows = client.shown(step.do, reply)
         ended_ms = self._loop.now_us / US_PER_MS
         done = type(reply) is not Answer or reply.done
-        missed = missed_at_once(step.expect, outcome_of(reply), ended_ms, rows=rows, done=done)
+        got = outcome_of(reply)
+        missed = missed_at_once(step.expect, got, ended_ms, rows=rows, done=done)
         later = isinstance(step.expect, dict) and any(key in step.expect for key in AT_THE_END)
-        if missed is None and later:
+        if later and is_wanted(step.expect, got):
             self._to_settle.append(step)
         return missed
 

@@ -266,6 +266,7 @@ def missed(history: History) -> list[tuple[str, str, str]]:
         (["get", "t", 1], {"fails": "LOCK_CONFLICT"}, "ok"),
         (["get", "t", 1], {"rows": []}, None),
         (["get", "t", 1], {"rows": [{"v": 5}]}, "rows []"),
+        (["get", "t", 1], {"rows": [{}], "waits_until_ms": 90}, "rows [] and ended at 0 ms"),
         ("SELECT * FROM t", {"rows": []}, None),
     ],
 )
@@ -287,6 +288,7 @@ def test_expect_is_compared_with_the_reply(do: Any, expect: Any, got: str | None
         ({"fails": ["SCHEMA_CHANGED", "LOCK_CONFLICT"]}, None),
         ({"aborts": ["SCHEMA_CHANGED", "TX_FINISHED"]}, "LOCK_CONFLICT"),
         ({"waits_until_ms": 15}, "LOCK_CONFLICT"),
+        ({"waits_until_ms": 90}, "LOCK_CONFLICT and ended at 15 ms"),
     ],
 )
 def test_a_failure_is_expected_by_its_reason(expect: Any, got: str | None) -> None:
@@ -381,6 +383,8 @@ def test_a_column_that_is_null_is_there_and_one_that_is_not_is_absent() -> None:
         ("old", {"commit_ts_ms": 11}, "commit_ts_ms = 10"),
         ("new", {"version": 2, "rows": [{"id": 1, "v": 5, "w": {"null": True}}]}, None),
         ("new", {"version": 1}, "version 2"),
+        ("old", {"version": 2, "commit_ts_ms": 11}, "version 1 and commit_ts_ms = 10"),
+        ("new", {"version": 1, "waits_until_ms": 90}, "ended at 200 ms and version 2"),
         ("c", {"commit_ts_ms": 210}, None),
         ("c", {"commit_ts_ms": 190}, "commit_ts_ms = 210"),
     ],
@@ -398,7 +402,7 @@ def test_a_version_a_commit_and_tu_are_those_of_the_record(
     }
     made[step]["expect"] = expect
     history = steps(*({"id": name, **keys} for name, keys in made.items()))
-    assert [event for *_, event in missed(history)] == ([] if got is None else [got])
+    assert " and ".join(event for *_, event in missed(history)) == (got or "")
 
 
 def test_an_outcome_and_its_instant_can_be_expected_together() -> None:
