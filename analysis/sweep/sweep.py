@@ -39,7 +39,7 @@ class Options(Record, frozen=True):
     """How a sweep is run; of these only `loads` changes rows.
 
     `command` is the command line that makes the same rows, for their provenance. With `aggregates`
-    the tables of figures are written too; where Spark runs they always are.
+    the tables of figures are written too, whatever runs the sweep.
     """
 
     directory: str
@@ -185,8 +185,8 @@ class _Conductor:
         return Done(len(self._work.cells), runs, rounds, self._by, tables)
 
     def _aggregates(self) -> tuple[str, ...]:
-        """Write the tables of figures if they are wanted or a session exists; their names."""
-        if self._workers.spark is None and not self._options.aggregates:
+        """Write the tables of figures if they are wanted; their names."""
+        if not self._options.aggregates:
             return ()
         from ddlsim.analysis.sweep import aggregates
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from msgspec import structs
 
 from ddlsim import sealed
 from ddlsim.analysis.spark import spread
-from ddlsim.analysis.sweep import provenance, store
+from ddlsim.analysis.sweep import aggregates, provenance, store
 from ddlsim.analysis.sweep.chunks import DamagedPartError, Round, Work, read_table
 from ddlsim.analysis.sweep.rows import SCHEMA, Job, run_job, table
 from tests.support.command import Done, ddlsim
@@ -123,6 +124,27 @@ def test_a_finished_sweep_is_not_run_again(whole: tuple[str, Path]) -> None:
     document = json.loads(resumed.out)
     assert (resumed.code, document["runs"], document["by"]) == (0, 48, "no worker, all was done")
     assert rows_bytes(whole[1]) == before
+
+
+@pytest.mark.parametrize(("words", "made"), [((), []), (("--aggregates",), ["per_cell"])])
+def test_aggregates_are_written_where_they_are_asked_for(
+    words: tuple[str, ...],
+    made: list[str],
+    whole: tuple[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where Spark ran a sweep they were written anyhow; what runs it depends on the machine."""
+
+    def begun(workers: Any) -> Any:
+        workers.spark = "a session"
+        return workers
+
+    monkeypatch.setattr(spread.Workers, "__enter__", begun)
+    monkeypatch.setattr(aggregates, "write", lambda _spark, _directory: ["per_cell"])
+    file, out = whole
+    done = sweep(file, out, "--resume", "--output", "json", *words)
+    tables = [Path(one).name for one in json.loads(done.out)["tables"]]
+    assert [one for one in tables if one not in (store.ROWS, store.CELLS)] == made
 
 
 @LINUX
