@@ -6,6 +6,7 @@ links and faults are drawn. The text is an ordinary scenario: stored in a file a
 seed it gives the same run. Settings of the command line override what was drawn.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -287,7 +288,10 @@ def _breaks(knobs: Knobs, data: Table) -> bool:
         if knobs.fixed(key, number, 0) != number:
             return True
     cluster = data["cluster"]
-    return bool(max(cluster.get("voters", 0), cluster.get("replicas", 0)) > cluster["nodes"])
+    named = (re.fullmatch(r"n(\d+)", one.get("node", "")) for one in data.get("migration", []))
+    highest = max((int(one[1]) for one in named if one is not None), default=0)
+    needed = max(cluster.get("voters", 0), cluster.get("replicas", 0), highest)
+    return bool(needed > cluster["nodes"])
 
 
 def _replicated(knobs: Knobs, cluster: Table, protocol: Table) -> None:

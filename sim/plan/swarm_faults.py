@@ -187,7 +187,7 @@ def slow_catalog(knobs: Knobs, nodes: tuple[str, ...], around: Surroundings) -> 
     if not has_slow_catalog(knobs):
         return []
     die = knobs.die("faults of a slow catalog")
-    node, load_ms = die.pick(nodes[1:]), around.load_ms
+    node, load_ms = die.pick(nodes[1:] or nodes), around.load_ms
     slow: Table = {"name": "slow_listener", "node": node, "stage": die.pick(("log", "catalog"))}
     slow |= {"delay_ms": around.delays_ms(die, 1, 6), "from_ms": 1, "for_ms": load_ms - 1}
     shape: Table = (

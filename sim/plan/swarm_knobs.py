@@ -89,7 +89,7 @@ def migrate(data: Table, sql: str, every_ms: int) -> None:
 
 def cluster(knobs: Knobs) -> Table:
     """The table `[cluster]`: numbers of nodes, voters, partitions and replicas."""
-    nodes = knobs.fixed("cluster.nodes", knobs.pick("nodes", (3, 3, 4, 5, 5, 6, 7)), 2)
+    nodes = knobs.fixed("cluster.nodes", knobs.pick("nodes", (3, 3, 4, 5, 5, 6, 7)))
     table: Table = {
         "voters": min(knobs.pick("voters", (3, 5) if nodes >= 5 else (3,)), nodes),
         "partitions": knobs.pick("partitions", (1, 1, 2, 3)),

@@ -51,7 +51,8 @@ def _turned(data: Table, names: list[str]) -> None:
     data["schema"]["sql"] += f"CREATE TABLE {TURNED} (id INT PRIMARY KEY, v INT);\n"
     data["schema"]["sql"] += f"CREATE INDEX {TURNED}_v ON {TURNED} (v);\n"
     sql = f"ALTER TABLE {TURNED} ALTER COLUMN v SET DATA TYPE DOUBLE;\n"
-    data["migration"] = [*data["migration"], {"at_ms": load_ms // 4, "node": "n2", "sql": sql}]
+    node = "n2" if data["cluster"]["nodes"] > 1 else "n1"
+    data["migration"] = [*data["migration"], {"at_ms": load_ms // 4, "node": node, "sql": sql}]
     clients: Table = {"name": "mixed", "clients": 4, "tables": [TURNED], "operations": 30}
     clients |= {**NEITHER, "put": 4, "find": 4, "keys": 8, "values": VALUES, "retries": 1}
     clients |= {"pause_ms": [0, load_ms / 20]}

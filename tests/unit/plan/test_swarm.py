@@ -334,7 +334,11 @@ def test_overrides_win_over_drawn_values() -> None:
 
 
 FRAMES: list[dict[str, Any]] = [
+    {"cluster.nodes": 1},
+    {"cluster.nodes": 1, "strategy.name": "c5_lease"},
+    {"cluster.nodes": 1, "strategy.name": "c16_tables"},
     {"cluster.nodes": 2},
+    {"cluster.nodes": 2, "strategy.name": "c5_lease"},
     {"cluster.nodes": 9, "cluster.voters": 5},
     {"cluster.partitions": 1},
     {"cluster.voters": 1, "strategy.name": "b13_alias"},
