@@ -1,6 +1,7 @@
 """Where the databases of the study are: servers of its own, each ended with it, and new files."""
 
 import os
+import pwd
 import shutil
 import subprocess
 import time
@@ -17,7 +18,8 @@ from ddlsim.record import kept
 from ddlsim.record.dialects.base import DATABASES, Database
 from ddlsim.record.url import url_of
 
-MARIADB: Final = ("mariadbd", "mariadb-install-db")
+MARIADB: Final = ("mariadbd", "mariadb-install-db", "my_print_defaults")
+"""Its programs; the second one runs the third, which Debian's mariadb-server-core has not."""
 ACCOUNT: Final = "mysql"
 """The account of the server where this runs as root."""
 START_S: Final = 60.0
@@ -32,7 +34,17 @@ def lacking(database: str) -> str:
         return f"the extra real ({', '.join(gone)})"
     if database == "mariadb" and (gone := [name for name in MARIADB if not shutil.which(name)]):
         return f"the package mariadb-server ({', '.join(gone)} on PATH)"
+    if database == "mariadb" and os.geteuid() == 0 and not _has_account():
+        return f"the package mariadb-server (the account {ACCOUNT}, since this runs as root)"
     return ""
+
+
+def _has_account() -> bool:
+    try:
+        pwd.getpwnam(ACCOUNT)
+    except KeyError:
+        return False
+    return True
 
 
 class Servers:
