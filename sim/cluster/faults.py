@@ -24,9 +24,9 @@ from ddlsim.nemesis.roles import (
     COORDINATOR,
     LEADER,
     OF_MOMENTS,
-    PLACE_LEADER,
-    PRIMARY,
+    leader_in,
     place_of,
+    primary_in,
 )
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.scenario.problems import near
@@ -176,10 +176,10 @@ def node_of(cluster: Machines, role: str) -> str:
     """
     if role == LEADER:
         return cluster.leader
-    if match := PRIMARY.match(role):
-        return cluster.primary_of(match[1], int(match[2] or 0))
-    if match := PLACE_LEADER.match(role):
-        return cluster.leader_of(f"{match[1]}/{match[2] or 0}")
+    if place := primary_in(role):
+        return cluster.primary_of(*place)
+    if place := leader_in(role):
+        return cluster.leader_of((cluster.table_id(place[0]), place[1]))
     if match := COORDINATOR.match(role):
         return cluster.asked.get(match[1], next(iter(cluster.hosts)))
     assert role in cluster.hosts, f"no node or role is called {role!r}"
@@ -397,23 +397,22 @@ class FaultInProgress(FaultActions):
     # --- groups and leases ------------------------------------------------------------------------
 
     def transfer(self, group: str, to: str | None) -> None:
-        self._faults.groups.transfer(self._full_name(group), to)
+        self._faults.groups.transfer(self._group(group), to)
 
     def re_elect(self, group: str, rival: int) -> None:
-        self._faults.groups.re_elect(self._full_name(group), rival)
+        self._faults.groups.re_elect(self._group(group), rival)
 
     def expire_lease(self, place: str) -> None:
-        self._undo.append(self._faults.groups.expire_lease(self._full_name(place)))
+        self._undo.append(self._faults.groups.expire_lease(self._group(place)))
 
-    def _full_name(self, group: str) -> str | PartitionId:
-        """`t/0` for `t`; raises `VacantRoleError` where the table is not there."""
+    def _group(self, group: str) -> str | PartitionId:
+        """The partition of `t`, `t/0`; raises `VacantRoleError` where the table is not there."""
         if group in OF_MOMENTS and self._moment is not None:
             return self._moment.group(group)
         place = place_of(group)
         if group == META or place is None:
             return group
-        self._cluster.table_id(place[0])
-        return f"{place[0]}/{place[1]}"
+        return self._cluster.table_id(place[0]), place[1]
 
     def undo(self) -> None:
         self._undone += 1

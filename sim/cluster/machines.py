@@ -20,6 +20,7 @@ from ddlsim.kernel.rng import Constant, quantiles
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.settings import Settings
+from ddlsim.nemesis.roles import place_of
 from ddlsim.plan.records import Plan
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.transaction.client import Client, Connection
@@ -67,8 +68,9 @@ class Machines(ABC):
         """`t/0` as (table id, number)."""
         if not isinstance(partition, str):
             return partition
-        table, _, number = partition.partition("/")
-        return self.table_id(table), int(number or 0)
+        place = place_of(partition)
+        assert place is not None, "the scenario's groups and partitions were checked"
+        return self.table_id(place[0]), place[1]
 
     @abstractmethod
     def table_id(self, name: str) -> int:

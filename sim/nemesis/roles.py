@@ -18,14 +18,18 @@ ANY_VOTER: Final = "any voter"
 """Any node that votes in the meta storage group."""
 DRAWN: Final = (ANY, ANY_FOLLOWER, ANY_VOTER)
 
-PRIMARY: Final = re.compile(r"^primary of ([^/\s]+)(?:/(\d{1,9}))?$")
+PARTITION: Final = r'(?:"((?:[^"]|"")+)"|([^/\s"][^/\s]*))(?:/(\d{1,9}))?'
+"""A table, in quotes as in SQL if need be, and perhaps a partition: `t/1`, `"a b"/1`."""
+PLAIN: Final = re.compile(r'[^/\s"][^/\s]*')
+"""A name that needs no quotes."""
+PRIMARY: Final = re.compile(rf"^primary of {PARTITION}$")
 """A table's primary: of partition 0, or of the partition named."""
-PLACE_LEADER: Final = re.compile(r"^leader of ([^/\s]+)(?:/(\d{1,9}))?$")
+PLACE_LEADER: Final = re.compile(rf"^leader of {PARTITION}$")
 """The leader of the replication group of a table's partition."""
 COORDINATOR: Final = re.compile(r"^coordinator of (\S+)$")
 """The node of a client's last request; the first node if there was none yet."""
 
-PLACE: Final = re.compile(r"^([^/\s]+)(?:/(\d{1,9}))?$")
+PLACE: Final = re.compile(rf"^{PARTITION}$")
 """A table's partition: `t/1`, or `t` for its partition 0."""
 
 ITS_NODE: Final = "its node"
@@ -66,8 +70,29 @@ class VacantRoleError(LookupError):
 
 def table_of(role: str) -> tuple[str, int] | None:
     """The table and partition that a role names; None for a role without a table."""
-    match = PRIMARY.match(role) or PLACE_LEADER.match(role)
-    return None if match is None else (match[1], int(match[2] or 0))
+    return _place(PRIMARY.match(role) or PLACE_LEADER.match(role))
+
+
+def primary_in(role: str) -> tuple[str, int] | None:
+    """The table and partition whose primary a role means; None for any other role."""
+    return _place(PRIMARY.match(role))
+
+
+def leader_in(role: str) -> tuple[str, int] | None:
+    """The table and partition whose leader a role means; None for any other role."""
+    return _place(PLACE_LEADER.match(role))
+
+
+def _place(match: re.Match[str] | None) -> tuple[str, int] | None:
+    if match is None:
+        return None
+    table = match[2] if match[1] is None else match[1].replace('""', '"')
+    return table, int(match[3] or 0)
+
+
+def named(table: str) -> str:
+    """A table's name as roles and groups have it: in quotes where it needs them."""
+    return table if PLAIN.fullmatch(table) else '"' + table.replace('"', '""') + '"'
 
 
 def group_words(group: str) -> str:
@@ -75,10 +100,9 @@ def group_words(group: str) -> str:
     if group in OF_MOMENTS:
         return f"the moment's {group.removeprefix('its ')}"
     place = place_of(group)
-    return "the meta storage" if place is None else f"partition {place[0]}/{place[1]}"
+    return "the meta storage" if place is None else f"partition {named(place[0])}/{place[1]}"
 
 
 def place_of(group: str) -> tuple[str, int] | None:
     """The table and partition of a group; None for `meta`, and for what names no group."""
-    match = PLACE.match(group)
-    return None if match is None or group == META else (match[1], int(match[2] or 0))
+    return None if group == META else _place(PLACE.match(group))

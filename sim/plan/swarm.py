@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import field
 
 from ddlsim.model.records import Record
+from ddlsim.nemesis.roles import named
 from ddlsim.plan import (
     swarm_delays,
     swarm_faults,
@@ -363,7 +364,7 @@ def _surroundings(base: Scenario, spare_skew_ms: float) -> Surroundings:
     load_ms = base.table.run.load_ms
     clients = [f"{entry.label}-1" for entry in base.workloads if entry.workload.name == "mixed"]
     return Surroundings(
-        tables=tuple(tables_at_start(base.schema)),
+        tables=tuple(map(named, tables_at_start(base.schema))),
         client=next(iter([*clients, *(step.client for step in base.steps)]), None),
         load_ms=LOAD_MS if load_ms is None else max(int(load_ms), 40),
         delay_duration_ms=base.largest_delay_ms,

@@ -4,7 +4,7 @@ A check raises `ScenarioError` with file, line and key.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ddlsim.kernel.rng import Constant, Uniform
 from ddlsim.model import probes
@@ -146,6 +146,9 @@ def check_not_negative(number: Any, origin: Origin, path: Path) -> None:
 # --- groups, events, expectations ----------------------------------------------------------------
 
 
+QUOTED: Final = """ (a name with a space or a slash in quotes: '"a b"/0')"""
+
+
 def check_group(
     group: str, partitions: Mapping[str, int], origin: Origin, path: Path, *, meta: bool = True
 ) -> None:
@@ -160,7 +163,8 @@ def check_group(
         what = "not a partition; say which, as in"
         if meta:
             what = 'not a group; say "meta", or a table and its partition:'
-        raise origin.error(path, f'{group!r} is {what} "t/0"')
+        hint = QUOTED if set(' \t"') & set(group) or group.count("/") > 1 else ""
+        raise origin.error(path, f'{group!r} is {what} "t/0"{hint}')
     check_place(place, partitions, origin, path)
 
 
