@@ -141,7 +141,7 @@ def _found(history: Transactions, workload: str, model: Model, weakest: Mapping[
         )
         found.findings = [one for one in found.findings if one.type != "garbage-read"]
     if history.untimed and model.level:
-        found.open.append("some indices occur twice, so the order in time is not certain")
+        found.open.append(f"{history.untimed}, so the order in time is not certain")
         found.findings = [one for one in found.findings if not _needs_time(one)]
         found.cycles = [one for one in found.cycles if not _needs_time(one)]
     return found

@@ -58,11 +58,12 @@ class ShapeOp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What lines of a shape mean: slots of the process and the index; `ops` is None for nil."""
+    """What lines of a shape mean: slots of process, index and time; `ops` is None for nil."""
 
     type: int
     process: int
     index: int
+    time: int
     ops: tuple[ShapeOp, ...] | None
 
 
@@ -72,6 +73,7 @@ class Alike(NamedTuple):
     types: Array
     processes: Array
     indices: Array
+    times: Array
     lines: Array
     operations: Operations
     left: list[tuple[int, bytes]]
@@ -223,13 +225,13 @@ def _shape_of(line: bytes, form: Format) -> Shape | None:
     process, index = _slot(fields.get("process")), _slot(fields.get("index"))
     if type_ is None or process == NONE or (index == NONE and "index" in fields):
         return None
-    value = fields.get("value")
+    value, time = fields.get("value"), _slot(fields.get("time"))
     if value is None:
-        return Shape(type_, process, index, None)
+        return Shape(type_, process, index, time, None)
     if not isinstance(value, list):
         return None
     ops = tuple(op for one in value if (op := _op_of(one)) is not None)
-    return Shape(type_, process, index, ops) if len(ops) == len(value) else None
+    return Shape(type_, process, index, time, ops) if len(ops) == len(value) else None
 
 
 def _slot(value: Any) -> int:
@@ -270,7 +272,7 @@ class _Entries:
 
     def alike(self) -> Alike:
         scan, entries = self._scan, len(self._entry_line)
-        types, processes, indices = (np.full(entries, NONE) for _ in range(3))
+        types, processes, indices, times = (np.full(entries, NONE) for _ in range(4))
         total = int(np.maximum(self._count, 0).sum())
         function, form = np.zeros(total, np.uint8), np.zeros(total, np.uint8)
         key, begin, length = (np.zeros(total, np.int64) for _ in range(3))
@@ -283,6 +285,8 @@ class _Entries:
             processes[rows] = scan.numbers[scan.slot[slot + shape.process]]
             if shape.index != NONE:
                 indices[rows] = scan.numbers[scan.slot[slot + shape.index]]
+            if shape.time != NONE:
+                times[rows] = scan.numbers[scan.slot[slot + shape.time]]
             for at, op_of in enumerate(shape.ops or ()):
                 op = self._first[rows] + at
                 function[op], form[op] = op_of.function, op_of.form
@@ -295,7 +299,7 @@ class _Entries:
             self._first, self._count, function, key, form, begin, length, held, {}
         )
         lines = self._entry_line + self._before + 1
-        return Alike(types, processes, indices, lines, operations, self._lines_left())
+        return Alike(types, processes, indices, times, lines, operations, self._lines_left())
 
     def _lines_left(self) -> list[tuple[int, bytes]]:
         if not len(self._left):
@@ -332,7 +336,7 @@ def _columns(one: Alike, before: int) -> list[Array]:
     """Its columns; so many numbers of others come before its own."""
     of = one.operations
     some = [of.count, of.function, of.key, of.form, of.begin + before, of.length, of.number]
-    return [one.types, one.processes, one.indices, one.lines, *some]
+    return [one.types, one.processes, one.indices, one.times, one.lines, *some]
 
 
 def _whole(parts: list[Alike]) -> Alike:
@@ -341,9 +345,10 @@ def _whole(parts: list[Alike]) -> Alike:
     numbers = np.cumsum([0, *(len(one.operations.number) for one in parts)]).tolist()
     columns = [_columns(parts.pop(0), before) for before in numbers[:-1]]
     found = [np.concatenate([one.pop(0) for one in columns]) for _ in range(len(columns[0]))]
-    types, processes, indices, lines, count, function, key, form, begin, length, number = found
+    types, processes, indices, times, lines = found[:5]
+    count, function, key, form, begin, length, number = found[5:]
     own = np.maximum(count, 0)
     operations = Operations(
         np.cumsum(own) - own, count, function, key, form, begin, length, number, {}
     )
-    return Alike(types, processes, indices, lines, operations, left)
+    return Alike(types, processes, indices, times, lines, operations, left)

@@ -33,6 +33,7 @@ FIELDS: Final = ("type", "process", "value", "index", "f")
 
 _ENTRY: Final = re.compile(rb"\s*+%b\{(%b)\}\s*+" % (TAG, PLAIN))
 _PLAIN: Final = re.compile(PLAIN)
+_TIME: Final = re.compile(rb"\d{1,18}")
 _HUGE: Final = re.compile(rb"\d{19}")
 """A number that orjson would round."""
 _KEY: Final = re.compile(rb"%b:([\w./?*+!<>=-]++)%b" % (GAP, GAP))
@@ -277,10 +278,12 @@ def _known(parts: dict[bytes, bytes]) -> dict[str, Any]:
     """
     known = {name: parts[name.encode()].strip() for name in FIELDS if name.encode() in parts}
     named = known.get("process", b"").startswith(b":")
-    return {
+    found = {
         name: part if named and name == "value" and part != b"nil" else _field(part)
         for name, part in known.items()
     }
+    time = parts.get(b"time", b"").strip()
+    return found | ({"time": int(time)} if _TIME.fullmatch(time) else {})
 
 
 def _field(part: bytes) -> Any:

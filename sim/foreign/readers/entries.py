@@ -35,13 +35,15 @@ NAMES: Final = frozenset({":r", "r", ":append", "append", ":w", "w"})
 class Table:
     """The entries of a file as columns, in its order, and what of it could not be used.
 
-    `indices` are -1 where the file has none; `passed` has those of entries that were passed over. A
-    process below -`LARGEST` is none. `brief` says what texts among the values mean.
+    `indices` and `times` are -1 where the file has none; `passed` has the indices of entries that
+    were passed over. A process below -`LARGEST` is none. `brief` says what texts among the values
+    mean.
     """
 
     types: Array
     processes: Array
     indices: Array
+    times: Array
     lines: Array
     operations: Operations
     troubles: list[Trouble]
@@ -71,6 +73,7 @@ class Entries:
     processes: list[int] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
     indices: list[int] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     troubles: list[Trouble] = field(default_factory=list)
     passed: list[int] = field(default_factory=list)
@@ -79,32 +82,36 @@ class Entries:
 
     def table(self) -> Table:
         """All of them, by line."""
-        columns = [self.types, self.processes, self.indices, self.lines]
+        columns = [self.types, self.processes, self.indices, self.times, self.lines]
         found = [np.asarray(one, np.int64) for one in columns]
         operations = columns_of(self.values)
         if self.alike is not None and not self.types:
-            found, operations = list(self.alike[:4]), self.alike.operations
+            found, operations = list(self.alike[:5]), self.alike.operations
         elif self.alike is not None:
-            found = [np.append(one, more) for one, more in zip(self.alike[:4], found, strict=True)]
-            order = np.argsort(found[3], kind="stable")
+            found = [np.append(one, more) for one, more in zip(self.alike[:5], found, strict=True)]
+            order = np.argsort(found[4], kind="stable")
             found = [one[order] for one in found]
             operations = joined(self.alike.operations, operations).in_order(order)
-        types, processes, indices, lines = found
+        types, processes, indices, times, lines = found
         return Table(
-            types, processes, indices, lines, operations, self.troubles, self.passed, self.notation
-        )
+            types, processes, indices, times, lines,
+            operations, self.troubles, self.passed, self.notation,
+        )  # fmt: skip
 
     @property
     def notation(self) -> Notation:
         """How values are written in the format."""
         return edn if self.keywords else as_json
 
-    def add(self, type_: int, process: int, value: Any, index: int, line: int) -> None:
+    def add(
+        self, type_: int, process: int, value: Any, index: int, line: int, time: int = -1
+    ) -> None:
         """One more entry."""
         self.types.append(type_)
         self.processes.append(process)
         self.values.append(value)
         self.indices.append(index)
+        self.times.append(time)
         self.lines.append(line)
 
     def add_fields(self, fields: dict[str, Any], line: int) -> None:
@@ -113,9 +120,7 @@ class Entries:
             self.troubles.append(Trouble(line, f"unreadable entry ({TOO_DEEP})"))
             return
         process, type_ = fields.get("process"), fields.get("type")
-        index = fields.get("index")
-        if type(index) is not int or not 0 <= index <= LARGEST:
-            index = -1
+        index, time = _counted(fields.get("index")), _counted(fields.get("time"))
         if isinstance(process, str) and self._is_named(process):
             if self._is_passed(process, fields):
                 self.passed.append(index)
@@ -147,7 +152,7 @@ class Entries:
             )
             return
         value = fields.get("value")
-        self.add(kind, process, value if kind == OK else _asked(value), index, line)
+        self.add(kind, process, value if kind == OK else _asked(value), index, line, time)
 
     def _is_named(self, process: str) -> bool:
         """Whether a process is one that no client has: any keyword; in JSON the nemesis."""
@@ -164,6 +169,11 @@ class Entries:
         if function is None and process not in NEMESIS:
             return value is None
         return not has_operations(value) or (process in NEMESIS and function is not None)
+
+
+def _counted(value: Any) -> int:
+    """An index or a time; -1 for what is none."""
+    return value if type(value) is int and 0 <= value <= LARGEST else -1
 
 
 def _asked(value: Any) -> Any:

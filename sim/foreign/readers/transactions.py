@@ -1,6 +1,8 @@
 """Transactions out of entries: invocations paired with their completions, operations as columns.
 
-A transaction is numbered by its place in the history; real time is the order of the entries. A
+A transaction is numbered by its place in the history; real time is the order of the entries, by
+their indices if they have some. Their times are not compared between processes; where they go back
+within one, the order of the entries is not that in which they came, and real time is not known. A
 failed one keeps only its writes. One without completion, or with `info`, is unknown: it has no end,
 and its reads have no values. An invocation after an unanswered one of the same process leaves the
 first unknown. A completion without its invocation has no known begin. Where a process has both, the
@@ -43,7 +45,8 @@ class Transactions:
     Of an operation: its transaction, kind and key (dense), and its value: `number[first]` and those
     after it, `length` of them, where `form` is not `NIL`. `names` has the values that numbers stand
     for, if they are not these numbers. `notation` writes a value as the file does. `cut` says that
-    writes may be missing from the history: some entry hides them.
+    writes may be missing from the history: some entry hides them. `untimed` says why the order in
+    time is not certain, if so.
     """
 
     status: Array
@@ -63,7 +66,7 @@ class Transactions:
     indices: Array
     lines: Array
     troubles: list[Trouble]
-    untimed: bool
+    untimed: str
     has_indices: bool
     notation: Notation
 
@@ -123,6 +126,7 @@ def transactions_of(table: Table) -> Transactions:
     """The transactions of a history."""
     troubles = list(table.troubles)
     place, has_indices, untimed = _places(table, troubles)
+    untimed = untimed or _backwards(table, place)
     first, last, crossed = _paired(table, place, troubles)
     order = np.argsort(np.where(first >= 0, place[first], place[last]), kind="stable")
     first, last, crossed = first[order], last[order], crossed[order]
@@ -150,8 +154,8 @@ def transactions_of(table: Table) -> Transactions:
     )  # fmt: skip
 
 
-def _places(table: Table, troubles: list[Trouble]) -> tuple[Array, bool, bool]:
-    """Each entry's place in real time, whether indices name it, and whether places are doubtful."""
+def _places(table: Table, troubles: list[Trouble]) -> tuple[Array, bool, str]:
+    """Each entry's place in real time, whether indices name it, and why places are doubtful."""
     count = len(table)
     place = np.arange(count)
     index = table.indices
@@ -160,10 +164,10 @@ def _places(table: Table, troubles: list[Trouble]) -> tuple[Array, bool, bool]:
         if len(some) < count:
             what = "an entry has no index, and others have"
             troubles.append(Trouble(table.lines[int(some[0])], what, hides_writes=False))
-        return place, False, False
+        return place, False, ""
     _gaps(table, index, troubles)
     if bool((index[1:] > index[:-1]).all()):
-        return place, True, False
+        return place, True, ""
     order = np.argsort(index, kind="stable")
     twice = np.flatnonzero(index[order][1:] == index[order][:-1])
     for at in twice[:100].tolist():
@@ -171,9 +175,23 @@ def _places(table: Table, troubles: list[Trouble]) -> tuple[Array, bool, bool]:
         what = f"index {index[one]} is at line {table.lines[one]} already"
         troubles.append(Trouble(table.lines[other], what, hides_writes=False))
     if len(twice):
-        return place, False, True
+        return place, False, "some indices occur twice"
     place[order] = np.arange(count)
-    return place, True, False
+    return place, True, ""
+
+
+def _backwards(table: Table, place: Array) -> str:
+    """The first entry whose time is before that of the entry before it of its process, in words."""
+    order = np.lexsort((place, table.processes))
+    order = order[table.times[order] >= 0]
+    process, time = table.processes[order], table.times[order]
+    back = np.flatnonzero((process[1:] == process[:-1]) & (time[1:] < time[:-1]))
+    if not len(back):
+        return ""
+    first = back[np.argmin(place[order[back + 1]])]
+    line, others = table.lines[order[first + 1]], len(back) - 1
+    what = f"at line {line} the time of process {process[first]} goes back from {time[first]} to"
+    return f"{what} {time[first + 1]}" + (f", and at {others:,} others" if others else "")
 
 
 def _gaps(table: Table, index: Array, troubles: list[Trouble]) -> None:
