@@ -78,12 +78,11 @@ class Lifeline:
 
 
 def _leave_stdout() -> None:
-    """Close the caller's stdout; what is printed in this process goes to stderr, if it has one."""
+    """Close the caller's stdout; what Python prints in this process goes to stderr."""
     sys.stdout = sys.stderr
     null = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError):
         os.dup2(null, 1)
-        os.dup2(2, 1)
     os.close(null)
 
 
