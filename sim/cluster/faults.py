@@ -9,7 +9,7 @@ what faults do to nodes, groups and settings, and counts those that overlap ther
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from typing import Protocol
 
@@ -192,6 +192,13 @@ def known_kinds() -> tuple[str, ...]:
     return tuple(all_kinds())
 
 
+def check_known(node: str, known: Collection[str]) -> None:
+    """Raise `ValueError` for a node that there is not."""
+    if node not in known:
+        role = "; actions.resolve gives the node of a role" if " " in node else ""
+        raise ValueError(f"no node is called {node!r}; known: {', '.join(known)}{role}")
+
+
 class MomentThatCame(Protocol):
     """The occurrence of a moment at which a fault begins."""
 
@@ -353,11 +360,9 @@ class FaultInProgress(FaultActions):
 
     def _check_traffic(self, sender: str | None, to: str | None, kind: str | None) -> None:
         """Raise `ValueError` for a node or a kind that no message has: none would match."""
-        known = self._cluster.network.names
         for name in (sender, to):
-            if name is not None and name not in known:
-                role = "; actions.resolve gives the node of a role" if " " in name else ""
-                raise ValueError(f"no node is called {name!r}; known: {', '.join(known)}{role}")
+            if name is not None:
+                check_known(name, self._cluster.network.names)
         kinds = known_kinds() if kind is not None else ()
         if kind is not None and kind not in kinds and kind.removesuffix("-reply") not in kinds:
             raise ValueError(f"no message is of the kind {kind!r}; {near(kind, kinds)}")
@@ -365,11 +370,13 @@ class FaultInProgress(FaultActions):
     # --- machines ---------------------------------------------------------------------------------
 
     def clock_step(self, node: str, by_us: int, *, returns: bool) -> None:
+        check_known(node, self._cluster.hosts)
         self._cluster.step_clock(node, by_us)
         if returns:
             self._undo.append(lambda: self._cluster.step_clock(node, -by_us))
 
     def clock_beyond(self, node: str, by_us: int) -> None:
+        check_known(node, self._cluster.hosts)
         cluster = self._cluster
         skew_us = cluster.settings_of(node).max_clock_skew_ms * US_PER_MS
         offset_us = by_us + (skew_us if by_us > 0 else -skew_us)
@@ -377,26 +384,34 @@ class FaultInProgress(FaultActions):
         self.clock_step(node, cluster.loop.now_us + offset_us - shown_us, returns=True)
 
     def clock_drift(self, node: str, ppm: int) -> None:
+        check_known(node, self._cluster.hosts)
         self._undo.append(self._faults.drift_clock(node, ppm))
 
     def pause(self, node: str) -> None:
+        check_known(node, self._cluster.hosts)
         self._undo.append(self._faults.pause(node))
 
     def crash(self, node: str, *, torn: int | None) -> None:
+        check_known(node, self._cluster.hosts)
         self._undo.append(self._faults.crash(node, torn))
 
     def slow_disk(self, node: str, by_us: Micros) -> None:
+        check_known(node, self._cluster.hosts)
         self._undo.append(self._faults.slow_disk(node, by_us))
 
     def slow_apply(self, node: str, stage: str, delay_us: Micros) -> None:
+        check_known(node, self._cluster.hosts)
         self._undo.append(self._faults.slow_apply(node, stage, delay_us))
 
     def set_setting(self, node: str, key: str, value: int) -> None:
+        check_known(node, self._cluster.hosts)
         self._undo.append(self._faults.change_setting(node, key, value))
 
     # --- groups and leases ------------------------------------------------------------------------
 
     def transfer(self, group: str, to: str | None) -> None:
+        if to is not None:
+            check_known(to, self._cluster.hosts)
         self._faults.groups.transfer(self._group(group), to)
 
     def re_elect(self, group: str, rival: int) -> None:

@@ -1,4 +1,4 @@
-"""Fault actions on traffic of a node, a client or a kind of message that there is not."""
+"""Fault actions on a node, a client or a kind of message that there is not."""
 
 import re
 from collections.abc import Callable
@@ -52,6 +52,26 @@ def test_traffic_of_no_node_or_of_no_kind_is_refused(wrong: dict[str, str], told
             call(**ANY | wrong)
     with pytest.raises(ValueError, match="no node is called 'n9'"):
         actions.cut_off("n9")
+
+
+def test_a_machine_that_there_is_not_is_refused() -> None:
+    """It was a `KeyError` without the names of those that there are."""
+    _, actions = struck()
+    calls: list[Callable[[str], None]] = [
+        partial(actions.clock_step, by_us=5, returns=False),
+        partial(actions.clock_beyond, by_us=5),
+        partial(actions.clock_drift, ppm=5),
+        actions.pause,
+        partial(actions.crash, torn=None),
+        partial(actions.slow_disk, by_us=ms(5)),
+        partial(actions.slow_apply, stage="log", delay_us=ms(5)),
+        partial(actions.set_setting, key="delay_duration_ms", value=5),
+        partial(actions.transfer, "meta"),
+    ]
+    for call in calls:
+        call("n1")
+        with pytest.raises(ValueError, match=r"no node is called 'n9'; known: n1, n2, n3$"):
+            call("n9")
 
 
 @pytest.mark.parametrize("kind", ["append-reply", "operate-reply"])
