@@ -4,8 +4,8 @@ Every fault in progress is given a `FaultActions` of its own. It remembers what 
 and `undo` takes back just that, latest first; what other faults do at the same time stays.
 
 Nodes are given by name: `resolve` turns a role into one. None for a sender, receiver or kind of
-message means any, clients included; a name that there is not raises `ValueError`. Times are simulated
-microseconds.
+message means any, clients included; a name that there is not raises `ValueError`. Times are
+simulated microseconds.
 """
 
 from collections.abc import Callable, Sequence
