@@ -191,6 +191,7 @@ class NodePort:
         self.send: Callable[..., None] = host.send
         self.request: Callable[..., Awaitable[Any]] = host.request
         self.sleep = host.sleep
+        self.sleep_by_clock = host.sleep_by_clock
         self.future = host.future
         self.call_later = host.call_later
         self.watch: Stopwatch = host.loop

@@ -58,6 +58,11 @@ class PhysicalClock:
         elapsed = -(-missing * MILLION // (MILLION + drift_ppm))  # rounded up
         return max(self._loop.now_us, from_us + elapsed)
 
+    def real_us(self, span_us: int) -> int:
+        """In how much simulated time the clock advances by a span, at its present rate; a step does
+        not count."""
+        return -(-span_us * MILLION // (MILLION + self._piece.drift_ppm))  # rounded up
+
     def step(self, by_us: int) -> None:
         """Jump, forwards or back."""
         now_us = self._loop.now_us

@@ -261,6 +261,10 @@ class Host:
     def sleep(self, us: int) -> Future[None]:
         return self.loop.sleep(us)
 
+    def sleep_by_clock(self, us: int) -> Future[None]:
+        """Wait for a span as this host's clock measures it, at its present rate."""
+        return self.loop.sleep(self.clock.real_us(us))
+
     def future(self) -> Future[Any]:
         return self.incarnation.scope.future()
 

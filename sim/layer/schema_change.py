@@ -232,7 +232,7 @@ class SchemaChange:
                 continue
             if not isinstance(done, Pause):
                 return done
-            await part.node.sleep(done.span_us)
+            await part.node.sleep_by_clock(done.span_us)
         part.node.probe("ddl-attempts-exhausted")
         return CONFLICT
 

@@ -105,6 +105,9 @@ class Node(Protocol):
     def sleep(self, duration_us: Micros) -> Awaitable[None]:
         """Wait for a span of simulated time."""
 
+    def sleep_by_clock(self, duration_us: Micros) -> Awaitable[None]:
+        """Wait for a span as this node's physical clock measures it, whose rate may be off."""
+
     def call_later(self, delay_us: Micros, fn: Callable[..., None], *args: object) -> Timer:
         """Call a function of this incarnation after a span of simulated time."""
 

@@ -174,6 +174,9 @@ class FakeNode:
     def sleep(self, duration_us: int) -> Future[None]:
         return self.loop.sleep(duration_us)
 
+    def sleep_by_clock(self, duration_us: int) -> Future[None]:
+        return self.loop.sleep(duration_us)
+
     def spread(self, purpose: str, bound_us: int) -> Micros:
         """Nothing is left to chance here: each node, by its name, has a fixed share."""
         del purpose

@@ -338,6 +338,7 @@ class Machine:
         self._once: dict[object, None] = {}
         self._draws = draws
         self.sleep, self.call_later, self.future = loop.sleep, loop.call_later, loop.future
+        self.sleep_by_clock = loop.sleep  # its clock shows true time
 
     def on(self, kind: type, handler: Callable[[str, Any], Any]) -> None:
         self.handlers[kind] = handler

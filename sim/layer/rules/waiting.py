@@ -45,12 +45,12 @@ async def read_again(layer: LayerPart, _update: Update, _step: Step) -> None:
 
 async def leases_end(layer: LayerPart, _update: Update, _step: Step) -> None:
     """Wait until no process has a lease on the version before, however clocks drift (C5)."""
-    await layer.node.sleep(longest_lease_us(layer))
+    await layer.node.sleep_by_clock(longest_lease_us(layer))
 
 
 async def leases_end_without_drift(layer: LayerPart, _update: Update, _step: Step) -> None:
     """As leases_end, as if no clock were slow (C5-T3)."""
-    await layer.node.sleep(Micros(layer.design.lease_ms * US_PER_MS))
+    await layer.node.sleep_by_clock(Micros(layer.design.lease_ms * US_PER_MS))
 
 
 async def in_force(layer: LayerPart, update: Update, _step: Step) -> None:

@@ -49,6 +49,16 @@ def test_due_is_the_first_instant_that_shows_the_time() -> None:
     assert clock.read_us() >= 2000
 
 
+@pytest.mark.parametrize(("ppm", "us"), [(0, 3000), (500_000, 2000), (-250_000, 4000), (1, 3000)])
+def test_a_span_takes_less_true_time_by_a_fast_clock_and_more_by_a_slow_one(
+    ppm: int, us: int
+) -> None:
+    loop = Loop()
+    clock = PhysicalClock(loop, offset_us=77, drift_ppm=ppm)
+    clock.step(1000)
+    assert clock.real_us(3000) == us
+
+
 def test_what_a_clock_shows_already_is_due_now() -> None:
     loop = Loop()
     clock = PhysicalClock(loop, offset_us=5000)
