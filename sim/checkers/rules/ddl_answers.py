@@ -6,7 +6,9 @@ the log, neither before the answer nor after it. *Unknown* says nothing.
 
 A statement whose columns were pending first [110.later.2] is in the log once they are confirmed; if
 they never are, its update has been taken back. So has a new index that is dropped again because
-two rows have the same values; one that is built in states is there once it is public.
+two rows have the same values; one that is built in states is there once it is public. A *failed*
+statement has taken its index away before its answer, in whichever state it was: none is left in the
+end, where it would cost every write and keep its name.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from ddlsim.checkers.rules.idle_statements import changes_nothing
 from ddlsim.history.events import DdlDecided, Failed, Ok, UpdateLogged
 from ddlsim.model.ddl import IndexCreated, IndexDropped, IndexStateSet, SimpleChange
 from ddlsim.model.pending import ColumnConfirmed, ColumnPending
-from ddlsim.model.schema import PUBLIC, SchemaObject
+from ddlsim.model.schema import PUBLIC, SchemaObject, Table
 from ddlsim.units import as_ms
 
 CLAUSES = ("98.flow.1", "98.def.3")
@@ -41,9 +43,10 @@ def ddl_answers(case: Case) -> Iterator[Anomaly]:
 
 
 def _failed(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterator[Anomaly]:
-    if not _took_effect(updates):
-        return
     assert isinstance(operation.ended, Failed), operation.name
+    if not _took_effect(updates):
+        yield from _left_behind(case, operation, updates, operation.ended)
+        return
     yield Anomaly(
         "failed-but-logged",
         f"{_named(case, operation)} failed for its client at {as_ms(operation.ended.at_us)} ms "
@@ -52,6 +55,30 @@ def _failed(case: Case, operation: Operation, updates: list[UpdateLogged]) -> It
         (*operation.asked, updates[-1], operation.ended),
         clauses=CLAUSES,
     )
+
+
+def _left_behind(
+    case: Case, operation: Operation, updates: list[UpdateLogged], failed: Failed
+) -> Iterator[Anomaly]:
+    """Indexes that the updates of a failed statement have created, and that are there in the end.
+
+    Known by their ids: a later statement may create another one of the same name.
+    """
+    for update in updates:
+        for step in update.objects:
+            created = {one.index.id for one in step.changes if isinstance(one, IndexCreated)}
+            newest = case.schemas.newest(step.object_id)
+            table = None if newest is None else newest.definition
+            for index in table.indexes if isinstance(table, Table) else ():
+                if index.id in created:
+                    yield Anomaly(
+                        "failed-but-left",
+                        f"{_named(case, operation)} failed for its client at "
+                        f"{as_ms(failed.at_us)} ms ({failed.reason}), but its index {index.name} "
+                        f"was still there, {index.state}, when the run ended",
+                        (*operation.asked, update, failed),
+                        clauses=CLAUSES,
+                    )
 
 
 def _ok(case: Case, operation: Operation, updates: list[UpdateLogged]) -> Iterator[Anomaly]:

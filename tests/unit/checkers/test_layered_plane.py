@@ -8,7 +8,15 @@ from msgspec.structs import replace
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import judge
 from ddlsim.checkers.rulings import LADDER, ruling_of
-from ddlsim.history.events import DdlDecided, Failed, Ok, ReadExecuted, RowFinal, UpdateLogged
+from ddlsim.history.events import (
+    DdlDecided,
+    Failed,
+    Ok,
+    ReadExecuted,
+    RowFinal,
+    Unknown,
+    UpdateLogged,
+)
 from ddlsim.history.history import History
 from ddlsim.history.world_events import ClockSet
 from ddlsim.model import ddl
@@ -161,14 +169,32 @@ def in_states(*states: str) -> Layered:
         (INDEX_STATES[:-1], Ok, ["acknowledged-not-logged"]),
         ((*INDEX_STATES[:3], "dropped"), Failed, []),
         (INDEX_STATES, Failed, ["failed-but-logged"]),
+        *((INDEX_STATES[:n], Failed, ["failed-but-left"]) for n in range(1, len(INDEX_STATES))),
+        (INDEX_STATES[:2], Unknown, []),
+        (INDEX_STATES[:2], None, []),
     ],
 )
 def test_a_statement_has_taken_effect_once_its_index_is_public(
-    states: tuple[str, ...], end: type, due: list[str]
+    states: tuple[str, ...], end: type | None, due: list[str]
 ) -> None:
     story = in_states(*states)
-    story.add(90, end, "client of D", "D", *(() if end is Ok else ("UNIQUE_VIOLATED",)))
+    if end is not None:
+        story.add(90, end, "client of D", "D", *(() if end is Ok else ("UNIQUE_VIOLATED",)))
     assert told("machinery", story) == due
+
+
+@pytest.mark.parametrize("table_goes", [False, True])
+def test_a_failed_statement_leaves_no_index_whatever_others_make_of_its_name(
+    table_goes: bool,
+) -> None:
+    story = in_states("write_only", "dropped") if not table_goes else in_states("write_only")
+    story.add(90, Failed, "client of D", "D", "UNIQUE_VIOLATED")
+    if table_goes:
+        story.ddl("E", story.t, ddl.ObjectDropped(), tu=100)
+    else:
+        other = ddl.IndexCreated(Index(10, "i", (1,), state="write_only"))
+        story.ddl("E", story.t, other, tu=100)
+    assert told("machinery", story) == []
 
 
 def with_statement(story: Layered, statement: ddl.Statement) -> list[str]:
