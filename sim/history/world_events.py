@@ -169,7 +169,11 @@ class NeverCompleted(Event, frozen=True):
 
 
 class LeftOpen(Event, frozen=True):
-    """When the run ended, a node still held `locks` or `intents` of a transaction."""
+    """When the run ended, a node still held `locks` or `intents` of a transaction.
+
+    On plane `fdb`: the transaction or statement `tx` was still under way there; without a name, it
+    was still to go on with statements that it had left when it died.
+    """
 
     node: str
     tx: str

@@ -20,6 +20,7 @@ Every key is a tuple that begins with the name of a space:
     ("j", process, op)                      a DDL statement that takes several transactions
     (LOCAL, "head")                         the head, where storage servers hold it all
     ("m", …)                                modes, and which processes have switched
+    ("m", "started", process)               written by a process that starts again
     ("x", transaction)                      of one that wrote: `Outcome`
 
 A deleted row stays as one without values, so that readers see which transaction deleted it. The 0
@@ -173,6 +174,11 @@ def job_key(process: str, op: str) -> Key:
 def jobs_of(process: str) -> Range:
     """The statements that a process has under way."""
     return prefix_range((JOBS, process))
+
+
+def started_key(process: str) -> Key:
+    """What a process writes when it starts again."""
+    return (MODES, "started", process)
 
 
 def switched_key(process: str) -> Key:

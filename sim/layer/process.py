@@ -82,8 +82,9 @@ class LayerProcess:
 
     @property
     def has_open_work(self) -> bool:
-        """Whether a transaction is open, or a statement under way."""
-        return bool(self.transactions) or self._change.is_busy
+        """Whether a transaction is open, or a statement under way or perhaps left unfinished."""
+        change = self._change
+        return bool(self.transactions) or change.is_busy or change.resumes
 
     @property
     def watched_number(self) -> int | None:
@@ -94,9 +95,13 @@ class LayerProcess:
         return self.part.first if cache is None else cache.schema.number
 
     def left_open(self) -> list[tuple[str, str]]:
-        """What is open: (transaction or statement, what it is)."""
+        """What is open: (transaction or statement, what it is).
+
+        Without a name: statements of an earlier incarnation, until it has gone on with all.
+        """
         open_ones = [(label, "transaction") for label in self.transactions]
-        return open_ones + [(op, "statement") for op in self._change.under_way]
+        open_ones += [(op, "statement") for op in self._change.under_way]
+        return open_ones + [("", "unfinished statements")] * self._change.resumes
 
     # --- requests of clients ----------------------------------------------------------------------
 

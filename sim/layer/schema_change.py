@@ -24,7 +24,7 @@ from ddlsim.history.events import DdlDecided
 from ddlsim.layer.backfill import Filled, Work, erase, fill, work_of
 from ddlsim.layer.design import Step
 from ddlsim.layer.execution import Executor
-from ddlsim.layer.keyspace import job_key, jobs_of
+from ddlsim.layer.keyspace import job_key, jobs_of, started_key
 from ddlsim.layer.part import Part
 from ddlsim.layer.rules.reading import head_of, numbered
 from ddlsim.layer.schema import Update, Used
@@ -52,11 +52,15 @@ LARGE: Final = (
 
 
 class SchemaChange:
-    """DDL of one process."""
+    """DDL of one process.
+
+    `resumes`: an earlier incarnation may have left statements that it has not gone on with yet.
+    """
 
     def __init__(self, part: Part, executor: Executor) -> None:
         self.part = part
         self.under_way: dict[str, None] = {}
+        self.resumes = False
         self._asked: dict[str, None] = {}
         self._executor = executor
         self._queue: deque[Future[None]] = deque()
@@ -81,21 +85,31 @@ class SchemaChange:
 
         A client's new one may have begun by the time at which they are known: that is not left.
         """
+        self.resumes = True
         for place, left in await self._left():
             if str(place[2]) in self._asked:
                 continue
             assert isinstance(left, tuple), f"{left!r} is no job"
             self.part.node.probe("statement-resumed")
             await self._in_turn(Job(str(place[2]), *left)._replace(resumed=True))
+        self.resumes = False
 
     async def _left(self) -> list[tuple[StoreKey, object]]:
-        """The statements that this process has begun and not finished."""
+        """The statements that this process has begun and not finished.
+
+        What an earlier incarnation has sent has committed by then, or never does (`Job.write`).
+        """
+        process = self.part.node.name
         while True:
             transaction = self.part.store.transaction()
             try:
-                return await transaction.get_range(*jobs_of(self.part.node.name))
+                found = await transaction.get_range(*jobs_of(process))
+                transaction.set(started_key(process), self.part.now_ms())
+                await transaction.commit()
             except FdbError as error:
                 await transaction.on_error(error)
+            else:
+                return found
 
     async def _in_turn(self, job: Job) -> Refused | None:
         busy = self.is_busy

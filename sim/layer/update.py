@@ -6,7 +6,7 @@ from ddlsim.fdb.keys import Key
 from ddlsim.layer.backfill import erase, fill, work_of
 from ddlsim.layer.design import OwnIndex, Publication, Step
 from ddlsim.layer.execution import Executor
-from ddlsim.layer.keyspace import job_key, log_key
+from ddlsim.layer.keyspace import job_key, log_key, started_key
 from ddlsim.layer.part import Part
 from ddlsim.layer.rules.reading import head_of, numbered
 from ddlsim.layer.schema import Schema, Update, Used
@@ -45,7 +45,12 @@ class Job(NamedTuple):
     resumed: bool = False
 
     def write(self, process: str, transaction: StoreTransaction) -> None:
-        """Write how far it is with the other writes of a transaction."""
+        """Write how far it is with the other writes of a transaction.
+
+        That transaction does not commit once the process has died and looked for its statements: it
+        would begin, or take up again, one that is not found any more.
+        """
+        transaction.add_read_conflict_key(started_key(process))
         transaction.set(job_key(process, self.op), (self.statement, self.step, self.begin))
 
 

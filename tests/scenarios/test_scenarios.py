@@ -32,7 +32,7 @@ from tests.scenarios.runs import (
 )
 
 WRITTEN = names("iep98", "iep110")
-OF_THE_STORE = ("strategies/C", "presets/", "faults/storage_behind_at_the_end")
+OF_THE_STORE = ("strategies/C", "presets/", "faults/storage_behind_at_the_end", "faults/statement_")
 """One for each numbered example, requirement, rule group and risk of the two documents."""
 
 

@@ -3,20 +3,29 @@
 REGISTERED and STOPPING end once the transactions that began before them have, and each of these
 ends within its time limit; BUILDING ends once every partition has taken the steps of its backfill
 [110.ours.index.build]. In the end no index is left on its way for longer than that takes.
+
+Where SQL is a layer on a store, a statement takes its index on, and the history tells which
+statements processes still have under way in the end. An index on its way whose statement none of
+them has stays so for good, calm or not, unless a process of that statement is dead: another one
+does not take its work.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.progress.calm import Calm
 from ddlsim.history.events import UpdateLogged, WriteExecuted
+from ddlsim.history.world_events import LeftOpen
 from ddlsim.model.ddl import IndexCreated, IndexDropped, IndexStateSet, ObjectChange
 from ddlsim.model.schema import PUBLIC
 from ddlsim.units import US_PER_MS, as_ms
 
 Place = tuple[int, int]
 """(table id, index id)."""
+UNNAMED: Final = ""
+"""The name in `LeftOpen` of statements that a process has still to go on with."""
 
 
 def index_progress(case: Case, calm: Calm, from_us: int, ended_us: int) -> Iterator[Anomaly]:
@@ -36,6 +45,27 @@ def index_progress(case: Case, calm: Calm, from_us: int, ended_us: int) -> Itera
                 (update,),
                 clauses=("110.ours.index.build",),
             )
+
+
+def abandoned_indexes(case: Case) -> Iterator[Anomaly]:
+    """Indexes of a layer on their way, whose statement no process has under way in the end."""
+    if not case.is_layered:
+        return
+    makers: dict[str | None, dict[str, None]] = {}
+    for _, update in case.schemas.updates:
+        makers.setdefault(update.op, {})[update.node] = None
+    open_ones = {left.tx for _, left in case.of(LeftOpen)}
+    for place, (update, state) in _on_their_way(case).items():
+        may_go_on = UNNAMED in open_ones or update.op in open_ones
+        if update.op is None or may_go_on or any(node in case.dead for node in makers[update.op]):
+            continue
+        yield Anomaly(
+            "index-abandoned",
+            f"index {place[1]} of table {place[0]} was still {state} when the run ended, as it has "
+            f"been since {as_ms(update.at_us)} ms, and no process had {update.op} under way, "
+            f"though {', '.join(makers[update.op])} ran",
+            (update,),
+        )
 
 
 def _on_their_way(case: Case) -> dict[Place, tuple[UpdateLogged, str]]:

@@ -9,7 +9,8 @@
 * The schema safe time of every node moves with each idle command, that of a replicated partition on
   every replica with each of its own.
 * Where there are no safe times, leases and groups, transactions alone are judged.
-* An index goes on to its next state (`index_progress`); an old name ends (`alias_progress`).
+* An index goes on to its next state (`index_progress`), in other runs too where SQL is a layer on a
+  store; an old name ends (`alias_progress`).
 * No leader steps down, and no partition in use is without a primary for longer than it takes to
   replace one.
 """
@@ -23,7 +24,7 @@ from ddlsim.checkers.case.case import Case, Operation, Transaction
 from ddlsim.checkers.case.enlistments import COORDINATOR_RETRY
 from ddlsim.checkers.progress.alias_progress import alias_progress
 from ddlsim.checkers.progress.calm import TICKS_US, Calm
-from ddlsim.checkers.progress.index_progress import index_progress
+from ddlsim.checkers.progress.index_progress import abandoned_indexes, index_progress
 from ddlsim.history.events import AnyEvent, Failed, SafeTimeAdvanced, Unknown, UpdateLogged
 from ddlsim.history.world_events import (
     LeaderSteppedDown,
@@ -49,6 +50,7 @@ def obligations(case: Case) -> Iterator[Anomaly]:
     if calm.from_us is not None and calm.from_us < case.history.end_us:
         yield from _in_calm(case, calm, calm.from_us)
     yield from _left_open(case, calm)
+    yield from abandoned_indexes(case)
 
 
 def _in_calm(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:

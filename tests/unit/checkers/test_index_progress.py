@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.history.events import UpdateLogged
-from ddlsim.history.world_events import FaultBegan
+from ddlsim.history.world_events import FaultBegan, LeftOpen, NodeCrashed, NodeRestarted
 from ddlsim.model.ddl import (
     IndexCreated,
     IndexDropped,
@@ -13,8 +13,10 @@ from ddlsim.model.ddl import (
     ObjectDropped,
     SimpleChange,
 )
-from ddlsim.model.schema import Column, ColumnType, Index, Table
+from ddlsim.model.schema import INDEX_STATES, Column, ColumnType, Index, Table
 from tests.support.history import ts
+from tests.support.judging import anomalies
+from tests.support.layered import Layered
 from tests.support.quiet_runs import COMMIT, COMPLETE, DATA, PLACE, RESENT, SUBMIT, quiet
 from tests.unit.checkers.test_obligations import kinds
 
@@ -74,3 +76,59 @@ def test_an_index_that_is_available_or_gone_may_stay_so(changes: tuple[SimpleCha
 def test_nothing_is_said_where_a_fault_goes_on_or_indexes_have_no_states() -> None:
     assert left(11 + ALLOWED, REGISTERED, disturbed=True) == []
     assert left(11 + ALLOWED, REGISTERED, builds=False) == []
+
+
+# --- on a store -----------------------------------------------------------------------------------
+
+
+def of_layer(*states: str) -> Layered:
+    """D, of process n1, takes an index through these states."""
+    story = Layered(("I9",))
+    for number, state in enumerate(states):
+        if state == "gone":
+            story.drop_index("D", 10 * number + 10)
+        elif number:
+            story.set_state("D", state, 10 * number + 10)
+        else:
+            story.index("D", 10, state=state)
+    return story
+
+
+def told(story: Layered) -> list[str]:
+    return [one.kind for one in anomalies("liveness", story)]
+
+
+@pytest.mark.parametrize("upto", range(1, len(INDEX_STATES)))
+def test_an_index_of_a_layer_whose_statement_no_process_has_is_abandoned(upto: int) -> None:
+    """Calm or not: no other process takes it up."""
+    story = of_layer(*INDEX_STATES[:upto])
+    story.add(500, NodeCrashed, "n1")
+    story.add(510, NodeRestarted, "n1", 2)
+    assert told(story) == ["index-abandoned"]
+
+
+@pytest.mark.parametrize("states", [INDEX_STATES, (*INDEX_STATES[:3], "gone")])
+def test_an_index_of_a_layer_that_is_public_or_gone_may_stay_so(states: tuple[str, ...]) -> None:
+    assert told(of_layer(*states)) == []
+
+
+@pytest.mark.parametrize(
+    ("node", "op", "found"),
+    [
+        ("n1", "D", []),
+        ("n2", "D", []),
+        ("n1", "", []),
+        ("n1", "E", ["index-abandoned"]),
+        (None, "", []),
+    ],
+)
+def test_a_statement_that_is_under_way_or_whose_process_is_dead_may_be_unfinished(
+    node: str | None, op: str, found: list[str]
+) -> None:
+    """n1 has died for good where no process has anything open."""
+    story = of_layer("delete_only")
+    if node is None:
+        story.add(500, NodeCrashed, "n1")
+    else:
+        story.add(500, LeftOpen, node, op, "statement")
+    assert told(story) == found

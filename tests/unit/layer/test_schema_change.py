@@ -162,6 +162,52 @@ def test_a_process_that_starts_again_goes_on_where_it_was(chunks: int) -> None:
     assert w.nodes["a"].probes["statement-resumed"] == 1
 
 
+def held_back(w: World, number: int) -> Any:
+    """Of the commits that tell how far a statement of `a` is, the one of this number, unsent."""
+    store: Any = w.processes["a"].part.store
+    fresh, commits = store.transaction, []
+
+    def counted(*options: Any) -> Any:
+        transaction = fresh(*options)
+        commit = transaction.commit
+
+        async def held() -> int:
+            if any(name[0] == "j" for name in getattr(transaction, "_names", {}).values()):
+                commits.append(commit)
+                if len(commits) == number:
+                    await w.loop.future()
+            return int(await commit())
+
+        transaction.commit = held
+        return transaction
+
+    store.transaction = counted
+    w.loop.spawn(w.asks("a", INDEX))
+    w.run_ms(100)
+    assert len(commits) == number
+    return commits[-1]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_was_sent_before_a_restart_does_not_commit_behind_it(number: int) -> None:
+    """It would begin a statement that is not found any more, or take up one that has ended."""
+    w = states_world()
+    w.put("a", None, 1, v=1)
+    commit = held_back(w, number)
+    w.start("a", restarted=True)
+    w.run_ms(100)
+    before = w.store.under("s")
+
+    async def outcome() -> object:
+        try:
+            return await commit()
+        except FdbError as error:
+            return error.code
+
+    assert result_of(w.loop, outcome()) is ErrorCode.NOT_COMMITTED
+    assert (w.store.under("s"), w.store.under("j")) == (before, [])
+
+
 def hangs_behind(w: World, commits: int) -> None:
     """Of what `a` writes of entries and schema, so much is committed; then nothing more comes."""
     store: Any = w.processes["a"].part.store
