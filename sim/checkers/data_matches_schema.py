@@ -34,8 +34,9 @@ class DataMatchesSchema:
     """What clients meant, what primaries wrote, what reads showed and what storage kept agree.
 
     A row is compared with the judges' own upgrade of what its writer's client encoded, column id
-    by column id. No row lacks a value of a column that promises one for each (`mandatory`), and
-    none breaks a unique index or a CHECK in force (`row_constraints`).
+    by column id; read under an older version than its own, it has values of that one's types. No
+    row lacks a value of a column that promises one for each (`mandatory`), and none breaks a unique
+    index or a CHECK in force (`row_constraints`).
 
     A read, but one of the past, must not miss a write whose commit was stored before it and whose
     commit_ts is not above its op_ts; when all has come to rest, storage must hold the last
@@ -58,8 +59,7 @@ class DataMatchesSchema:
             for position, read in tx.reads:
                 past = tx.read_ts is not None or _is_void(case, tx, read)
                 for row in read.rows:
-                    if row.row is not None and row.decoded_version != row.row_version:
-                        yield _misdecoded(case, read, row)
+                    yield from _misdecoded(case, writes, read, row)
                     if row.writer is not None and not _is_as_written(writes, position, read, row):
                         yield from _misread(case, writes, position, read, row)
                     if not past and row.writer != tx.name:
@@ -173,14 +173,37 @@ def _is_as_written(writes: Writes, position: int, read: ReadExecuted, row: RowRe
     return none_before
 
 
-def _misdecoded(case: Case, read: ReadExecuted, row: RowRead) -> Anomaly:
-    return Anomaly(
-        "wrong-version-decoded",
-        f"{_read(case, read, row)} on node {read.node}: the row of {row.writer} was written under "
-        f"version {row.row_version} and decoded with version {row.decoded_version}",
-        (read,),
-        clauses=("110.flow.5",),
-    )
+def _misdecoded(case: Case, writes: Writes, read: ReadExecuted, row: RowRead) -> Iterator[Anomaly]:
+    """A row decoded with another version, or one of a newer version with values of its types.
+
+    Where columns have got another type, a row from behind that is none under the version before,
+    with whichever version its bytes are said to have been decoded.
+    """
+    if row.row is None:
+        return
+    where = f"{_read(case, read, row)} on node {read.node}: the row of {row.writer} was written"
+    if row.decoded_version != row.row_version:
+        yield Anomaly(
+            "wrong-version-decoded",
+            f"{where} under version {row.row_version} and decoded with version "
+            f"{row.decoded_version}",
+            (read,),
+            clauses=("110.flow.5",),
+        )
+    table = writes.table(read.object_id, read.version)
+    if row.row_version <= read.version or table is None:
+        return
+    cells = dict(row.row)
+    for column in table.columns:
+        value = cells.get(column.id)
+        if not is_value_of(value, column.type):
+            yield Anomaly(
+                "newer-type-shown",
+                f"{where} under version {row.row_version}, and shows {value!r}, which is not a "
+                f"value of {column.name} {column.type}",
+                (read,),
+                clauses=("110.flow.5",),
+            )
 
 
 def _misread(

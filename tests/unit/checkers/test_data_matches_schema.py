@@ -159,6 +159,33 @@ def test_a_row_decoded_with_another_version_than_its_own() -> None:
     assert kinds(shown(((0, 7), (1, 70), (2, 9)), decoded=2)) == ["wrong-version-decoded"]
 
 
+@pytest.mark.parametrize(
+    ("value", "version", "kind"),
+    [
+        ("abc", 1, ["newer-type-shown"]),
+        ("70", 1, ["newer-type-shown"]),
+        (None, 1, []),
+        ("abc", 2, []),
+        ("abc", 3, []),
+    ],
+)
+def test_a_row_of_a_later_type_is_none_under_the_earlier_one(
+    value: Any, version: int, kind: list[str]
+) -> None:
+    """v is VARCHAR from version 2 on; whatever the bytes are said to be decoded with."""
+    story = Story()
+    t = story.table()
+    story.ddl("D", t, ddl.ColumnAltered(V, Column(1, "v", text(20))), tu=5)
+    story.ddl("E", t, add_column(2, "w"), tu=6)
+    cells = ((0, 7), (1, value))
+    story.write("T", t, 7, 10, version=2, row=cells)
+    story.commit("T", 11)
+    row = (*cells, (2, None)) if version == 3 else cells
+    story.read("U", t, 7, 20, "T", version=version, row=RowRead(7, "T", 2, 2, row))
+    story.commit("U", 21)
+    assert kinds(story) == kind
+
+
 def test_a_default_changed_later_does_not_show_in_old_rows() -> None:
     story = Story()
     t = story.table()
