@@ -7,9 +7,13 @@ otherwise. What a store with working conflicts would have aborted is aborted in 
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from ddlsim.checkers.judge import judge
+from ddlsim.layer.rules import locks
 from ddlsim.model.schema import PUBLIC
+from ddlsim.strategies.postgresql import POSTGRESQL
+from tests.scenarios.runs import loaded, runner_of
 from tests.support.history import add_column
 from tests.support.layered import Layered
 
@@ -402,3 +406,33 @@ def test_c10_writes_under_the_old_version_end_before_the_erasure(
     schedule: str, erased: int, commits: int, due: dict[str, set[str]]
 ) -> None:
     assert told(two_cutoffs(erased=erased, commits=commits)) == due, schedule
+
+
+# --- postgresql: a catalog that no snapshot binds -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("does", "due"),
+    [(("find", 5), {"I10": {"row-not-found"}}), (("find", 6), {}), (("scan",), {})],
+)
+@pytest.mark.parametrize("ends", [None, 60], ids=["a read-only one", "one that wrote nothing"])
+def test_an_index_from_behind_the_snapshot_answers_no_query(
+    does: tuple[object, ...], due: dict[str, set[str]], ends: int | None
+) -> None:
+    """The reader is shown the newer schema, which is admitted; its snapshot has no entries."""
+    story = Layered()
+    story.design = replace(story.design, claims=POSTGRESQL.header.claims)
+    story.run("A", 10, 20, ("put", "r", 5))
+    story.index("D", 40)
+    story.run("D.fill", 39, 40, ("fill",), v=2)
+    story.run("Q", 30, ends, does, v=2, at=50)
+    story.read_back(70)
+    assert told(story) == due
+
+
+def test_a_design_that_uses_such_an_index_is_convicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = runner_of(loaded("presets/postgresql-index_behind_snapshot"))
+    assert not runner.row(0).failed
+    monkeypatch.setattr(locks, "_indexes", lambda _table: {})
+    found = [(one.invariant, one.kind, one.status) for one in runner.row(0).violations]
+    assert ("I10", "row-not-found", "violation") in found
