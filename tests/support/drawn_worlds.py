@@ -7,7 +7,10 @@ import tomllib
 from functools import cache
 from typing import Any, Final
 
+from ddlsim.checkers.judge import judge
+from ddlsim.cluster.run import run
 from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
 
 NOTHING: Final = swarm.source_of(None, {})
 
@@ -27,3 +30,9 @@ def drawn_of(seed: int, design: str | None = None) -> swarm.Drawn:
 def data_of(seed: int, design: str | None = None) -> dict[str, Any]:
     """The tables of its scenario, which stay as they are."""
     return tomllib.loads(drawn_of(seed, design).text)
+
+
+def kinds(design: str, seed: int) -> set[str]:
+    """What the judges hold against the design in the world of a seed, by themselves."""
+    found = judge(run(plan(swarm.scenario(under(design), seed), seed))).violations
+    return {one.kind for one in found if one.status == "violation"}

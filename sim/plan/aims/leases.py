@@ -35,10 +35,44 @@ HOW: Final = ("cut off", "late")
 """What becomes of the schema on its way to the process."""
 LATE: Final = 1.25
 """How late it comes, in leases: a lease that began with the answer would last over two updates."""
+DROPS, APART = "commits late, drops", "clocks apart"
+MORE: Final = ("commits late", DROPS, APART)
+"""What becomes of the process instead: its commits are late, while statements change the table or
+drop its indexes; or its clock is slow, and that of the process that waits for its lease is fast."""
+MORE_SHARE: Final = 0.5
+"""The share of worlds with a lease that have one of these."""
+LATE_COMMITS: Final = 2
+"""How late such commits are, in leases: over two updates, or over a drop and what it erases."""
+INDEXES: Final = ("ai", "aj")
+BETWEEN: Final = 2.5
+"""The time between drops of them, in leases: an update between would refuse commits that are late.
+"""
+ROUNDS: Final = (0, 3, 6)
+"""When each pair of updates begins where clocks are apart, in leases."""
+BEHIND: Final = 0.95
+"""When the second one of a pair is asked for, behind the first one: the clocks are apart in what
+has gone by until then, since a rest itself is as long as it is."""
+SLOW_PPM, FAST_PPM = -100_000, 100_000
+"""The margin that leases allow for."""
+LONGER: Final = 4
+"""By how much leases are longer there: a tenth of one is then longer than a commit takes."""
+OFTEN: Final = 80
+"""How often the schema is read there in the time of a lease."""
 KEPT: Final = ("cut off", "open")
 """Why a process keeps an old lease that lies in the store."""
+AMID: Final = ("a commit of a row", "the commit of a lease")
+"""What else is late of a process that keeps an old lease: commits of its clients, one here and one
+there; or the commit of its first lease, before the schema does not reach it any more."""
+AMID_SHARE: Final = 0.35
+"""The share of worlds with an old lease that have one of these instead of the reasons above."""
+LATE_POLLS: Final = (4, 8)
+"""How late such commits of rows are, in polls: over two updates, and no longer than a lease."""
 OPEN: Final = (0.1, 0.3)
 """The time between the operations of open transactions, in leases."""
+LATE_COMMIT: Final = 0.3
+"""How late the commit of a lease is, in leases."""
+EARLY: Final = 0.5
+"""When the schema does not reach the process behind that, in leases: before it leases again."""
 OLD_LEASES_MS: Final = (160, 320)
 """Leases in the store, so long that others take and give back theirs while one lasts."""
 OLD_LOAD: Final = 5
@@ -51,13 +85,21 @@ def add(knobs: Knobs, data: Table) -> None:
     """Let a process live by its lease."""
     if not knobs.on("lives by a lease", SHARE):
         return
-    lease_ms = knobs.pick("lease of it", LEASES_MS)
     how = knobs.pick("schema on its way", HOW)
+    if knobs.on("lives by a lease, more", MORE_SHARE):
+        how = knobs.pick("lives by a lease, what more", MORE)
+        knobs.tell("schema on its way", how)
+    lease_ms = knobs.pick("lease of it", LEASES_MS) * (LONGER if how == APART else 1)
     _leased(knobs, data, lease_ms, LOAD * lease_ms)
     data["strategy"]["poll_ms"] = lease_ms // POLLS
     data["migration"] = [_statements("n2", lease_ms, 0)]
     data["workload"] = [_writers()]
-    data["faults"] = [_fault(how, data["fdb"]["storages"], lease_ms, (LOAD - 2) * lease_ms)]
+    if how in HOW:
+        data["faults"] = [_fault(how, data["fdb"]["storages"], lease_ms, (LOAD - 2) * lease_ms)]
+    elif how == APART:
+        _clocks_apart(data, lease_ms)
+    else:
+        _commits_late(data, how, lease_ms)
 
 
 def add_in_the_store(knobs: Knobs, data: Table) -> None:
@@ -74,11 +116,70 @@ def add_in_the_store(knobs: Knobs, data: Table) -> None:
     data["migration"] = [_statements(node, lease_ms, first) for node, first in both]
     data["workload"] = [_writers()]
     data["faults"] = []
-    if why == "cut off":
+    if knobs.on("old lease, amid a commit", AMID_SHARE):
+        _amid(knobs, data, lease_ms)
+    elif why == "cut off":
         data["faults"] = [_fault(why, data["fdb"]["storages"], lease_ms, 2 * lease_ms)]
     else:
         data["workload"].append(_open(lease_ms))
         data["protocol"]["tx_timeout_ms"] = load_ms
+
+
+def _commits_late(data: Table, how: str, lease_ms: int) -> None:
+    """Let the commits of the process be late, and the schema reach it."""
+    late: Table = {"name": "late_message", "kind": "commit", "sender": NODE, "count": 1_000}
+    late["delay_ms"] = LATE_COMMITS * lease_ms
+    data["faults"] = [late | {"from_ms": lease_ms}]
+    if how == DROPS:
+        made = "".join(f";\nCREATE INDEX {name} ON a (v)" for name in INDEXES)
+        data["schema"]["sql"] += made
+        drops = ";\n".join(f"DROP INDEX {name}" for name in INDEXES)
+        data["migration"][0] |= {"sql": drops, "every_ms": BETWEEN * lease_ms}
+
+
+def _clocks_apart(data: Table, lease_ms: int) -> None:
+    """Let the process have a slow clock, and miss an update; a fast one waits to make the next."""
+    data["cluster"]["nodes"] = NODES
+    data["strategy"]["poll_ms"] = max(lease_ms // OFTEN, 1)
+    rates = {NODE: SLOW_PPM, "n3": FAST_PPM}
+    data["clocks"]["nodes"] = {
+        node: {"offset_ms": 0, "drift_ppm": ppm} for node, ppm in rates.items()
+    }
+    count = len(ROUNDS)
+    data["migration"] = [
+        {
+            "node": node,
+            "at_ms": (1 + behind + turn) * lease_ms,
+            "sql": f"ALTER TABLE a ALTER COLUMN v SET DEFAULT {first + place}",
+        }
+        for node, behind, first in (("n2", 0.0, 0), ("n3", BEHIND, count))
+        for place, turn in enumerate(ROUNDS)
+    ]
+    cut = _fault("cut off", data["fdb"]["storages"], lease_ms, 2 * lease_ms)
+    at_once: Table = {"moment": "update-logged", "node": "n2"}
+    data["faults"] = [cut | {"when": at_once, "from_ms": (1 + turn) * lease_ms} for turn in ROUNDS]
+
+
+def _amid(knobs: Knobs, data: Table, lease_ms: int) -> None:
+    """Let commits of rows be late while updates go by; or that of a lease, which is the last."""
+    what = knobs.pick("old lease, amid what", AMID)
+    knobs.tell("why it keeps it", what)
+    late: Table = {"name": "late_message", "kind": "commit", "sender": NODE}
+    if what == "a commit of a row":
+        die = knobs.die("old lease, which commits")
+        data["fdb"]["proxies"] = max(data["fdb"]["proxies"], 2)
+        knobs.tell("proxies", data["fdb"]["proxies"])
+        late["to"] = f"proxy{data['fdb']['proxies']}"
+        data["faults"] = [
+            {**late, "from_ms": at_ms, "delay_ms": die.between(*LATE_POLLS) * POLL_MS}
+            for at_ms in range(lease_ms, (OLD_LOAD - 1) * lease_ms, LATE_POLLS[1] * POLL_MS)
+        ]
+        return
+    for one in data["migration"]:
+        one["at_ms"] = EARLY * lease_ms
+    cut = _fault("cut off", data["fdb"]["storages"], lease_ms, 2 * lease_ms)
+    late |= {"from_ms": 0, "delay_ms": LATE_COMMIT * lease_ms}
+    data["faults"] = [late, cut | {"from_ms": EARLY * lease_ms}]
 
 
 def _leased(knobs: Knobs, data: Table, lease_ms: int, load_ms: int) -> None:

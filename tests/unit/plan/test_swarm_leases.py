@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 LEASED = ("c5_lease", "c6_f1", "tidb_lease")
 MANY = range(60)
 IN_THE_STORE = ("crdb", "tidb_mdl")
-LATE, CUT_OFF, LONG = 1, 2, 10
+LATE, CUT_OFF, LONG = 27, 2, 23
 """Seeds of worlds in which the schema comes late, and not at all, for short and long leases."""
 KEPT = {"cut off": 1, "open": 15}
 """Seeds of worlds in which a process keeps an old lease, by the reason."""
@@ -36,7 +36,12 @@ def test_about_so_many_worlds_have_one_and_all_can_be_planned() -> None:
     worlds = [drawn("c6_f1", seed) for seed in MANY]
     count = sum(one.knobs["lives by a lease"] != OFF for one in worlds)
     assert 0.7 * leases.SHARE < count / len(MANY) < 1.3 * leases.SHARE
-    assert {one.knobs.get("schema on its way") for one in worlds} - {None} == {*leases.HOW}
+    assert {one.knobs.get("schema on its way") for one in worlds} - {None} == {
+        *leases.HOW,
+        *leases.MORE,
+    }
+    more = [one.knobs.get("lives by a lease, more", OFF) for one in worlds]
+    assert 0.6 * leases.MORE_SHARE < sum(one != OFF for one in more) / count < 1.5
     for seed in MANY[:25]:
         assert plan(swarm.scenario(under("tidb_lease"), seed), seed).store is not None
     assert drawn("c5_lease", LATE).knobs["schema on its way"] == "late"
@@ -52,7 +57,12 @@ def test_about_so_many_worlds_have_an_old_lease_for_either_reason_and_all_can_be
     worlds = [drawn("crdb", seed) for seed in MANY]
     count = sum(one.knobs["keeps an old lease"] != OFF for one in worlds)
     assert 0.7 * leases.SHARE < count / len(MANY) < 1.3 * leases.SHARE
-    assert {one.knobs.get("why it keeps it") for one in worlds} - {None} == {*leases.KEPT}
+    assert {one.knobs.get("why it keeps it") for one in worlds} - {None} == {
+        *leases.KEPT,
+        *leases.AMID,
+    }
+    amid = [one for one in worlds if one.knobs.get("old lease, amid a commit", OFF) != OFF]
+    assert 0.4 * leases.AMID_SHARE < len(amid) / count < 1.8 * leases.AMID_SHARE
     for seed in MANY[:25]:
         assert plan(swarm.scenario(under("tidb_mdl"), seed), seed).store is not None
 

@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ddlsim.checkers.judge import judge
-from ddlsim.cluster.run import run
 from ddlsim.layer import backfill
-from ddlsim.plan import swarm
-from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.protocol.commands import WriteIntent
 from ddlsim.protocol.leases import Leases
@@ -26,7 +22,7 @@ from ddlsim.protocol.transaction import execution
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.routing import Router
-from tests.support.drawn_worlds import drawn_of
+from tests.support.drawn_worlds import drawn_of, kinds
 
 pytestmark = pytest.mark.slow
 
@@ -239,13 +235,6 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
     (Leases, "is_of_this_life", of_any_life, "iep_closed", "restart at a read", 711, "G-single"),
     (Router, "ask_primary", under_the_next_lease, "iep", "restless leases", 96, "under-two-leases"),
 ]
-
-
-def kinds(design: str, seed: int) -> set[str]:
-    """What the judges hold against the design in the world of a seed, by themselves."""
-    scenario = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed)
-    found = judge(run(plan(scenario, seed))).violations
-    return {one.kind for one in found if one.status == "violation"}
 
 
 @pytest.mark.parametrize(
