@@ -89,6 +89,7 @@ OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], Non
     ("pause_before", (leases.PAUSE_BEFORE,), leases.add),
     ("pause_before", (leases.IN_THE_STORE,), leases.add_in_the_store),
     ("plan", lives.PLANS, lives.add),
+    ("plan", lives.AT_ONCE, lives.add_late_chunks),
     ("background", watches.TASKS, watches.add),
 )
 """What is drawn for the worlds of designs with one of these rules in a field, in this order."""

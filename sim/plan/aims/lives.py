@@ -73,6 +73,25 @@ LOST_COMMITS: Final = (1, 8)
 """How many are lost: clients of the builder commit, too."""
 RESTED: Final = 0.8
 """The share of such transactions that rest before they commit."""
+FINDS, UNIQUE, CHUNK = "finds without the schema", "a unique index", "a chunk late"
+MORE: Final = (FINDS, UNIQUE)
+"""What such a world is about instead of what happens to a process: one finds rows by an index that
+is being dropped, without the schema; or the index is unique, over values that are repeated, seldom
+or always."""
+MORE_SHARE: Final = 0.6
+"""The share of worlds with one of these."""
+AT_ONCE: Final = ("three_states",)
+"""The rules of `plan` under which an index can be dropped while it is filled."""
+CHUNKS_SHARE: Final = 0.7
+"""The share of the other worlds of such designs in which a chunk comes behind the drop."""
+PERIOD: Final = 6
+"""The time from one life of the index to the next one there, in spans."""
+LATE_SPANS: Final = (2, 3)
+"""How late a chunk is: the index is dropped one span behind the statement that makes it."""
+LASTING: Final = 4
+"""How long a lease is where an index is dropped, in spans: there is time for many queries."""
+VALUES: Final = (3, 40, 200)
+"""How many values there are below a unique index: with some, it can be filled."""
 COMMIT_MS: Final = 50
 """How long a client waits for a commit: no commit takes as long."""
 
@@ -112,8 +131,71 @@ def add(knobs: Knobs, data: Table) -> None:
     if knobs.on("lives of an index, at work", AT_WORK, unless=how not in INSTANTS):
         data["faults"] = _at_work(how, knobs.die("lives of an index, where"), span_ms)
         data["workload"] = [{**one, "keys": ROWS} for one in data["workload"]]
+    if knobs.on("lives of an index, more", MORE_SHARE):
+        _more(knobs, data, span_ms, schema)
     for key, value in (("load", load_ms), ("lease_ms", span_ms), ("faults of machines", OFF)):
         knobs.tell(key, value)
+
+
+def _more(knobs: Knobs, data: Table, span_ms: int, schema: str) -> None:
+    """Let the world be about one of the things that seldom meet in the others."""
+    what = knobs.pick("lives of an index, what more", MORE)
+    knobs.tell("lives of an index, disturbed", what)
+    knobs.tell("lives of an index, at work", OFF)
+    if what == FINDS:
+        _dropped(data, span_ms, schema)
+        return
+    values = knobs.die("values of lives").pick(VALUES)
+    data["workload"] = [{**one, "values": values} for one in data["workload"]]
+    for one in data["migration"]:
+        one["sql"] = one["sql"].replace("CREATE INDEX", "CREATE UNIQUE INDEX")
+
+
+def _dropped(data: Table, span_ms: int, schema: str) -> None:
+    """An index that is there from the start is dropped; one process does not reach the schema."""
+    lease_ms = LASTING * span_ms
+    data["strategy"] |= {"lease_ms": lease_ms, "poll_ms": lease_ms // POLLS}
+    data["schema"] = {"sql": f"{TABLE};\nCREATE INDEX ai ON a (v)"}
+    data["migration"] = [{"node": BUILDER, "at_ms": lease_ms, "sql": "DROP INDEX ai"}]
+    cut: Table = {"name": "partition", "shape": "link", "node": HELD, "side": [schema]}
+    data["faults"] = [cut | {"from_ms": lease_ms, "for_ms": 3 * lease_ms}]
+    data["workload"] = [_finders(span_ms)]
+
+
+def _finders(span_ms: int) -> Table:
+    """Clients that find rows by their values and write one, too: what only reads is judged less."""
+    finders: Table = {"name": "mixed", "clients": 20, "operations": 60, "keys": 60, "values": 12}
+    finders |= {"implicit": 0.3, "retries": 0, "transaction_operations": [2, 3], "fresh": 0.0}
+    finders |= {"pause_ms": [0, span_ms // 6], "rollback": 0.0}
+    return finders | {**swarm_work.NEITHER, "find": 6, "put": 6}
+
+
+def add_late_chunks(knobs: Knobs, data: Table) -> None:
+    """Let a commit in the midst of a backfill come behind the drop of the index, again and again.
+
+    It is waited for: none is in doubt. Few rows are written meanwhile, which it has read.
+    """
+    other = ("lives of an index, more", "lives of an index, at work")
+    unless = knobs.drawn.get("lives of an index", OFF) == OFF or any(
+        knobs.drawn.get(one, OFF) != OFF for one in other
+    )
+    if not knobs.on("lives of an index, a chunk late", CHUNKS_SHARE, unless=unless):
+        return
+    span_ms = knobs.drawn["span of lives"]
+    die = knobs.die("lives of an index, which chunk")
+    knobs.tell("lives of an index, disturbed", CHUNK)
+    data["fdb"]["commit_timeout_ms"] = data["run"]["load_ms"]
+    data["workload"] = [{**_writers(span_ms), "keys": ROWS, "clients": 2}]
+    late: Table = {"name": "late_message", "kind": "commit", "sender": BUILDER, "from_ms": 1}
+    data["migration"], data["faults"] = [], []
+    for life in range(LOAD // PERIOD - 1):
+        at_ms = (life + 1) * PERIOD * span_ms
+        make = {"node": BUILDER, "at_ms": at_ms, "sql": "CREATE INDEX ai ON a (v)"}
+        drop = {"node": OTHER, "at_ms": at_ms + span_ms, "sql": "DROP INDEX ai"}
+        data["migration"] += [make, drop]
+        when: Table = {"moment": "index-written", "nth": die.between(*ENTRIES)}
+        when["where"] = {"op": f"migration-{2 * life + 1}.d0"}
+        data["faults"].append(late | {"when": when, "delay_ms": die.pick(LATE_SPANS) * span_ms})
 
 
 def _lives(node: str, pace_ms: int, at_ms: int, ends: str) -> Table:

@@ -33,7 +33,8 @@ def test_a_share_of_the_worlds_is_about_the_lives_of_an_index_and_about_nothing_
 
 
 def test_their_transactions_outlast_leases_and_both_processes_name_one_index() -> None:
-    seeds = [seed for seed in MANY if drawn_of(seed, "c6_f1").knobs[KNOB] != OFF]
+    drawn = {seed: drawn_of(seed, "c6_f1").knobs for seed in MANY}
+    seeds = [seed for seed, one in drawn.items() if one.get(f"{KNOB}, more") == OFF]
     for seed in seeds:
         world = data_of(seed, "c6_f1")
         lease_ms = world["strategy"]["lease_ms"]
@@ -72,3 +73,29 @@ def test_some_have_a_second_table_that_stays_as_it_is() -> None:
     assert found
     statements = [one["sql"] for seed in found for one in data_of(seed, "tidb_lease")["migration"]]
     assert not any(" b " in sql for sql in statements)
+
+
+def test_some_are_about_a_unique_index_or_about_queries_while_it_is_dropped() -> None:
+    worlds = {seed: drawn_of(seed, "c6_f1").knobs for seed in range(150)}
+    lives = [knobs for knobs in worlds.values() if knobs[KNOB] != OFF]
+    more = [seed for seed, knobs in worlds.items() if knobs.get(f"{KNOB}, more", OFF) != OFF]
+    assert 0.5 * swarm_lives.MORE_SHARE < len(more) / len(lives) < 1.6 * swarm_lives.MORE_SHARE
+    assert {worlds[seed][f"{KNOB}, what more"] for seed in more} == {*swarm_lives.MORE}
+    for seed in more:
+        world = data_of(seed, "c6_f1")
+        unique = worlds[seed][f"{KNOB}, what more"] == swarm_lives.UNIQUE
+        assert any("UNIQUE" in one["sql"] for one in world["migration"]) == unique
+        assert any(one.get("find") for one in world["workload"]) != unique
+
+
+def test_a_chunk_comes_behind_the_drop_in_some_worlds_of_designs_that_drop_at_once() -> None:
+    worlds = {seed: drawn_of(seed, "record_layer").knobs for seed in range(150)}
+    lives = [knobs for knobs in worlds.values() if knobs[KNOB] != OFF]
+    late = [seed for seed, knobs in worlds.items() if knobs[f"{KNOB}, a chunk late"] != OFF]
+    assert 0.05 < len(late) / len(lives) < swarm_lives.CHUNKS_SHARE
+    for seed in late:
+        world = data_of(seed, "record_layer")
+        assert {one["name"] for one in world["faults"]} == {"late_message"}
+        assert {one["node"] for one in world["migration"]} == {"n1", "n2"}
+        assert plan(swarm.scenario(under("record_layer"), seed), seed).store is not None
+    assert f"{KNOB}, a chunk late" not in drawn_of(late[0], "c6_f1").knobs

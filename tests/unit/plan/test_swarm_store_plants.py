@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 
 from ddlsim.fdb.versions import versions_in
-from ddlsim.layer.design import LayerPart, Step
+from ddlsim.layer import schema_change
+from ddlsim.layer.design import LayerPart, OwnIndex, Step
+from ddlsim.layer.execution import Executor
 from ddlsim.layer.rules import fences, leases, plans, publishing
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ddl import DropIndex
+from ddlsim.model.schema import PUBLIC
 from ddlsim.plan.aims import leases as aims
+from ddlsim.plan.aims import lives
+from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.ddl import Built
 from ddlsim.units import US_PER_MS, Micros
 from tests.support.drawn_worlds import drawn_of, kinds
 
@@ -51,7 +57,37 @@ def gone_at_once(method: Any, statement: Any, *given: Any) -> tuple[Step, ...]:
     return (steps[0], steps[-1]) if isinstance(statement, DropIndex) else steps
 
 
+def delete_only_at_once(method: Any, statement: Any, *given: Any) -> tuple[Step, ...]:
+    """A drop of an index goes from public to delete-only."""
+    steps: tuple[Step, ...] = method(statement, *given)
+    if not isinstance(statement, DropIndex):
+        return steps
+
+    def building(snapshot: Snapshot, own: OwnIndex | None) -> Any:
+        table = snapshot.index_owner(statement.name)
+        if own is not None or table is None:
+            return plans.setting(plans.DELETE_ONLY, plans.DROPPED)(snapshot, own)
+        index = next(one for one in table.indexes if one.name == statement.name)
+        built = plans.lowered(statement)(snapshot, own)
+        if not isinstance(built, Built):
+            return built
+        return Built((plans.set_to(table, index, plans.DELETE_ONLY),))
+
+    return (Step(building), steps[-1])
+
+
+async def once_it_is_public(method: Any, self: Executor, tx: LayerTx, entry: Any, key: Any) -> bool:
+    """A unique index demands nothing until it is public."""
+    return entry[0].state == PUBLIC and await method(self, tx, entry, key)
+
+
+async def without_conflict(method: Any, *given: Any) -> int:
+    """A chunk of a backfill reads the head, and does not conflict with schema changes."""
+    return int(await method(*given, snapshot=True))
+
+
 Plant = tuple[object, str, Callable[..., Any], str, str, object, int, str]
+LIVES = "lives of an index, disturbed"
 AMID, LEASED = "old lease, amid what", "schema on its way"
 A_ROW, A_LEASE = aims.AMID
 PLANTS: list[Plant] = [
@@ -68,6 +104,27 @@ PLANTS: list[Plant] = [
         aims.APART,
         82,
         "outside-window",
+    ),
+    (plans, "_states", delete_only_at_once, "c6_f1", LIVES, lives.FINDS, 58, "row-not-found"),
+    (
+        Executor,
+        "is_taken",
+        once_it_is_public,
+        "c6_f1",
+        LIVES,
+        lives.UNIQUE,
+        48,
+        "unique-violated",
+    ),
+    (
+        schema_change,
+        "head_of",
+        without_conflict,
+        "record_layer",
+        LIVES,
+        lives.CHUNK,
+        35,
+        "orphan-entry",
     ),
 ]
 
