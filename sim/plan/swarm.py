@@ -86,6 +86,7 @@ OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], Non
     ("before_answer", answers.AWAITS, answers.add),
     ("before_answer", answers.AT_ONCE, answers.add_seldom),
     ("activation", (cutovers.ACTIVATION,), swarm_fdb.add_cutovers),
+    ("activation", (cutovers.ACTIVATION,), cutovers.add_near),
     ("pause_before", (leases.PAUSE_BEFORE,), leases.add),
     ("pause_before", (leases.IN_THE_STORE,), leases.add_in_the_store),
     ("plan", lives.PLANS, lives.add),

@@ -66,6 +66,20 @@ def test_their_windows_leave_time_to_send_lost_messages_again() -> None:
     assert all(store["window_ms"] >= 4 * store["request_ms"] for store in lossy)
 
 
+def test_in_some_others_switches_follow_each_other_within_a_window() -> None:
+    worlds = {seed: drawn("c10_two_cutoffs", seed).knobs for seed in MANY}
+    others = [knobs for knobs in worlds.values() if knobs["cutovers"] == OFF]
+    near = [seed for seed, knobs in worlds.items() if knobs["switches near"] != OFF]
+    assert 0.5 * cutovers.NEAR < len(near) / len(others) < 1.6 * cutovers.NEAR
+    for seed in near:
+        world = data_of(seed, "c10_two_cutoffs")
+        window_ms = world["fdb"]["window_ms"]
+        assert worlds[seed]["cutovers"] == OFF
+        assert world["strategy"]["distance_ms"] <= window_ms
+        assert window_ms in cutovers.WINDOWS_MS
+        assert plan(swarm.scenario(under("c9_future_cv"), seed), seed).store is not None
+
+
 def broken(seed: int, **strategy: Any) -> set[str]:
     """The invariants that a drawn world breaks, claimed or not."""
     settings = {f"strategy.{key}": value for key, value in strategy.items()}

@@ -12,14 +12,15 @@ from ddlsim.fdb.versions import versions_in
 from ddlsim.layer import schema_change
 from ddlsim.layer.design import LayerPart, OwnIndex, Step
 from ddlsim.layer.execution import Executor
-from ddlsim.layer.rules import fences, leases, plans, publishing
+from ddlsim.layer.rules import fences, leases, plans, publishing, waiting
+from ddlsim.layer.schema_change import SchemaChange
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ddl import DropIndex
 from ddlsim.model.schema import PUBLIC
 from ddlsim.plan.aims import leases as aims
 from ddlsim.plan.aims import lives
 from ddlsim.protocol.schema.catalog import Snapshot
-from ddlsim.protocol.schema.ddl import Built
+from ddlsim.protocol.schema.ddl import Built, Refused
 from ddlsim.units import US_PER_MS, Micros
 from tests.support.drawn_worlds import drawn_of, kinds
 
@@ -86,6 +87,17 @@ async def without_conflict(method: Any, *given: Any) -> int:
     return int(await method(*given, snapshot=True))
 
 
+async def undrained(
+    method: Any, self: SchemaChange, job: Any, step: Step, update: Any
+) -> Refused | None:
+    """The drain behind a switch is left out where nothing is erased or filled behind it."""
+    if step.after:
+        refused: Refused | None = await method(self, job, step, update)
+        return refused
+    await waiting.in_force(self.part, update, step)
+    return None
+
+
 Plant = tuple[object, str, Callable[..., Any], str, str, object, int, str]
 LIVES = "lives of an index, disturbed"
 AMID, LEASED = "old lease, amid what", "schema on its way"
@@ -115,6 +127,16 @@ PLANTS: list[Plant] = [
         lives.UNIQUE,
         48,
         "unique-violated",
+    ),
+    (
+        SchemaChange,
+        "_entries",
+        undrained,
+        "c10_two_cutoffs",
+        "switches near",
+        "on",
+        33,
+        "orphan-entry",
     ),
     (
         schema_change,
