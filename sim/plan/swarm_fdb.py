@@ -13,7 +13,7 @@ import msgspec
 from ddlsim.fdb.config import processes_of
 from ddlsim.kernel.rng import Spread, quantiles
 from ddlsim.plan import swarm_delays, swarm_knobs, swarm_store_moments, swarm_work
-from ddlsim.plan.aims import columns, cutovers
+from ddlsim.plan.aims import columns, cutovers, doubts
 from ddlsim.plan.swarm_faults import CALM
 from ddlsim.plan.swarm_knobs import OFF, Knobs, Table
 from ddlsim.scenario.rules import FDB
@@ -168,6 +168,7 @@ def whole(knobs: Knobs) -> Table:
         ],
     }
     columns.add(knobs, data, names)
+    doubts.add(knobs, data)
     return {key: value for key, value in data.items() if value != []}
 
 

@@ -7,6 +7,7 @@ import pytest
 from ddlsim.fdb.settings import MISTAKES, FdbSettings
 from ddlsim.layer.design import BOUNDS
 from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_store_moments
+from ddlsim.plan.aims import doubts as aims
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import Knobs
 from tests.support.drawn_worlds import data_of, drawn_of, under
@@ -176,3 +177,13 @@ def test_a_storage_server_misses_two_recoveries(seed: int) -> None:
     assert lost["from_ms"] == cut["from_ms"]
     assert cut["from_ms"] < again["from_ms"] < cut["from_ms"] + cut["for_ms"]
     assert (again["name"], again["node"]) == ("crash", "proxy1")
+
+
+def test_in_some_worlds_answers_to_statements_are_lost_and_few_attempts_are_made() -> None:
+    worlds = [layered(seed) for seed in MANY]
+    doubts = [world for world in worlds if "ddl_attempts" in world["protocol"]]
+    assert 0.6 * aims.SHARE < len(doubts) / len(worlds) < 1.5 * aims.SHARE
+    assert {world["protocol"]["ddl_attempts"] for world in doubts} == {*aims.ATTEMPTS}
+    for world in doubts:
+        assert any("doubt0" in one["sql"] for one in world["migration"])
+        assert any(one.get("kind") == "committed" for one in world["faults"])

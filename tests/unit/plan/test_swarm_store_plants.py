@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.versions import versions_in
 from ddlsim.layer import schema_change
 from ddlsim.layer.design import LayerPart, OwnIndex, Step
@@ -15,6 +16,7 @@ from ddlsim.layer.execution import Executor
 from ddlsim.layer.rules import fences, leases, plans, publishing, waiting
 from ddlsim.layer.schema_change import SchemaChange
 from ddlsim.layer.transaction import LayerTx
+from ddlsim.layer.update import Attempt
 from ddlsim.model.ddl import DropIndex
 from ddlsim.model.schema import PUBLIC
 from ddlsim.plan.aims import leases as aims
@@ -98,6 +100,16 @@ async def undrained(
     return None
 
 
+async def void_if_unknown(method: Any, self: Attempt) -> Any:
+    """An attempt of a statement whose result is unknown counts as lost."""
+    try:
+        return await method(self)
+    except FdbError as error:
+        if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT:
+            raise
+        raise FdbError(ErrorCode.NOT_COMMITTED) from None
+
+
 Plant = tuple[object, str, Callable[..., Any], str, str, object, int, str]
 LIVES = "lives of an index, disturbed"
 AMID, LEASED = "old lease, amid what", "schema on its way"
@@ -127,6 +139,16 @@ PLANTS: list[Plant] = [
         lives.UNIQUE,
         48,
         "unique-violated",
+    ),
+    (
+        Attempt,
+        "run",
+        void_if_unknown,
+        "c1_schema",
+        "statements in doubt",
+        "on",
+        33,
+        "failed-but-logged",
     ),
     (
         SchemaChange,

@@ -1,0 +1,35 @@
+"""Statements whose answers are lost, where few attempts are made: for designs of the store.
+
+A statement is given up after so many lost attempts, but not while one of them may have committed.
+With the ten attempts that there are by default, and answers that are seldom lost, no drawn world
+comes to that.
+"""
+
+from typing import Final
+
+from ddlsim.plan.swarm_knobs import Knobs, Table, migrate
+
+SHARE: Final = 0.08
+"""The share of worlds with such statements."""
+ATTEMPTS: Final = (1, 2, 10)
+STATEMENTS: Final = 6
+LOST: Final = (1, 4)
+"""How many answers to commits are lost in a row: some are those of clients."""
+
+
+def add(knobs: Knobs, data: Table) -> None:
+    """Let one process make tables while answers to its commits are lost."""
+    if not knobs.on("statements in doubt", SHARE):
+        return
+    data["protocol"]["ddl_attempts"] = knobs.pick("ddl_attempts", ATTEMPTS)
+    load_ms: int = data["run"]["load_ms"]
+    every_ms = load_ms // (2 * STATEMENTS)
+    tables = range(STATEMENTS)
+    made = ";\n".join(f"CREATE TABLE doubt{number} (id INT PRIMARY KEY)" for number in tables)
+    migrate(data, made, every_ms)
+    die = knobs.die("statements in doubt, which")
+    lost: Table = {"name": "lost_message", "kind": "committed", "to": "n1"}
+    data["faults"] = data["faults"] + [
+        lost | {"from_ms": load_ms // 10 + place * every_ms, "count": die.between(*LOST)}
+        for place in tables
+    ]
