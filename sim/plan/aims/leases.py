@@ -50,8 +50,8 @@ BETWEEN: Final = 2.5
 ROUNDS: Final = (0, 3, 6)
 """When each pair of updates begins where clocks are apart, in leases."""
 BEHIND: Final = 0.95
-"""When the second one of a pair is asked for, behind the first one: the clocks are apart in what
-has gone by until then, since a rest itself is as long as it is."""
+"""When the second one of a pair is asked for, behind the first one: its process has then waited
+almost long enough, by its fast clock."""
 SLOW_PPM, FAST_PPM = -100_000, 100_000
 """The margin that leases allow for."""
 LONGER: Final = 4
