@@ -14,6 +14,7 @@ from ddlsim.history.world_events import (
     ClockSet,
     FaultBegan,
     FaultHealed,
+    LeftOpen,
     NodeCrashed,
     NodeRestarted,
 )
@@ -155,6 +156,8 @@ def faultless(seed: int) -> Layered:
             store.disturb()
         store.transaction(number)
     store.story.read_back(store.now + 100)
+    if 0 < store.indexed < len(INDEX_STATES):  # its statement has not come to its end
+        store.story.add(store.now + 101, LeftOpen, "n1", "DI", "statement")
     store.story.settings = {
         "": {"calm": 1, "slowest_us": 1000, "load_ms": store.now, "staged": 0},
         "p": {"max_clock_skew_ms": 5, "tx_timeout_ms": 5000, "operation_timeout_ms": 1000},
