@@ -66,11 +66,13 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
     largest latency of a message that no fault slows. `slow_apply_us`: what all faults that slow the
     application of the meta storage add up to. `tells_names`: 1, since the history has the names
     that operations use and every refused lock. `handed_over_us`: the last scripted hand-over of a
-    group, if there is any.
+    group, if there is any. `resolvers`: how many the store under a layer has, if there is one.
     """
     staged = plan.holds or plan.pauses or plan.applies or not plan.idle_ticks
     lossy = any(link.loss for link in plan.links)
     handed_over_us = max((transfer.at_us for transfer in plan.leaders), default=0)
+    processes = () if plan.store is None else plan.store.processes
+    resolvers = sum(role == "resolver" for role, _ in processes)
     return {
         "voters": sum(node.voter for node in plan.nodes),
         "calm": int(not staged and not lossy),
@@ -85,6 +87,7 @@ def facts_for_judges(plan: Plan) -> dict[str, int]:
         ),
         "tells_names": 1,
         **({"handed_over_us": handed_over_us} if handed_over_us else {}),
+        **({"resolvers": resolvers} if resolvers else {}),
     }
 
 

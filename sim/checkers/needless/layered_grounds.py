@@ -5,7 +5,8 @@ read version another transaction may have written what this one read, or replace
 a table that it scanned, entries with values that it asked for or added; or the schema changed, or a
 statement was under way. SCHEMA_CONFLICT, where the store says that the schema is among what was
 written: the latter alone; its client is answered TX_CONFLICT. What other transactions tried to
-write counts too, since a resolver does not learn of their abort. CHECK_VIOLATED and
+write counts too where there are several resolvers, since one does not learn what others have
+refused; a resolver alone takes in what it lets commit, and nothing else. CHECK_VIOLATED and
 UNIQUE_VIOLATED: by the values that its client had named.
 
 Not judged: TX_TOO_OLD and time limits, since the store's own limits are not in the history; leases;
@@ -54,10 +55,11 @@ def conflict(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
         return None
     read = _read_by(case, tx)
     rv, from_us = began[1].begin_ts, _first_us(case, tx)
+    alone = case.of_cluster.get("resolvers") == 1
     others = (
         _written_by(case, other)
         for other in case.transactions.values()
-        if other is not tx and _is_later(other, rv, from_us)
+        if other is not tx and _is_later(other, rv, from_us, alone=alone)
     )
     if any(_meets(read, written) for written in others):
         return None
@@ -107,11 +109,14 @@ def _schema_may_conflict(case: Case, tx: Transaction, rv: int, until_us: int) ->
     )
 
 
-def _is_later(other: Transaction, rv: int, from_us: int) -> bool:
-    """Whether what a transaction wrote may have reached a resolver behind a read version."""
+def _is_later(other: Transaction, rv: int, from_us: int, *, alone: bool) -> bool:
+    """Whether a resolver may have taken in behind a read version what a transaction wrote.
+
+    `alone`: there is one resolver, which takes in nothing of what aborts.
+    """
     if other.committed is not None:
         return other.committed.commit_ts > rv
-    return other.aborted is None or other.aborted.at_us >= from_us
+    return other.aborted is None or (not alone and other.aborted.at_us >= from_us)
 
 
 def _read_by(case: Case, tx: Transaction) -> Touched:
