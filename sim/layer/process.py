@@ -101,7 +101,9 @@ class LayerProcess:
         """
         open_ones = [(label, "transaction") for label in self.transactions]
         open_ones += [(op, "statement") for op in self._change.under_way]
-        return open_ones + [("", "unfinished statements")] * self._change.resumes
+        if self._change.resumes:
+            open_ones.append(("", "unfinished statements"))
+        return open_ones
 
     # --- requests of clients ----------------------------------------------------------------------
 

@@ -143,17 +143,25 @@ def test_duckdb_plans_prepared_statements_anew(tmp_path: Path) -> None:
     assert found["changes"] > 0
 
 
-@pytest.mark.parametrize("url", ["postgresql:embedded", "duckdb:///{}/db"])
-def test_unique_indexes_are_kept(url: str, tmp_path: Path) -> None:
-    keeps_unique_indexes(url.format(tmp_path), tmp_path / "out")
-
-
-def keeps_unique_indexes(url: str, out: Path) -> None:
-    found = recorded(url, out, "--workload", "index")
+def test_postgresql_keeps_unique_indexes(tmp_path: Path) -> None:
+    found = with_unique_indexes_kept("postgresql:embedded", tmp_path / "out")
     assert found["check"]["outcome"] == "ok"
+
+
+def test_duckdb_keeps_unique_indexes(tmp_path: Path) -> None:
+    """The index alone: DuckDB 2.0.0 has once lost an UPDATE, acknowledged with its COMMIT, of a
+    transaction that began before an index of the table was created and dropped."""
+    with_unique_indexes_kept(f"duckdb:///{tmp_path}/db", tmp_path / "out")
+
+
+def with_unique_indexes_kept(url: str, out: Path) -> Json:
+    found = recorded(url, out, "--workload", "index")
+    types = {one["type"] for one in found["check"]["anomalies"]}
+    assert "duplicate-under-unique" not in types
     assert found["changes"] > 0
     assert found["why"]["unique-violation"] > 0
     assert any(note.startswith("unique indexes:") for note in found["check"]["notes"])
+    return found
 
 
 @pytest.fixture
@@ -278,7 +286,8 @@ def test_mariadb_shows_a_column_before_what_its_client_had_written(tmp_path: Pat
     with mariadb.server() as url:
         words = ("--isolation", "repeatable-read", "--model", session)
         out, found = showing("future-column", tmp_path, *words, url=url)
-        keeps_unique_indexes(url, tmp_path / "index")
+        index = with_unique_indexes_kept(url, tmp_path / "index")
+        assert index["check"]["outcome"] == "ok"
         prepares_at_the_server(url, tmp_path / "prepared")
         keeps_what_it_acknowledged(url, tmp_path / "disturbed")
         assert mariadb.made_by_recorders(url) == []
