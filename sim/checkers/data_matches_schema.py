@@ -181,29 +181,26 @@ def _misdecoded(case: Case, writes: Writes, read: ReadExecuted, row: RowRead) ->
     """
     if row.row is None:
         return
-    where = f"{_read(case, read, row)} on node {read.node}: the row of {row.writer} was written"
+    wrong: list[tuple[str, str]] = []
     if row.decoded_version != row.row_version:
+        wrong.append(("wrong-version-decoded", f" and decoded with version {row.decoded_version}"))
+    table = None
+    if row.row_version > read.version:
+        table = writes.table(read.object_id, read.version)
+    cells = {} if table is None else dict(row.row)
+    for column in () if table is None else table.columns:
+        value = cells.get(column.id)
+        if not is_value_of(value, column.type):
+            what = f", and shows {value!r}, which is not a value of {column.name} {column.type}"
+            wrong.append(("newer-type-shown", what))
+    for kind, what in wrong:
         yield Anomaly(
-            "wrong-version-decoded",
-            f"{where} under version {row.row_version} and decoded with version "
-            f"{row.decoded_version}",
+            kind,
+            f"{_read(case, read, row)} on node {read.node}: the row of {row.writer} was written "
+            f"under version {row.row_version}{what}",
             (read,),
             clauses=("110.flow.5",),
         )
-    table = writes.table(read.object_id, read.version)
-    if row.row_version <= read.version or table is None:
-        return
-    cells = dict(row.row)
-    for column in table.columns:
-        value = cells.get(column.id)
-        if not is_value_of(value, column.type):
-            yield Anomaly(
-                "newer-type-shown",
-                f"{where} under version {row.row_version}, and shows {value!r}, which is not a "
-                f"value of {column.name} {column.type}",
-                (read,),
-                clauses=("110.flow.5",),
-            )
 
 
 def _misread(

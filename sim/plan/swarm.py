@@ -291,8 +291,8 @@ def _breaks(knobs: Knobs, data: Table) -> bool:
         if knobs.fixed(key, number, 0) != number:
             return True
     cluster = data["cluster"]
-    named = (re.fullmatch(r"n(\d+)", one.get("node", "")) for one in data.get("migration", []))
-    highest = max((int(one[1]) for one in named if one is not None), default=0)
+    nodes = (re.fullmatch(r"n(\d+)", one.get("node", "")) for one in data.get("migration", []))
+    highest = max((int(one[1]) for one in nodes if one is not None), default=0)
     needed = max(cluster.get("voters", 0), cluster.get("replicas", 0), highest)
     return bool(needed > cluster["nodes"])
 

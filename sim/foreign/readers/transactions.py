@@ -182,8 +182,8 @@ def _places(table: Table, troubles: list[Trouble]) -> tuple[Array, bool, str]:
 
 def _backwards(table: Table, place: Array) -> str:
     """The first entry whose time is before that of the entry before it of its process, in words."""
-    order = np.lexsort((place, table.processes))
-    order = order[table.times[order] >= 0]
+    timed = np.flatnonzero(table.times >= 0)
+    order = timed[np.lexsort((place[timed], table.processes[timed]))]
     process, time = table.processes[order], table.times[order]
     back = np.flatnonzero((process[1:] == process[:-1]) & (time[1:] < time[:-1]))
     if not len(back):
