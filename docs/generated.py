@@ -91,9 +91,31 @@ def schemas() -> Iterator[str]:
         yield f"| `{one['name']}` | `{one['source']}`: {what} |"
 
 
+def scopes() -> Iterator[str]:
+    """Every scope: its constants, its rules, and what breaks under which design and mutant."""
+    for one in verb_list.scopes():
+        yield f"## {one['name']}\n\n{one['summary'].capitalize()} ({one['source']}). {PICKED}\n"
+        yield "| constant | default | from | to | |\n|---|---|---|---|---|"
+        for name, each in one["constants"].items():
+            span = f"{each['default']} | {each['least']} | {each['most']}"
+            yield f"| `{name}` | {span} | {each['text']} |"
+        yield "\n| rule | choice | |\n|---|---|---|"
+        for name, choices in one["rules"].items():
+            yield from (f"| `{name}` | `{choice}` | {text} |" for choice, text in choices.items())
+        yield "\n| | choices | breaks |\n|---|---|---|"
+        for kind in ("designs", "mutants"):
+            for name, rules in one[kind].items():
+                chosen = ", ".join(f"`{rule}={choice}`" for rule, choice in rules.items())
+                broken = ", ".join(one["breaks"].get(name, ())) or "nothing"
+                yield f"| {kind[:-1]} `{name}` | {chosen} | {broken} |"
+        yield ""
+
+
+PICKED: Final = "The first choice of a rule is the document's."
 MAKERS: Final = {
     "commands": commands,
     "invariants": invariants,
     "glossary": glossary,
     "schemas": schemas,
+    "scopes": scopes,
 }

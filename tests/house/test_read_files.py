@@ -21,6 +21,7 @@ ALLOWED = {
     "sim/search/program.py": "plug-ins that it has loaded",
     "sim/cli/verbs/list.py": "scenarios that travel with the program",
     "sim/cli/verbs/new.py": "skeletons that travel with the program",
+    "sim/spec/tla.py": "modules that travel with the program",
     "sim/model/terms.py": "a table that travels with the program",
     "sim/files.py": "a file that was just written",
     "sim/record/keeper.py": "files of a server that it has started",

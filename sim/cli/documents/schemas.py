@@ -440,7 +440,7 @@ SCHEMAS: Final[dict[str, Published]] = {
     "explore": Published(
         "what the runs of a small world with few late messages came to",
         "ddlsim explore --output json",
-        _document(shapes_explore.Explore),
+        _document(shapes_explore.Explore, shapes_explore.ExploreScope),
     ),
     "hunt": Published(
         "what a hunt came to and found", "ddlsim hunt --output json", _document(shapes_hunt.Hunt)

@@ -1,6 +1,6 @@
-"""The shape of the document of `ddlsim explore --output json`."""
+"""The shapes of the documents of `ddlsim explore --output json`: of a scenario, and of a scope."""
 
-from typing import TypedDict
+from typing import Any, Literal, TypedDict
 
 from ddlsim.cli.documents.shapes_hunt import SeenShape
 
@@ -70,4 +70,49 @@ class Explore(TypedDict):
     outcomes: dict[str, int]
     levels: list[ExploreLevel]
     found: list[ExploreFound]
+    command: str
+
+
+class ScopeStep(TypedDict):
+    """An action of a run of a scope: its name, what it is in words, and the variables after it."""
+
+    action: str
+    sentence: str
+    state: dict[str, Any]
+
+
+class ScopeFound(TypedDict):
+    """A broken invariant of a scope, with a shortest run; `states` were found before it was."""
+
+    invariant: str
+    checker: str
+    summary: str
+    states: int
+    steps: list[ScopeStep]
+
+
+class ExploreScope(TypedDict):
+    """What all states of a scope came to.
+
+    `strategy` is the design of that name, as the scope has it; `rules` are the choices of each rule
+    that were explored. `ended` is exhausted, violation, depth, time, states (too many) or
+    interrupted. `states` are distinct, `generated` has one for each action of each state and the
+    first, `depth` is in states, as TLC counts. `invariants` hold, are violated or are not decided.
+    """
+
+    format: int
+    scope: str
+    title: str
+    strategy: str
+    mutant: str | None
+    constants: dict[str, int]
+    rules: dict[str, str]
+    outcome: str
+    ended: str
+    states: int
+    generated: int
+    depth: int
+    invariants: dict[str, Literal["holds", "violated", "not decided"]]
+    found: list[ScopeFound]
+    tla: list[str]
     command: str

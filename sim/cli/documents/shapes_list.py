@@ -103,6 +103,30 @@ class ListedRule(Listed):
     default: bool
 
 
+class ListedConstant(TypedDict):
+    """A bound or a duration of a scope: what it is, its default, the least and the most of it."""
+
+    text: str
+    default: int
+    least: int
+    most: int
+
+
+class ListedScope(Listed):
+    """A scope: its constants, and the choices of its rules, the document's first.
+
+    `designs` and `mutants` have the choices in which they differ; `breaks` are the invariants that
+    they break.
+    """
+
+    invariants: list[str]
+    constants: dict[str, ListedConstant]
+    rules: dict[str, dict[str, str]]
+    designs: dict[str, dict[str, str]]
+    mutants: dict[str, dict[str, str]]
+    breaks: dict[str, list[str]]
+
+
 class ListedSetting(Listed):
     """A setting of `[protocol]`: its bounds, and its default or what it follows from."""
 
@@ -136,6 +160,7 @@ LISTED: Final[dict[str, type]] = {
     "probes": Listed,
     "moments": ListedMoment,
     "rules": ListedRule,
+    "scopes": ListedScope,
     "settings": ListedSetting,
     "figures": ListedFigure,
     "terms": Listed,

@@ -35,6 +35,14 @@ def names(kind: str, *, or_files: bool = False) -> Completer:
 
 
 scenarios = names("scenarios", or_files=True)
+scopes = names("scopes")
+
+
+def worlds(context: Context, param: Parameter, begun: str) -> list[CompletionItem]:
+    """Files, scenarios and scopes."""
+    return scenarios(context, param, begun) + scopes(context, param, begun)
+
+
 strategies = names("strategies")
 mutants = names("mutants")
 figures = names("figures")

@@ -47,10 +47,10 @@ def shrinking() -> list[click.Parameter]:
 def exploring() -> list[click.Parameter]:
     """A small world, which of its messages are late, and how many at once."""
     return [
-        argument("scenario", "a file, or the name of a shipped scenario; a small one", "SCENARIO",
-                 shell_complete=complete.scenarios),
-        flag("--depth", "so many messages are late in a run at most", "N", type=values.positive,
-             default="1"),
+        argument("scenario", "a file, or the name of a shipped scenario, a small one; or a scope",
+                 "SCENARIO|SCOPE", shell_complete=complete.worlds),
+        flag("--depth", "so many messages are late in a run at most (default: 1); of a scope: so "
+             "many actions (default: all)", "N", type=values.positive),
         flag("--late", "by so many ms; of several each is tried (default: twice DD, or 100)",
              "MS[,MS...]", type=values.delays),
         repeated("--fate", "what is tried of each message: late; stall, all behind it on its link "
@@ -62,6 +62,8 @@ def exploring() -> list[click.Parameter]:
         flag("--keep-going", "do not end at the first violation"),
         flag("--time", "end after 90s, 10m or 1h, wherever it is then", "T", type=values.duration),
         flag("--out", "the directory of what is found (default: explored)", "DIR",
+             type=values.written, shell_complete=complete.folders),
+        flag("--tla", "write a scope there for TLC: its TLA+ module and a configuration", "DIR",
              type=values.written, shell_complete=complete.folders),
         flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
         outside(), load(), output("text", "json"),

@@ -18,7 +18,7 @@ from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.cli.signals import code_of
-from ddlsim.cli.verbs import hunted
+from ddlsim.cli.verbs import explore_scope, hunted
 from ddlsim.cli.views import words
 from ddlsim.cli.views.progress import Meter
 from ddlsim.cli.views.words import counted
@@ -31,6 +31,7 @@ from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
 from ddlsim.scenario.load import load
 from ddlsim.scenario.loosened import loosen
+from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.scenario.tomltext import toml_text
@@ -44,6 +45,8 @@ from ddlsim.units import US_PER_MS
 Ended = Literal["exhausted", "violation", "time", "interrupted"]
 OUT: Final = "explored"
 """The directory of what is found, without --out."""
+DEPTH: Final = 1
+"""So many messages are late at most, without --depth."""
 LATE_MS: Final = 100.0
 """By how much messages are late where a design has no DD."""
 DD: Final = "delay_duration_ms"
@@ -64,6 +67,10 @@ def execute(options: Options) -> int:
     """Explore, print what was found, write the scenarios that show it; the exit code."""
     for file in options.load:
         load_file(file)
+    if explore_scope.is_scope(options.scenario):
+        return explore_scope.execute(options)
+    if options.tla is not None:
+        raise InputError("explore: --tla is for scopes; those are listed by ddlsim list scopes")
     directory = options.out or OUT
     no_file("--out", directory)
     scenario = _scenario(options)
@@ -89,7 +96,14 @@ def execute(options: Options) -> int:
 
 
 def _scenario(options: Options) -> Scenario:
-    return load(options.scenario, repeat.settings(options), outside=options.allow_outside)
+    try:
+        return load(options.scenario, repeat.settings(options), outside=options.allow_outside)
+    except ScenarioError:
+        near = explore_scope.near(options.scenario)
+        if near is None:
+            raise
+        what = "neither a file nor a shipped scenario; did you mean"
+        raise InputError(f"explore {options.scenario}: {what} {near}, a scope?") from None
 
 
 def world_of(options: Options, scenario: Scenario) -> World:
@@ -134,7 +148,7 @@ def _check_kinds(world: World, sent: Iterable[Message]) -> None:
 
 
 def _explored(options: Options, world: World, messages: int) -> Done:
-    explored = Exhaustion(world, options.depth)
+    explored = Exhaustion(world, options.depth or DEPTH)
     until = None if options.time is None else time.monotonic() + options.time
     make = partial(exhaust.worker, world)
 

@@ -261,6 +261,32 @@ def rules() -> Iterator[Entry]:
             yield _entry(f"{field}={name}", rule.summary, rule.source or OURS, remark, **more)
 
 
+def scopes() -> Iterator[Entry]:
+    """Every scope that `explore` takes: its constants, rules, designs and mutants."""
+    from msgspec.structs import asdict
+
+    from ddlsim.spec.base import SCOPES
+
+    for name, one in SCOPES.items():
+        variants = {**one.designs, **one.mutants}
+        constants = {each.name: asdict(each) for each in one.constants}
+        more = {
+            "invariants": list(one.invariants),
+            "constants": {key: _but_name(value) for key, value in constants.items()},
+            "rules": {each.name: dict(each.choices) for each in one.rules},
+            "designs": {key: dict(each.rules) for key, each in one.designs.items()},
+            "mutants": {key: dict(each.rules) for key, each in one.mutants.items()},
+            "breaks": {key: list(each.breaks) for key, each in variants.items() if each.breaks},
+        }
+        named = ", ".join((*constants, *(each.name for each in one.rules)))
+        remark = f"judges {', '.join(one.invariants)}; --set {named}"
+        yield _entry(name, one.title, one.source, remark, **more)
+
+
+def _but_name(found: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key != "name"}
+
+
 def settings() -> Iterator[Entry]:
     """Every setting of `[protocol]`: its bounds, and its default or what it follows from."""
     from ddlsim.model.settings import PRESETS, SETTINGS
@@ -327,6 +353,7 @@ LISTS: Final[dict[str, Callable[[], Iterable[Entry]]]] = {
     "probes": probes,
     "moments": moments,
     "rules": rules,
+    "scopes": scopes,
     "settings": settings,
     "figures": figures,
     "terms": terms,

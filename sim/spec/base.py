@@ -1,0 +1,187 @@
+"""What a scope is: a machine, its bounds, its rules, and the designs and mutants that change them.
+
+A scope is one file of this package, and the TLA+ module of the same name beside it. A rule has
+choices; the first one is the documents'. A design or a mutant of a scope is a set of other choices
+under the name that the simulator has for it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from ddlsim.fitting import Told
+from ddlsim.model.records import Record
+from ddlsim.problems import BadInputError
+from ddlsim.registry import Registry, unknown
+
+S = TypeVar("S")
+"""A state of a machine: a tuple of its variables, hashable."""
+Label = tuple[Any, ...]
+"""The name of an action and what it is taken with, as nodes."""
+DOCUMENTS: Final = "iep"
+"""The design that has the first choice of every rule."""
+
+
+class ScopeError(BadInputError):
+    """A scope cannot be set up as asked; the message is one line."""
+
+
+class Constant(Record, frozen=True):
+    """A bound or a duration of a scope, from `least` to `most`; clocks count in ticks."""
+
+    name: str
+    text: str
+    default: int
+    least: int
+    most: int
+
+
+class Rule(Record, frozen=True):
+    """A rule of a document: its clause, and its choices, each with what it says.
+
+    The first choice is the document's.
+    """
+
+    name: str
+    clause: str
+    choices: Mapping[str, str]
+
+    @property
+    def default(self) -> str:
+        """The document's choice."""
+        return next(iter(self.choices))
+
+
+class Variant(Record, frozen=True):
+    """A design or a mutant: the choices in which it differs, and the invariants that it breaks.
+
+    `breaks` holds at the default constants; `constants` are those that it takes to see it.
+    """
+
+    rules: Mapping[str, str]
+    breaks: tuple[str, ...] = ()
+    constants: Mapping[str, int] = {}
+
+
+class Machine(Protocol[S]):
+    """A machine with its bounds: where it begins, and what may happen next."""
+
+    def first(self) -> S:
+        """The state in which it begins."""
+
+    def steps(self, state: S, /) -> Iterable[tuple[Label, S]]:
+        """Every action that may be taken in a state, with the state after it."""
+
+    def broken(self, state: S, /) -> tuple[str, ...]:
+        """The invariants that a state breaks; no action is taken in such a state."""
+
+    def words(self, label: Label, before: S, after: S, /) -> str:
+        """An action in words."""
+
+    def why(self, invariant: str, state: S, /) -> str:
+        """A sentence about a state that breaks an invariant."""
+
+    def shown(self, state: S, /) -> dict[str, Any]:
+        """The variables of a state by name, for JSON and for people."""
+
+
+class Scope(NamedTuple):
+    """A machine, what may be chosen of it, and what it is about."""
+
+    name: str
+    title: str
+    source: str
+    constants: tuple[Constant, ...]
+    rules: tuple[Rule, ...]
+    invariants: tuple[str, ...]
+    designs: Mapping[str, Variant]
+    mutants: Mapping[str, Variant]
+    make: Callable[[Mapping[str, int], Mapping[str, str]], Machine[Any]]
+    tla: Path
+    """Its TLA+ module, a file of its name."""
+
+
+class Setup(NamedTuple):
+    """A scope with its constants and choices: what is explored."""
+
+    scope: Scope
+    design: str
+    mutant: str | None
+    constants: dict[str, int]
+    rules: dict[str, str]
+
+    def machine(self) -> Machine[Any]:
+        """The machine with these bounds."""
+        return self.scope.make(self.constants, self.rules)
+
+
+def unfit_scope(name: str, made: object) -> Told:
+    """What is wrong with a scope that is added."""
+    if not isinstance(made, Scope):
+        return f"it is a {type(made).__name__}, not a Scope"
+    if DOCUMENTS not in made.designs:
+        return f"`designs` lacks {DOCUMENTS!r}, the one with the first choice of every rule"
+    if made.tla.name != f"{name}.tla":
+        return f"`tla` is {made.tla.name}; a module of TLA+ has the name of its file, {name}.tla"
+    return None
+
+
+SCOPES: Final[Registry[Scope]] = Registry("scope", "ddlsim.spec", unfit=unfit_scope)
+"""Every scope, by name."""
+
+
+def scope(made: Scope) -> Scope:
+    """Add a scope."""
+    return SCOPES.add(made.name, made)
+
+
+def set_up(
+    scope: Scope,
+    design: str = DOCUMENTS,
+    mutant: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Setup:
+    """A scope with a design, a mutant, and constants and choices by name over them.
+
+    Raises `UnknownPluginError` for a name that the scope does not know, `ScopeError` for a value
+    that it does not take.
+    """
+    asked = dict(settings or {})
+    of_scope = f"of scope {scope.name}"
+    variants = [_named(scope.designs, f"design {of_scope}", design)]
+    if mutant is not None:
+        variants.append(_named(scope.mutants, f"mutant {of_scope}", mutant))
+    constants = {one.name: one.default for one in scope.constants}
+    rules = {one.name: one.default for one in scope.rules}
+    for variant in variants:
+        constants |= variant.constants
+        rules |= variant.rules
+    for name, value in asked.items():
+        if name in constants:
+            constants[name] = _whole(scope, name, value)
+        elif name in rules:
+            rules[name] = _choice(scope, name, value)
+        else:
+            raise unknown(f"constant or rule {of_scope}", name, [*constants, *rules])
+    return Setup(scope, design, mutant, constants, rules)
+
+
+def _named(variants: Mapping[str, Variant], kind: str, name: str) -> Variant:
+    if name not in variants:
+        raise unknown(kind, name, variants)
+    return variants[name]
+
+
+def _whole(scope: Scope, name: str, value: object) -> int:
+    one = next(each for each in scope.constants if each.name == name)
+    if type(value) is int and one.least <= value <= one.most:
+        return value
+    what = f"a whole number from {one.least} to {one.most}: {one.text}"
+    raise ScopeError(f"--set {name}={value}: expected {what}")
+
+
+def _choice(scope: Scope, name: str, value: object) -> str:
+    rule = next(each for each in scope.rules if each.name == name)
+    if isinstance(value, str) and value in rule.choices:
+        return value
+    raise ScopeError(f"--set {name}={value}: expected one of {', '.join(rule.choices)}")

@@ -1,0 +1,173 @@
+"""`ddlsim explore SCOPE`: what it says and writes, how it ends, and what it refuses."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ddlsim.cli.signals import EndedError
+from ddlsim.cli.verbs import explore_scope
+from ddlsim.spec.exhaust import Exhaustion
+from tests.support.command import Done, ddlsim
+from tests.support.json_schemas import wrong
+
+SMALL = ("--set", "nodes=2", "--set", "time=4")
+
+
+def document(*words: str) -> Any:
+    done = ddlsim("explore", *words, "--output", "json")
+    found = json.loads(done.out)
+    assert wrong("explore", found) == []
+    return found
+
+
+def test_a_faithful_design_holds() -> None:
+    found = document("iep98", *SMALL)
+    assert (found["outcome"], found["ended"]) == ("ok", "exhausted")
+    assert (found["states"], found["generated"], found["depth"]) == (8094, 22545, 17)
+    assert found["invariants"] == {"I1": "holds", "I4": "holds"}
+    assert (found["strategy"], found["mutant"], found["found"]) == ("iep", None, [])
+    done = ddlsim("explore", "iep98", *SMALL)
+    assert done.code == 0
+    assert done.out.startswith("OK  iep98, iep\n")
+    assert "8,094 states, 22,545 generated, depth 17; there are no others" in done.out
+    assert "holds         I1 atomicity, I4 own_ddl" in done.out
+    assert "rules         the documents'" in done.out
+
+
+def test_a_broken_rule_is_shown_by_a_shortest_run() -> None:
+    done = ddlsim("explore", "iep98", *SMALL, "--mutant", "no_completeness_wait")
+    assert done.code == 1
+    assert done.out.startswith("VIOLATED  iep98, iep, mutant no_completeness_wait\n")
+    assert "rule          wait = never: for nothing [98.past.3]" in done.out
+    assert "violated      I1 atomicity" in done.out
+    assert "not decided   I4 own_ddl" in done.out
+    found = document("iep98", *SMALL, "--mutant", "no_completeness_wait")
+    [one] = found["found"]
+    assert (one["invariant"], one["checker"]) == ("I1", "atomicity")
+    for number, step in enumerate(one["steps"], 1):
+        assert f"step {number}".ljust(14) + step["sentence"] in done.out
+    assert one["steps"][-1]["action"] == "resolve"
+    assert one["steps"][-1]["state"]["broken"] == ["I1"]
+    assert one["summary"] in done.out
+
+
+def test_with_keep_going_each_invariant_is_decided() -> None:
+    found = document("iep98", *SMALL, "--strategy", "a0_on_receipt", "--keep-going")
+    assert found["invariants"] == {"I1": "violated", "I4": "violated"}
+    assert [one["invariant"] for one in found["found"]] == ["I1", "I4"]
+    found = document("iep98", *SMALL, "--mutant", "acknowledges_at_once", "--keep-going")
+    assert found["invariants"] == {"I1": "holds", "I4": "violated"}
+    assert found["ended"] == "exhausted"
+
+
+def test_rules_can_be_set_one_by_one() -> None:
+    words = ("iep98", *SMALL, "--set", "activation=with_message", "--set", "wait=top")
+    found = document(*words)
+    assert (found["outcome"], found["states"]) == ("ok", 12574)  # what a5_safetime has
+    again = json.loads(ddlsim(*shlex.split(found["command"])[1:], "--output", "json").out)
+    assert again == found
+
+
+def test_the_scope_of_transactions() -> None:
+    found = document("iep110", "--set", "time=5", "--mutant", "no_commit_check")
+    assert found["invariants"] == {"I3": "not decided", "I5": "not decided", "I8": "violated"}
+    assert found["found"][0]["summary"] == (
+        "T1: I is version 0, that at commit_ts 1, and a change between is not compatible"
+    )
+
+
+def test_depth_and_time_end_it() -> None:
+    shallow = document("iep98", *SMALL, "--depth", "3")
+    assert (shallow["ended"], shallow["depth"]) == ("depth", 4)
+    assert "others behind --depth" in ddlsim("explore", "iep98", *SMALL, "--depth", "3").out
+    late = ddlsim("explore", "iep98", "--time", "0.001s", "--output", "json")
+    found = json.loads(late.out)
+    assert (late.code, found["ended"], found["outcome"]) == (7, "time", "unknown")
+    assert set(found["invariants"].values()) == {"not decided"}
+
+
+def test_an_interrupt_says_what_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: Exhaustion, _is_over: object) -> None:
+        raise EndedError(2)
+
+    monkeypatch.setattr(Exhaustion, "run", interrupted)
+    done = ddlsim("explore", "iep98", *SMALL)
+    assert done.code == 130
+    assert done.out.startswith("UNKNOWN  iep98, iep\n")
+    said = " ".join(done.out.split())
+    assert "1 states, 1 generated, depth 1; ended by an interrupt, with states left" in said
+
+
+def test_tla_writes_the_module_and_its_configuration(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "tla"
+    found = document("iep98", *SMALL, "--strategy", "a5_safetime", "--tla", str(folder))
+    module, bounds = folder / "iep98.tla", folder / "iep98.cfg"
+    assert found["tla"] == [module.as_posix(), bounds.as_posix()]
+    assert re.search("^-+ MODULE iep98 -+$", module.read_text("utf-8"), re.MULTILINE)
+    lines = bounds.read_text("utf-8").splitlines()
+    assert {'    wait = "top"', "    time = 4", "INVARIANTS I1 I4"} <= set(lines)
+    assert f"--tla {folder}" in found["command"]
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def refused(*words: str) -> Done:
+    done = ddlsim("explore", *words)
+    assert (done.code, done.out) == (2, "")
+    return done
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--late", "20"),
+        ("--fate", "lost"),
+        ("--kind", "submit"),
+        ("--seed", "0"),
+        ("--strict",),
+        ("--all-claims",),
+        ("--out", "there"),
+        ("--jobs", "2"),
+        ("--allow-outside",),
+    ],
+)
+def test_flags_of_scenarios_are_refused(words: tuple[str, ...]) -> None:
+    said = refused("iep98", *words).err
+    assert said.startswith(f"ddlsim: explore: {words[0]} is for scenarios, and iep98 is a scope")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("iep98", "--set", "nodes=9"), "--set nodes=9: expected a whole number from 1 to 6"),
+        (("iep98", "--set", "wait=long"), "--set wait=long: expected one of top_less_dd, top,"),
+        (("iep98", "--set", "nods=2"), "no constant or rule of scope iep98 is called 'nods'"),
+        (("iep98", "--set", "nodes"), "--set nodes: expected path=value"),
+        (("iep98", "--strategy", "b1"), "no design of scope iep98 is called 'b1'; known: iep,"),
+        (("iep98", "--mutant", "b1"), "no mutant of scope iep98 is called 'b1'"),
+        (("iep-98",), "explore iep-98: neither a file nor a shipped scenario; did you mean iep98"),
+        (("smoke", "--tla", "x"), "explore: --tla is for scopes"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_remedy(words: tuple[str, ...], said: str) -> None:
+    assert refused(*words).err.startswith(f"ddlsim: {said}")
+
+
+def test_tla_refuses_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "taken"
+    file.write_text("kept")
+    assert "it is a file; name a directory" in refused("iep98", "--tla", str(file)).err
+    assert file.read_text() == "kept"
+
+
+def test_every_invariant_of_a_scope_has_a_checker() -> None:
+    assert [explore_scope.checker_of(one) for one in ("I1", "I4", "I3")] == [
+        "atomicity",
+        "own_ddl",
+        "serializability",
+    ]
