@@ -8,7 +8,7 @@ other files, which are not part of the site, become plain text.
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -94,7 +94,8 @@ def schemas() -> Iterator[str]:
 def scopes() -> Iterator[str]:
     """Every scope: its constants, its rules, and what breaks under which design and mutant."""
     for one in verb_list.scopes():
-        yield f"## {one['name']}\n\n{one['summary'].capitalize()} ({one['source']}). {PICKED}\n"
+        title = one["summary"][0].upper() + one["summary"][1:]
+        yield f"## {one['name']}\n\n{title} ({one['source']}). {PICKED}\n"
         yield "| constant | default | from | to | |\n|---|---|---|---|---|"
         for name, each in one["constants"].items():
             span = f"{each['default']} | {each['least']} | {each['most']}"
@@ -102,13 +103,17 @@ def scopes() -> Iterator[str]:
         yield "\n| rule | choice | |\n|---|---|---|"
         for name, choices in one["rules"].items():
             yield from (f"| `{name}` | `{choice}` | {text} |" for choice, text in choices.items())
-        yield "\n| | choices | breaks |\n|---|---|---|"
+        yield "\n| | choices | with | breaks |\n|---|---|---|---|"
         for kind in ("designs", "mutants"):
             for name, rules in one[kind].items():
-                chosen = ", ".join(f"`{rule}={choice}`" for rule, choice in rules.items())
+                chosen, more = _pairs(rules), _pairs(one["with"].get(name, {}))
                 broken = ", ".join(one["breaks"].get(name, ())) or "nothing"
-                yield f"| {kind[:-1]} `{name}` | {chosen} | {broken} |"
+                yield f"| {kind[:-1]} `{name}` | {chosen} | {more} | {broken} |"
         yield ""
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"`{name}={value}`" for name, value in values.items())
 
 
 PICKED: Final = "The first choice of a rule is the document's."

@@ -112,19 +112,26 @@ class ListedConstant(TypedDict):
     most: int
 
 
-class ListedScope(Listed):
-    """A scope: its constants, and the choices of its rules, the document's first.
+ListedScope = TypedDict(
+    "ListedScope",
+    {
+        "name": str,
+        "summary": str,
+        "source": str,
+        "invariants": list[str],
+        "constants": dict[str, ListedConstant],
+        "rules": dict[str, dict[str, str]],
+        "designs": dict[str, dict[str, str]],
+        "mutants": dict[str, dict[str, str]],
+        "with": dict[str, dict[str, int]],
+        "breaks": dict[str, list[str]],
+    },
+)
+"""A scope: its constants, and the choices of its rules, the document's first.
 
-    `designs` and `mutants` have the choices in which they differ; `breaks` are the invariants that
-    they break.
-    """
-
-    invariants: list[str]
-    constants: dict[str, ListedConstant]
-    rules: dict[str, dict[str, str]]
-    designs: dict[str, dict[str, str]]
-    mutants: dict[str, dict[str, str]]
-    breaks: dict[str, list[str]]
+`designs` and `mutants` have the choices in which they differ; `with` are the constants that they
+take, and `breaks` the invariants that they break then.
+"""
 
 
 class ListedSetting(Listed):

@@ -276,6 +276,7 @@ def scopes() -> Iterator[Entry]:
             "rules": {each.name: dict(each.choices) for each in one.rules},
             "designs": {key: dict(each.rules) for key, each in one.designs.items()},
             "mutants": {key: dict(each.rules) for key, each in one.mutants.items()},
+            "with": {key: dict(each.constants) for key, each in variants.items() if each.constants},
             "breaks": {key: list(each.breaks) for key, each in variants.items() if each.breaks},
         }
         named = ", ".join((*constants, *(each.name for each in one.rules)))
