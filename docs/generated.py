@@ -100,9 +100,11 @@ def scopes() -> Iterator[str]:
         for name, each in one["constants"].items():
             span = f"{each['default']} | {each['least']} | {each['most']}"
             yield f"| `{name}` | {span} | {each['text']} |"
-        yield "\n| rule | choice | |\n|---|---|---|"
+        yield "\n| rule | choice | | clause |\n|---|---|---|---|"
         for name, choices in one["rules"].items():
-            yield from (f"| `{name}` | `{choice}` | {text} |" for choice, text in choices.items())
+            clause = one["clauses"][name]
+            for choice, text in choices.items():
+                yield f"| `{name}` | `{choice}` | {text} | `{clause}` |"
         yield "\n| | choices | with | breaks |\n|---|---|---|---|"
         for kind in ("designs", "mutants"):
             for name, rules in one[kind].items():
@@ -116,7 +118,7 @@ def _pairs(values: Mapping[str, object]) -> str:
     return ", ".join(f"`{name}={value}`" for name, value in values.items())
 
 
-PICKED: Final = "The first choice of a rule is the document's."
+PICKED: Final = "The first choice of a rule is that of `iep`."
 MAKERS: Final = {
     "commands": commands,
     "invariants": invariants,

@@ -1,11 +1,11 @@
 """What a scope is: a machine, its bounds, its rules, and the designs and mutants that change them.
 
 A scope is one file of this package, and the TLA+ module of the same name beside it. A rule has
-choices; the first one is the documents'. A design or a mutant of a scope is a set of other choices
-under the name that the simulator has for it.
+choices; the first one is that of the design `iep`. Another design or a mutant of a scope is a set
+of other choices under the name that the simulator has for it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -18,7 +18,7 @@ S = TypeVar("S")
 """A state of a machine: a tuple of its variables, hashable."""
 Label = tuple[Any, ...]
 """The name of an action and what it is taken with, as nodes."""
-DOCUMENTS: Final = "iep"
+BASELINE: Final = "iep"
 """The design that has the first choice of every rule."""
 
 
@@ -37,10 +37,7 @@ class Constant(Record, frozen=True):
 
 
 class Rule(Record, frozen=True):
-    """A rule of a document: its clause, and its choices, each with what it says.
-
-    The first choice is the document's.
-    """
+    """A rule: its clause, and its choices, each with what it says; `iep` has the first one."""
 
     name: str
     clause: str
@@ -48,7 +45,7 @@ class Rule(Record, frozen=True):
 
     @property
     def default(self) -> str:
-        """The document's choice."""
+        """The choice of `iep`."""
         return next(iter(self.choices))
 
 
@@ -73,7 +70,10 @@ class Machine(Protocol[S]):
         """Every action that may be taken in a state, with the state after it."""
 
     def broken(self, state: S, /) -> tuple[str, ...]:
-        """The invariants that a state breaks; no action is taken in such a state."""
+        """The judged invariants that a state breaks; no action is taken in such a state."""
+
+    def tests(self, label: Label, after: S, /) -> tuple[str, ...]:
+        """The invariants that an action could have broken: what they are about has happened."""
 
     def words(self, label: Label, before: S, after: S, /) -> str:
         """An action in words."""
@@ -96,7 +96,8 @@ class Scope(NamedTuple):
     invariants: tuple[str, ...]
     designs: Mapping[str, Variant]
     mutants: Mapping[str, Variant]
-    make: Callable[[Mapping[str, int], Mapping[str, str]], Machine[Any]]
+    make: Callable[[Mapping[str, int], Mapping[str, str], Collection[str]], Machine[Any]]
+    """The machine of constants and choices that judges some invariants."""
     tla: Path
     """Its TLA+ module, a file of its name."""
 
@@ -110,19 +111,22 @@ class Setup(NamedTuple):
     constants: dict[str, int]
     rules: dict[str, str]
 
-    def machine(self) -> Machine[Any]:
-        """The machine with these bounds."""
-        return self.scope.make(self.constants, self.rules)
+    def machine(self, judged: Collection[str] | None = None) -> Machine[Any]:
+        """The machine with these bounds that judges some invariants; None: all of its scope."""
+        every = self.scope.invariants
+        return self.scope.make(self.constants, self.rules, every if judged is None else judged)
 
 
 def unfit_scope(name: str, made: object) -> Told:
     """What is wrong with a scope that is added."""
     if not isinstance(made, Scope):
         return f"it is a {type(made).__name__}, not a Scope"
-    if DOCUMENTS not in made.designs:
-        return f"`designs` lacks {DOCUMENTS!r}, the one with the first choice of every rule"
+    if BASELINE not in made.designs:
+        return f"`designs` lacks {BASELINE!r}, the one with the first choice of every rule"
     if made.tla.name != f"{name}.tla":
         return f"`tla` is {made.tla.name}; a module of TLA+ has the name of its file, {name}.tla"
+    if not made.tla.is_file():
+        return f"`tla` is {made.tla}, and there is no such file; write the module there"
     return None
 
 
@@ -137,7 +141,7 @@ def scope(made: Scope) -> Scope:
 
 def set_up(
     scope: Scope,
-    design: str = DOCUMENTS,
+    design: str = BASELINE,
     mutant: str | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Setup:

@@ -35,12 +35,15 @@ class Found(NamedTuple):
 
 
 class Explored(NamedTuple):
-    """What came of it; `widths` are the states at each depth."""
+    """What came of it; `widths` are the states at each depth, `tested` the invariants that an
+    action could have broken.
+    """
 
     ended: Ended
     generated: int
     widths: tuple[int, ...]
     found: tuple[Found, ...]
+    tested: frozenset[str]
 
     @property
     def states(self) -> int:
@@ -79,6 +82,7 @@ class Exhaustion:
         self._reached: list[State] = []
         self._widths = [1]
         self._found: dict[str, Found] = {}
+        self._tested: set[str] = set()
         self._generated = 1
         self._look(self._level)
 
@@ -109,26 +113,50 @@ class Exhaustion:
     def result(self, ended: Ended) -> Explored:
         """What there is so far, and what ended it."""
         widths = [*self._widths, len(self._reached)] if self._reached else self._widths
-        return Explored(ended, self._generated, tuple(widths), tuple(self._found.values()))
+        return Explored(
+            ended,
+            self._generated,
+            tuple(widths),
+            tuple(self._found.values()),
+            frozenset(self._tested),
+        )
 
     def _why_ended(self) -> Ended | None:
         if len(self._found) >= self._until_broken:
             return "violation"
         if not self._level:
             return "exhausted"
-        return "depth" if self._depth is not None and self.actions >= self._depth else None
+        if self._depth is None or self.actions < self._depth:
+            return None
+        return "depth" if self._goes_on() else "exhausted"
+
+    def _goes_on(self) -> bool:
+        """Whether there are states behind this level; where not, its actions are counted."""
+        generated = 0
+        for state in self._level:
+            for label, after in self._machine.steps(state):
+                if after not in self._came:
+                    return True
+                generated += 1
+                self._tested.update(self._machine.tests(label, after))
+        self._generated += generated
+        return False
 
     def _expanded(self) -> Iterator[None]:
-        """Take every action of this level; yields now and then."""
+        """Take every action of this level; yields now and then, and at its end."""
         came, reached, steps = self._came, self._reached, self._machine.steps
+        tested, tests = self._tested, self._machine.tests
         for number, state in enumerate(self._level):
             if number % ASK_EVERY == ASK_EVERY - 1:
                 yield
             for label, after in steps(state):
                 self._generated += 1
+                tested.update(tests(label, after))
                 if after not in came:
                     came[after] = (state, label)
                     reached.append(after)
+        if reached:
+            yield
 
     def _look(self, states: list[State]) -> None:
         """Keep the first run for each invariant that one of the states breaks."""

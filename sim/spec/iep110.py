@@ -6,18 +6,20 @@ returns what the whole log says for it (the scope `iep98` is about that). Transa
 table, read and write rows under locks, and commit. A row is deleted like it is written, so that
 there is not always a row whose version could be compared. What must hold:
 
+* I2: all operations of a committed transaction ran under one version.
 * I3: committed transactions and DDLs have a serial order. A DDL after a transaction, because that
   ran under the version before it, is left out where its change is forward-compatible and the
-  transaction read nothing of a newer version.
-* I5: the operations of no transaction, committed or not, ran under two versions. (With it I2 holds:
-  those of a committed one ran under one version.)
+  transaction read nothing of a newer version (the relaxed graph). There are no edges of real time:
+  that an acknowledged DDL is seen is I4, which the scope `iep98` judges.
+* I5: the operations of no transaction, committed or not, ran under two versions.
 * I8: every change from the initial schema to that at commit_ts is forward-compatible.
 
 Clocks are hybrid logical ones: an event gets a timestamp above what its node has seen. There is
-no bound on skew. Deadlocks end nowhere: the transactions wait, as they may for any time here.
+no bound on skew. Deadlocks end nowhere: the transactions wait, as they may for any time here. A
+transaction has one operation at a time.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -37,10 +39,12 @@ from ddlsim.spec.serial_order import (
     all_compatible,
     cycle_of,
     edge_words,
+    edges,
     has_serial_order,
     version_at,
 )
 
+UNIFORM: Final = "I2"
 SERIALIZABILITY: Final = "I3"
 SINGLE_SCHEMA: Final = "I5"
 FORWARD_COMPATIBLE: Final = "I8"
@@ -66,7 +70,7 @@ CONSTANTS: Final = (
     Constant(
         "transactions", "transactions; number t is coordinated by node t (mod nodes)", 2, 1, 4
     ),
-    Constant("operations", "operations of a transaction at most", 1, 1, 4),
+    Constant("operations", "operations of a transaction at most", 2, 1, 4),
     Constant("keys", "rows; the primary of number k is node k + 1 (mod nodes)", 1, 1, 4),
 )
 
@@ -106,8 +110,11 @@ RULES: Final = (
 class Transborder:
     """The machine; `steps` is the module's `Next`, action for action."""
 
-    def __init__(self, constants: Mapping[str, int], rules: Mapping[str, str]) -> None:
+    def __init__(
+        self, constants: Mapping[str, int], rules: Mapping[str, str], judged: Collection[str]
+    ) -> None:
         self.bounds = Bounds(**constants)
+        self._judged = frozenset(judged)
         self._operation = rules["operation"]
         self._after_locks = rules["checked"] == AFTER_LOCKS
         self._commit = rules["commit"]
@@ -121,6 +128,24 @@ class Transborder:
     def broken(self, state: State) -> tuple[str, ...]:
         """What the last action broke."""
         return state.broken
+
+    def tests(self, label: Label, after: State) -> tuple[str, ...]:
+        """A second operation, and a commit after it, with a DDL that has activated; a commit across
+        one; a commit that another one precedes.
+        """
+        if label[0] not in {"grant", "finish"}:
+            return ()
+        one = after.transactions[label[1]]
+        version = version_at(after.log, one.seen)
+        twice = one.operations > 1 and version > 0
+        if label[0] == "grant":
+            return (SINGLE_SCHEMA,) * twice
+        ordered = version > 0 and any(e[0][0] == e[1][0] == "T" for e in edges(after))
+        return (
+            (UNIFORM,) * twice
+            + (SERIALIZABILITY,) * (ordered or twice)
+            + (FORWARD_COMPATIBLE,) * (version > one.initial)
+        )
 
     def steps(self, state: State) -> Iterator[tuple[Label, State]]:
         """Every action that may be taken."""
@@ -251,7 +276,7 @@ class Transborder:
             reads=reads,
             wrote=wrote,
         )
-        broken = (SINGLE_SCHEMA,) if done.lowest != done.highest else ()
+        broken = (SINGLE_SCHEMA,) * (done.lowest != done.highest and SINGLE_SCHEMA in self._judged)
         yield ("grant", number), _put(state, number, done, now)._replace(broken=broken)
 
     def _stamped(
@@ -277,12 +302,18 @@ class Transborder:
             now = _raised(now, self._primary(key), one.seen)
             rows = (*rows[:key], (*rows[key], number), *rows[key + 1 :])
         after = _put(state, number, one._replace(phase=COMMITTED), now)._replace(rows=rows)
-        broken = []
-        if not has_serial_order(after):
-            broken.append(SERIALIZABILITY)
-        if not all_compatible(state.log[one.initial : version_at(state.log, one.seen)]):
-            broken.append(FORWARD_COMPATIBLE)
-        return after._replace(broken=tuple(broken))
+        return after._replace(broken=tuple(self._broken_by_commit(after, one)))
+
+    def _broken_by_commit(self, after: State, one: Transaction) -> Iterator[str]:
+        """The judged invariants that a commit breaks."""
+        judged = self._judged
+        if UNIFORM in judged and one.lowest != one.highest:
+            yield UNIFORM
+        if SERIALIZABILITY in judged and not has_serial_order(after):
+            yield SERIALIZABILITY
+        steps = after.log[one.initial : version_at(after.log, one.seen)]
+        if FORWARD_COMPATIBLE in judged and not all_compatible(steps):
+            yield FORWARD_COMPATIBLE
 
     def words(self, label: Label, before: State, after: State) -> str:
         """An action in words; transactions, nodes and DDLs count from 1, version 0 is the first."""
@@ -316,8 +347,10 @@ class Transborder:
         one = before.transactions[number]
         key = one.asked.key if one.asked is not None else (*rest, 0)[0]
         node = self._coordinator(number) if action == "stamp" else self._primary(key)
-        at_ts = after.now[node]
-        what = "a change is not compatible" if action == "stamp" else f"I is {one.initial}"
+        is_early = action == "stamp" and self._commit == AT_OPERATION
+        at_ts = one.seen if is_early else after.now[node]
+        is_same = action != "stamp" and self._operation == SAME
+        what = f"I is {one.initial}" if is_same else f"a change since {one.initial} is incompatible"
         return f"the schema at {at_ts} is version {version_at(before.log, at_ts)}, {what}"
 
     def why(self, invariant: str, state: State) -> str:
@@ -325,7 +358,7 @@ class Transborder:
         if invariant == SERIALIZABILITY:
             return f"these precede each other: {', '.join(map(edge_words, cycle_of(state)))}"
         for number, one in enumerate(state.transactions):
-            if invariant == SINGLE_SCHEMA and one.lowest != one.highest:
+            if invariant in {UNIFORM, SINGLE_SCHEMA} and one.lowest != one.highest:
                 return f"T{number + 1} ran under versions {one.lowest} and {one.highest}"
             if invariant == FORWARD_COMPATIBLE and one.phase == COMMITTED:
                 commit = version_at(state.log, one.seen)
@@ -400,10 +433,11 @@ def _shown(one: Transaction) -> dict[str, Any]:
 
 
 TWO_DDLS: Final = {"ddls": 2}
-TWO_OPERATIONS: Final = {"operations": 2, "transactions": 1}
+ONE_TRANSACTION: Final = {"transactions": 1, "operations": 2}
 DESIGNS: Final[Mapping[str, Variant]] = {
     "iep": Variant({}),
-    "b1_opt1": Variant({"operation": FOLLOWS}, (SINGLE_SCHEMA,), TWO_OPERATIONS),
+    "iep_literal": Variant({"checked": ON_ARRIVAL}, (SERIALIZABILITY,)),
+    "b1_opt1": Variant({"operation": FOLLOWS}, (UNIFORM, SINGLE_SCHEMA), ONE_TRANSACTION),
     "b2_opt2": Variant({"operation": GOES_ON}, (SERIALIZABILITY,)),
     "b3_opt3": Variant({}),
     "b3_no_commit_check": Variant({"commit": NEVER}, (FORWARD_COMPATIBLE,)),
@@ -415,9 +449,11 @@ MUTANTS: Final[Mapping[str, Variant]] = {
     "one_phase_trusts_arrival": Variant({"commit": AT_OPERATION}, (FORWARD_COMPATIBLE,)),
     "judges_last_step_only": Variant({"commit": LAST_STEP}, (FORWARD_COMPATIBLE,), TWO_DDLS),
     "enlists_at_every_operation": Variant(
-        {"operation": FOLLOWS_ANY}, (SINGLE_SCHEMA,), TWO_OPERATIONS
+        {"operation": FOLLOWS_ANY}, (UNIFORM, SERIALIZABILITY, SINGLE_SCHEMA), ONE_TRANSACTION
     ),
-    "primary_takes_its_own_version": Variant({"operation": OWN}, (SINGLE_SCHEMA,), TWO_OPERATIONS),
+    "primary_takes_its_own_version": Variant(
+        {"operation": OWN}, (UNIFORM, SINGLE_SCHEMA), ONE_TRANSACTION
+    ),
 }
 
 IEP110: Final = scope(
@@ -427,7 +463,7 @@ IEP110: Final = scope(
         source="IEP-110",
         constants=CONSTANTS,
         rules=RULES,
-        invariants=(SERIALIZABILITY, SINGLE_SCHEMA, FORWARD_COMPATIBLE),
+        invariants=(UNIFORM, SERIALIZABILITY, SINGLE_SCHEMA, FORWARD_COMPATIBLE),
         designs=DESIGNS,
         mutants=MUTANTS,
         make=Transborder,

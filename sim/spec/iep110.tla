@@ -14,7 +14,8 @@ CONSTANTS
     transactions,   \* number t is coordinated by node t (mod nodes)
     operations,     \* operations of a transaction at most
     keys,           \* rows; the primary of number k is node k + 1 (mod nodes)
-    \* the rules, each by the name of a choice; the first one is the document's
+    judged,         \* the invariants that are judged
+    \* the rules, each by the name of a choice
     operation, checked, commit
 
 VARIABLES
@@ -170,7 +171,7 @@ Grant(t) ==
        /\ now' = IF again THEN Stamped(p, ts) ELSE now
        /\ IF Passes(t, ts)
           THEN /\ tx' = [tx EXCEPT ![t] = done]
-               /\ broken' = IF done.lowest # done.highest THEN {"I5"} ELSE {}
+               /\ broken' = (IF done.lowest # done.highest THEN {"I5"} ELSE {}) \cap judged
           ELSE tx' = [tx EXCEPT ![t] = Gone] /\ UNCHANGED broken
        /\ UNCHANGED <<log, rows>>
 
@@ -195,8 +196,10 @@ Finish(t) ==
                                   THEN Max({now[n], one.seen}) ELSE now[n]]
        /\ tx' = s
        /\ rows' = r
-       /\ broken' = (IF HasSerialOrder(s, r) THEN {} ELSE {"I3"})
-                    \cup (IF AllCompatible(Steps(one.initial, Version(one.seen))) THEN {} ELSE {"I8"})
+       /\ broken' = judged \cap
+              ((IF one.lowest # one.highest THEN {"I2"} ELSE {})
+               \cup (IF HasSerialOrder(s, r) THEN {} ELSE {"I3"})
+               \cup (IF AllCompatible(Steps(one.initial, Version(one.seen))) THEN {} ELSE {"I8"}))
        /\ UNCHANGED log
 
 Next == /\ broken = {}
@@ -211,6 +214,8 @@ Next == /\ broken = {}
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------
+\* All operations of a committed transaction ran under one version.
+I2 == "I2" \notin broken
 \* Committed transactions and DDLs have a serial order.
 I3 == "I3" \notin broken
 \* The operations of no transaction ran under two versions.

@@ -9,10 +9,11 @@ storage. It logs up to `ddls` updates, and each node applies them in order, when
 * I4: once a DDL is acknowledged, every node resolves it.
 
 Time is only the order of events here: a message may take any time, a node may stop for any time.
-So what holds, holds for all delays; and the shortest run that breaks something is found first.
+So what holds, holds for all delays; and the shortest run that breaks something is found first. A
+tick of the leader stands for an idle command of the log, too: its safe time is that at once.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -68,7 +69,7 @@ CONSTANTS: Final = (
     Constant("time", "the last tick of every clock", 5, 1, 30),
     Constant("ddls", "DDLs that may be logged", 2, 1, 6),
     Constant("dd", "DD, the delay duration, in ticks", 2, 0, 20),
-    Constant("skew", "by how many ticks two clocks differ at most", 2, 0, 30),
+    Constant("skew", "by how many ticks two clocks differ at most; they tick one by one", 2, 1, 30),
     Constant("csmax", "CSmax, as the rules have it, in ticks", 2, 0, 30),
     Constant("changes", "times that another node becomes leader of the meta storage", 0, 0, 3),
     Constant("clients", "1: clients wait for acknowledgements; 0: there are none", 1, 0, 1),
@@ -130,7 +131,7 @@ RULES: Final = (
         "before_updates": "may advance before that",
     }),
     Rule("take_over", "98.x.1", {
-        "merges": "a new leader's clock becomes the largest timestamp of the log",
+        "merges": "a new leader's clock is raised to the largest timestamp of the log",
         "keeps_own_clock": "a new leader trusts its own clock",
     }),
     Rule("acknowledgement", "98.flow.4", {
@@ -145,8 +146,12 @@ RULES: Final = (
 class SchemaSynchronization:
     """The machine; `steps` is the module's `Next`, action for action."""
 
-    def __init__(self, constants: Mapping[str, int], rules: Mapping[str, str]) -> None:
+    def __init__(
+        self, constants: Mapping[str, int], rules: Mapping[str, str], judged: Collection[str]
+    ) -> None:
         self.bounds = Bounds(**constants)
+        self._judges_atomicity = ATOMICITY in judged
+        self._judges_own_ddl = OWN_DDL in judged
         self._activation = ACTIVATION[rules["activation"]]
         self._wait = WAIT[rules["wait"]]
         self._lookup = LOOKUP.get(rules["lookup"])
@@ -163,6 +168,13 @@ class SchemaSynchronization:
     def broken(self, state: State) -> tuple[str, ...]:
         """What the last action broke."""
         return state.broken
+
+    def tests(self, label: Label, after: State) -> tuple[str, ...]:
+        """A resolution at a time at which an update is active; one after an acknowledgement."""
+        if label[0] != "resolve":
+            return ()
+        active = _true_version(after, after.now[label[1]]) > 0
+        return (ATOMICITY,) * active + (OWN_DDL,) * (after.acknowledged > 0)
 
     def steps(self, state: State) -> Iterator[tuple[Label, State]]:
         """Every action that may be taken."""
@@ -197,7 +209,9 @@ class SchemaSynchronization:
         message = state.now[leader] + (not self._may_tie)
         activation = self._activation(message, self.bounds.dd)
         log = (*state.log, Update(message, activation))
-        late = any(one != NONE for one in state.resolved[max(activation, 0) :])
+        late = self._judges_atomicity and any(
+            one != NONE for one in state.resolved[max(activation, 0) :]
+        )
         return state._replace(
             now=_with(state.now, leader, message),
             safe=_raised(state.safe, leader, message),
@@ -242,8 +256,8 @@ class SchemaSynchronization:
         if self._lookup is not None:
             until = self._lookup(top, bounds.dd)
             version = sum(one.activation <= until for one in state.log[:version])
-        wrong = version != _true_version(state, top)
-        unseen = version < state.acknowledged
+        wrong = self._judges_atomicity and version != _true_version(state, top)
+        unseen = self._judges_own_ddl and version < state.acknowledged
         if state.resolved[top] == version and not wrong and not unseen:
             return None
         return state._replace(
@@ -330,6 +344,10 @@ UNMERGED: Final = {"changes": 1, "ddls": 1}
 """A change of the leader, so that it can matter; one DDL is enough then."""
 DESIGNS: Final[Mapping[str, Variant]] = {
     "iep": Variant({}),
+    "iep_literal": Variant(
+        {"stamps": "may_tie", "safe_time": "before_updates", "take_over": "keeps_own_clock"},
+        (ATOMICITY, OWN_DDL),
+    ),
     "a0_on_receipt": Variant(
         {
             "activation": "with_message",

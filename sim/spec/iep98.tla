@@ -15,7 +15,8 @@ CONSTANTS
     csmax,      \* CSmax, as the rules have it
     changes,    \* times that another node becomes leader
     clients,    \* 1: clients wait for acknowledgements
-    \* the rules, each by the name of a choice; the first one is the document's
+    judged,     \* the invariants that are judged
+    \* the rules, each by the name of a choice
     activation, wait, lookup, stamps, safe_time, take_over, acknowledgement
 
 VARIABLES
@@ -105,7 +106,7 @@ Log ==
        /\ safe' = [safe EXCEPT ![leader] = Max({@, tm})]
        /\ log' = Append(log, [tm |-> tm, tu |-> Tu(tm)])
        /\ applied' = [applied EXCEPT ![leader] = Len(log) + 1]
-       /\ broken' = IF late THEN {"I1"} ELSE {}
+       /\ broken' = (IF late THEN {"I1"} ELSE {}) \cap judged
        /\ UNCHANGED <<resolved, acknowledged, leader, changed>>
 
 \* A node applies the next update.
@@ -139,8 +140,8 @@ Lead(n) ==
 Resolve(n) ==
     LET t == now[n]
         v == Version(n, t)
-        wrong == v # TrueVersion(t)
-        unseen == v < acknowledged
+        wrong == "I1" \in judged /\ v # TrueVersion(t)
+        unseen == "I4" \in judged /\ v < acknowledged
     IN /\ safe[n] >= Complete(t)
        /\ ~(resolved[t] = v /\ ~wrong /\ ~unseen)
        /\ resolved' = [resolved EXCEPT ![t] = v]

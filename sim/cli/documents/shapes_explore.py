@@ -97,7 +97,9 @@ class ExploreScope(TypedDict):
     `strategy` is the design of that name, as the scope has it; `rules` are the choices of each rule
     that were explored. `ended` is exhausted, violation, depth, time, states (too many) or
     interrupted. `states` are distinct, `generated` has one for each action of each state and the
-    first, `depth` is in states, as TLC counts. `invariants` hold, are violated or are not decided.
+    first, `depth` is in states, as TLC counts; with --keep-going they may be visited several times,
+    and these are the numbers of the visit with the most. An invariant is not tested where what it
+    is about cannot happen within the constants, and not decided where states are left.
     """
 
     format: int
@@ -112,7 +114,7 @@ class ExploreScope(TypedDict):
     states: int
     generated: int
     depth: int
-    invariants: dict[str, Literal["holds", "violated", "not decided"]]
+    invariants: dict[str, Literal["holds", "violated", "not tested", "not decided"]]
     found: list[ScopeFound]
     tla: list[str]
     command: str

@@ -121,13 +121,14 @@ ListedScope = TypedDict(
         "invariants": list[str],
         "constants": dict[str, ListedConstant],
         "rules": dict[str, dict[str, str]],
+        "clauses": dict[str, str],
         "designs": dict[str, dict[str, str]],
         "mutants": dict[str, dict[str, str]],
         "with": dict[str, dict[str, int]],
         "breaks": dict[str, list[str]],
     },
 )
-"""A scope: its constants, and the choices of its rules, the document's first.
+"""A scope: its constants, the choices of its rules, those of `iep` first, and their clauses.
 
 `designs` and `mutants` have the choices in which they differ; `with` are the constants that they
 take, and `breaks` the invariants that they break then.

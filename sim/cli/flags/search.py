@@ -13,13 +13,13 @@ FATES: Final = ("late", "stall", "lost")
 """What `explore` tries of a message."""
 
 
-def _another_design() -> list[click.Parameter]:
+def _another_design(setting: str = "set a key of the file") -> list[click.Parameter]:
     """What is set over a scenario."""
     return [
         flag("--strategy", "another design", "S", shell_complete=complete.strategies),
         flag("--mutant", "remove or break one rule of the design", "M",
              shell_complete=complete.mutants),
-        repeated("--set", "set a key of the file", "PATH=VALUE"),
+        repeated("--set", setting, "PATH=VALUE"),
     ]  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def exploring() -> list[click.Parameter]:
                  "wait, too; lost (default: late and stall)", "F", type=Known(FATES)),
         repeated("--kind", "only messages of this kind are late (default: all)", "K"),
         flag("--seed", "the seed (default: that of the scenario, or 0)", "N", type=values.seed),
-        *_another_design(),
+        *_another_design("set a key of the file; of a scope a constant, or the choice of a rule"),
         *judging(),
         flag("--keep-going", "do not end at the first violation"),
         flag("--time", "end after 90s, 10m or 1h, wherever it is then", "T", type=values.duration),

@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -23,10 +23,10 @@ from ddlsim.history.history import FORMAT
 from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.shipped import place_of
 from ddlsim.spec import tla
-from ddlsim.spec.base import DOCUMENTS, SCOPES, Machine, Setup, set_up
-from ddlsim.spec.exhaust import Exhaustion, Explored, Found
+from ddlsim.spec.base import BASELINE, SCOPES, Machine, Setup, set_up
+from ddlsim.spec.exhaust import STATES_MOST, Ended, Exhaustion, Explored, Found
 
-Decision = Literal["holds", "violated", "not decided"]
+Decision = Literal["holds", "violated", "not tested", "not decided"]
 OF_SCENARIOS: Final = (
     "late", "fate", "kind", "seed", "strict", "all_claims", "out", "jobs", "allow_outside",
 )  # fmt: skip
@@ -48,27 +48,21 @@ def near(name: str) -> str | None:
 def execute(options: Options) -> int:
     """Explore, print what holds and what does not; the exit code."""
     setup = _set_up(options)
+    for invariant in setup.scope.invariants:
+        checker_of(invariant)
     files = _written(setup, options.tla)
-    machine = setup.machine()
-    until_broken = len(setup.scope.invariants) if options.keep_going else 1
-    search = Exhaustion(machine, depth=options.depth, until_broken=until_broken)
-    explored, interrupt = _explored(options, search)
-    whole = document(options, setup, explored, machine, files)
+    visited = Visited(setup, options)
+    with StatesMeter(visited) as meter:
+        interrupt = visited.run(meter.watch)
+    whole = document(options, setup, visited, files)
     if options.output == "json":
         streams.write(documents.text(whole))
     else:
         show(whole)
     if interrupt is not None:
         return code_of(interrupt)
-    came = outcome(explored)
+    came = visited.outcome
     return NOT_DECIDED if came is Outcome.UNKNOWN else came.exit_code
-
-
-def outcome(explored: Explored) -> Outcome:
-    """Violated, ok, or unknown where states are left."""
-    if explored.found:
-        return Outcome.VIOLATED
-    return Outcome.OK if explored.ended in {"exhausted", "depth"} else Outcome.UNKNOWN
 
 
 def _set_up(options: Options) -> Setup:
@@ -77,9 +71,11 @@ def _set_up(options: Options) -> Setup:
         value = getattr(options, flag)
         if not (value is None or value is False or value == ()):
             what = f"--{flag.replace('_', '-')} is for scenarios, and {name} is a scope"
-            raise InputError(f"explore: {what}; its constants and rules: ddlsim list scopes {name}")
+            where = f"ddlsim list scopes {name} --output json"
+            raise InputError(f"explore: {what}; its constants and rules: {where}")
     settings = dict(read_setting(text) for text in options.set)
-    return set_up(SCOPES.get(name), options.strategy or DOCUMENTS, options.mutant, settings)
+    design = BASELINE if options.strategy is None else options.strategy
+    return set_up(SCOPES.get(name), design, options.mutant, settings)
 
 
 def _written(setup: Setup, folder: str | None) -> tuple[Path, ...]:
@@ -93,30 +89,97 @@ def _written(setup: Setup, folder: str | None) -> tuple[Path, ...]:
 # --- the search -----------------------------------------------------------------------------------
 
 
-def _explored(options: Options, search: Exhaustion) -> tuple[Explored, KeyboardInterrupt | None]:
-    until = None if options.time is None else time.monotonic() + options.time
-    try:
-        with StatesMeter(search) as meter:
+class Visited:
+    """What was visited: all states with every invariant judged, up to the first that breaks one.
 
-            def is_over() -> bool:
-                meter.watch()
-                return until is not None and time.monotonic() >= until
+    With --keep-going up to the first for each invariant; and then, for each that was not broken
+    there, all states with that one judged alone, since nothing is visited behind a broken state.
+    """
 
-            return search.run(is_over), None
-    except KeyboardInterrupt as interrupt:
-        return search.result("interrupted"), interrupt
+    def __init__(self, setup: Setup, options: Options) -> None:
+        self.setup, self._options = setup, options
+        self._until = None if options.time is None else time.monotonic() + options.time
+        self.searches: list[Exhaustion] = []
+        self.visits: list[Explored] = []
+        self._decided: dict[str, Explored] = {}
+
+    def run(self, watch: Callable[[], None]) -> KeyboardInterrupt | None:
+        """Visit all; the interrupt that ended it, if one did."""
+        every = self.setup.scope.invariants
+        try:
+            self._visit(every, len(every) if self._options.keep_going else 1, watch)
+            for one in every if self._options.keep_going and self.visits[0].found else ():
+                if one not in self.found:
+                    self._visit((one,), 1, watch)
+        except KeyboardInterrupt as interrupt:
+            self.visits.append(self.searches[-1].result("interrupted"))
+            return interrupt
+        return None
+
+    def _visit(self, judged: Sequence[str], until_broken: int, watch: Callable[[], None]) -> None:
+        search = Exhaustion(
+            self.setup.machine(judged),
+            depth=self._options.depth,
+            until_broken=until_broken,
+            states_most=STATES_MOST,
+        )
+        self.searches.append(search)
+
+        def is_over() -> bool:
+            watch()
+            return self._until is not None and time.monotonic() >= self._until
+
+        explored = search.run(is_over)
+        self.visits.append(explored)
+        is_whole = explored.ended == "exhausted" and (len(judged) == 1 or not explored.found)
+        self._decided |= dict.fromkeys(judged if is_whole else (), explored)
+
+    @property
+    def found(self) -> dict[str, Found]:
+        """The broken invariants."""
+        return {one.invariant: one for visit in self.visits for one in visit.found}
+
+    @property
+    def largest(self) -> Explored:
+        """The visit with the most states."""
+        return max(self.visits, key=lambda visit: visit.states)
+
+    @property
+    def ended(self) -> Ended:
+        """What ended it: what left states, else a violation, else that there are no others."""
+        ends = [visit.ended for visit in self.visits]
+        return next((end for end in ends if end not in {"exhausted", "violation"}), ends[-1])
+
+    def decision(self, invariant: str) -> Decision:
+        """What is known of an invariant."""
+        if invariant in self.found:
+            return "violated"
+        if invariant not in self._decided:
+            return "not decided"
+        return "holds" if invariant in self._decided[invariant].tested else "not tested"
+
+    @property
+    def outcome(self) -> Outcome:
+        """Violated; unknown where something is not decided, vacuous where it is not tested; ok."""
+        decisions = {self.decision(one) for one in self.setup.scope.invariants}
+        if "violated" in decisions:
+            return Outcome.VIOLATED
+        if "not decided" in decisions:
+            return Outcome.UNKNOWN
+        return Outcome.VACUOUS if "not tested" in decisions else Outcome.OK
 
 
 class StatesMeter(Meter):
     """Shows how many states there are so far; how many there will be is not known."""
 
-    def __init__(self, search: Exhaustion) -> None:
+    def __init__(self, visited: Visited) -> None:
         super().__init__(float("inf"))
-        self._search = search
+        self._visited = visited
 
     def watch(self) -> None:
         """Some more are done."""
-        self.show(self._search.states, f"{self._search.states / self.elapsed_s:,.0f} per second")
+        states = sum(search.states for search in self._visited.searches)
+        self.show(states, f"{states / self.elapsed_s:,.0f} per second")
 
     def status(self) -> str:
         """How far it is, in words."""
@@ -125,7 +188,7 @@ class StatesMeter(Meter):
     @property
     def counts(self) -> str:
         """The states so far, and how deep they are."""
-        search = self._search
+        search = self._visited.searches[-1]
         return f"{search.states:,} states, {counted(search.actions, 'action')} deep"
 
 
@@ -133,13 +196,10 @@ class StatesMeter(Meter):
 
 
 def document(
-    options: Options,
-    setup: Setup,
-    explored: Explored,
-    machine: Machine[Any],
-    files: tuple[Path, ...],
+    options: Options, setup: Setup, visited: Visited, files: tuple[Path, ...]
 ) -> shapes_explore.ExploreScope:
     """The document of `--output json`."""
+    machine, largest = setup.machine(), visited.largest
     return {
         "format": FORMAT,
         "scope": setup.scope.name,
@@ -148,22 +208,16 @@ def document(
         "mutant": setup.mutant,
         "constants": setup.constants,
         "rules": setup.rules,
-        "outcome": outcome(explored).word,
-        "ended": explored.ended,
-        "states": explored.states,
-        "generated": explored.generated,
-        "depth": explored.depth,
-        "invariants": _decisions(setup, explored),
-        "found": [_found(machine, found) for found in explored.found],
+        "outcome": visited.outcome.word,
+        "ended": visited.ended,
+        "states": largest.states,
+        "generated": largest.generated,
+        "depth": largest.depth,
+        "invariants": {one: visited.decision(one) for one in setup.scope.invariants},
+        "found": [_found(machine, found) for found in visited.found.values()],
         "tla": [file.as_posix() for file in files],
         "command": _command(options),
     }
-
-
-def _decisions(setup: Setup, explored: Explored) -> dict[str, Decision]:
-    violated = {found.invariant for found in explored.found}
-    rest: Decision = "holds" if explored.ended in {"exhausted", "depth"} else "not decided"
-    return {one: "violated" if one in violated else rest for one in setup.scope.invariants}
 
 
 def _found(machine: Machine[Any], found: Found) -> shapes_explore.ScopeFound:
@@ -190,8 +244,12 @@ def _steps(machine: Machine[Any], found: Found) -> Iterator[shapes_explore.Scope
 
 
 def checker_of(invariant: str) -> str:
-    """The name of the checker that judges an invariant of runs."""
-    return next(name for name, one in CHECKERS.items() if one.invariant == invariant)
+    """The name of the checker that judges an invariant of runs; `InputError` where none does."""
+    for name, one in CHECKERS.items():
+        if one.invariant == invariant:
+            return name
+    known = "those are listed by ddlsim list checkers"
+    raise InputError(f"explore: no checker judges the scope's invariant {invariant}; {known}")
 
 
 def _command(options: Options) -> str:
@@ -216,15 +274,16 @@ def show(whole: shapes_explore.ExploreScope) -> None:
     result = next(one for one in Outcome if one.word == whole["outcome"])
     words.verdict(result, f"{whole['scope']}, {design}", to)
     states = f"{whole['states']:,} states, {whole['generated']:,} generated"
-    words.labelled("explored", f"{states}, depth {whole['depth']}; {ENDS[whole['ended']]}", to)
+    deep = f"depth {whole['depth']} ({counted(whole['depth'] - 1, 'action')})"
+    words.labelled("explored", f"{states}, {deep}; {ENDS[whole['ended']]}", to)
     words.labelled("constants", _settings(whole["constants"]), to)
     for label, text in _other_rules(whole["scope"], whole["rules"]):
         words.labelled(label, text, to)
-    for decision in ("holds", "violated", "not decided"):
+    for decision, why in DECISIONS.items():
         of = [one for one, is_so in whole["invariants"].items() if is_so == decision]
         if of:
             named = ", ".join(f"{one} {checker_of(one)}" for one in of)
-            words.labelled(decision, named, to)
+            words.labelled(decision, f"{named}{why}", to)
     for found in whole["found"]:
         words.say(f"{found['invariant']} {found['checker']}", to, "bold")
         words.labelled("summary", found["summary"], to)
@@ -240,13 +299,13 @@ def _settings(values: Mapping[str, object]) -> str:
 
 
 def _other_rules(scope: str, chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The rules that are not the document's, each with what it says; or that all of them are."""
+    """The rules in which it differs from `iep`, each with what it says; or that there are none."""
     others = [one for one in SCOPES.get(scope).rules if chosen[one.name] != one.default]
     for one in others:
         choice = chosen[one.name]
         yield "rule", f"{one.name} = {choice}: {one.choices[choice]} [{one.clause}]"
     if not others:
-        yield "rules", f"the documents' (ddlsim list scopes {scope} --output json)"
+        yield "rules", f"those of {BASELINE} (ddlsim list scopes {scope} --output json)"
 
 
 ENDS: Final = {
@@ -254,7 +313,14 @@ ENDS: Final = {
     "violation": "ended by what it found",
     "depth": "there are others behind --depth",
     "time": "ended by --time, with states left",
-    "states": "ended by its memory, with states left; give smaller constants",
+    "states": f"ended at {STATES_MOST:,} states, with states left; give smaller constants",
     "interrupted": "ended by an interrupt, with states left",
 }
 """What ended it, in words."""
+DECISIONS: Final[dict[Decision, str]] = {
+    "holds": "",
+    "violated": "",
+    "not tested": ": what it is about cannot happen within these constants; raise time, or another",
+    "not decided": "",
+}
+"""What may be known of an invariant, and what is said besides."""

@@ -274,6 +274,7 @@ def scopes() -> Iterator[Entry]:
             "invariants": list(one.invariants),
             "constants": {key: _but_name(value) for key, value in constants.items()},
             "rules": {each.name: dict(each.choices) for each in one.rules},
+            "clauses": {each.name: each.clause for each in one.rules},
             "designs": {key: dict(each.rules) for key, each in one.designs.items()},
             "mutants": {key: dict(each.rules) for key, each in one.mutants.items()},
             "with": {key: dict(each.constants) for key, each in variants.items() if each.constants},

@@ -29,6 +29,9 @@ class Grid:
     def broken(self, state: State) -> tuple[str, ...]:
         return tuple(f"I{1 + place}" for place, one in enumerate(self._bad) if one == state)
 
+    def tests(self, label: Label, after: State) -> tuple[str, ...]:
+        return (f"I{label[1]}",) if label[0] == "grow" and sum(after) > 2 else ()
+
     def words(self, label: Label, _before: State, after: State) -> str:
         return f"{label} to {after}"
 
@@ -87,6 +90,19 @@ def test_a_broken_state_is_reached_by_a_shortest_way() -> None:
         assert machine.broken(before) == (found.invariant,)
 
 
+class Twice(Grid):
+    """One invariant, which two states break, one of them farther than the other."""
+
+    def broken(self, state: State) -> tuple[str, ...]:
+        return ("I1",) if state in self._bad else ()
+
+
+def test_the_shortest_way_stays_when_a_longer_one_breaks_the_same() -> None:
+    explored = Exhaustion(Twice(5, (1, 1), (0, 2), (3, 0)), until_broken=2).run()
+    [found] = explored.found
+    assert (explored.ended, len(found.steps)) == ("exhausted", 2)
+
+
 def test_it_ends_at_the_first_broken_invariant_or_at_the_last() -> None:
     assert len(Exhaustion(Grid(5, (3, 2), (1, 1))).run().found) == 1
     everything = Exhaustion(Grid(5, (3, 2), (1, 1)), until_broken=3).run()
@@ -104,12 +120,28 @@ def test_a_depth_bounds_the_actions(depth: int) -> None:
     explored = Exhaustion(Grid(9), depth=depth).run()
     assert explored.ended == "depth"
     assert list(explored.widths) == list(range(1, depth + 2))
+    assert explored.generated == 1 + 2 * sum(range(1, depth + 1))
+
+
+def test_a_depth_behind_which_there_is_nothing_is_no_bound() -> None:
+    assert Exhaustion(Grid(3), depth=5).run().ended == "depth"
+    assert Exhaustion(Grid(3), depth=6).run() == Exhaustion(Grid(3)).run()
+
+
+def test_the_invariants_that_an_action_puts_to_the_test_are_kept() -> None:
+    assert Exhaustion(Grid(1)).run().tested == frozenset()
+    assert Exhaustion(Grid(2)).run().tested == {"I0", "I1"}
+    assert Exhaustion(Grid(9), depth=2).run().tested == frozenset()
+    assert Exhaustion(Grid(2), depth=4).run().tested == {"I0", "I1"}  # its last level, too
 
 
 def test_it_ends_when_it_is_over() -> None:
-    over = Exhaustion(Fan(3 * ASK_EVERY)).run(lambda: True)
+    asked = iter((False, True))
+    over = Exhaustion(Fan(3 * ASK_EVERY)).run(lambda: next(asked))
     assert over.ended == "time"
     assert list(over.widths) == [1, 3 * ASK_EVERY, ASK_EVERY - 1]
+    early = Exhaustion(Grid(9)).run(lambda: True)  # at the end of a level, too
+    assert (early.ended, list(early.widths)) == ("time", [1, 2])
 
 
 def test_it_ends_where_it_has_too_many_states() -> None:
@@ -121,7 +153,11 @@ def test_it_ends_where_it_has_too_many_states() -> None:
 def test_what_there_is_can_be_asked_after_an_interrupt() -> None:
     search = Exhaustion(Fan(3 * ASK_EVERY))
 
+    asked = iter((False,))
+
     def interrupt() -> bool:
+        for answer in asked:
+            return answer
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

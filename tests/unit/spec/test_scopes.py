@@ -14,10 +14,10 @@ from ddlsim.spec.iep98 import IEP98
 from ddlsim.spec.iep110 import IEP110
 from ddlsim.strategies.base import DESIGNS
 
-QUICK: Final[dict[str, dict[str, object]]] = {"iep98": {"nodes": 2}, "iep110": {}}
+QUICK: Final[dict[str, dict[str, object]]] = {"iep98": {"nodes": 2}, "iep110": {"operations": 1}}
 """Constants at which everything breaks that breaks at the default ones."""
-BY_STRONGER: Final = {"uniform_commit": "I5"}
-"""In a scope a run ends when I5 is broken, before I2 can be."""
+MOST: Final = 1_000_000
+"""States of a machine at most: a fault may make it endless."""
 
 
 def broken() -> list[tuple[str, str, tuple[str, ...]]]:
@@ -37,23 +37,27 @@ def setup_of(scope: str, name: str, settings: dict[str, object] | None = None) -
     return set_up(of, name if is_design else "iep", None if is_design else name, settings)
 
 
-def explored(setup: Setup, until_broken: int = 1) -> Explored:
-    return Exhaustion(setup.machine(), until_broken=until_broken).run()
+def explored(setup: Setup, *judged: str) -> Explored:
+    return Exhaustion(setup.machine(judged or None), states_most=MOST).run()
 
 
 @pytest.mark.parametrize(("scope", "name", "breaks"), broken())
 def test_a_broken_rule_breaks_what_it_says(scope: str, name: str, breaks: tuple[str, ...]) -> None:
-    setup = setup_of(scope, name, QUICK[scope])
-    found = explored(setup, len(breaks)).found
-    assert sorted(one.invariant for one in found) == sorted(breaks)
+    of = SCOPES.get(scope)
+    own = {**of.designs, **of.mutants}[name].constants
+    setup = setup_of(scope, name, {**QUICK[scope], **own})
     machine = setup.machine()
-    for one in found:
+    for invariant in breaks:
+        alone = explored(setup, invariant)
+        [one] = alone.found
+        assert one.invariant == invariant
+        assert invariant in alone.tested
         before = one.first
         for step in one.steps:
-            assert (step.label, step.state) in list(machine.steps(before))
+            assert (step.label, step.state) in list(setup.machine((invariant,)).steps(before))
             assert machine.words(step.label, before, step.state)
             before = step.state
-        assert machine.why(one.invariant, before)
+        assert machine.why(invariant, before)
         assert list(machine.steps(before)) == []
 
 
@@ -75,6 +79,34 @@ def test_a_leader_that_trusts_its_clock_needs_a_wait_for_the_skew() -> None:
         assert [one.invariant for one in found] == broken
 
 
+def test_an_invariant_is_tested_where_what_it_is_about_can_happen() -> None:
+    assert explored(set_up(IEP98, settings={"nodes": 2, "time": 5})).tested == {"I1", "I4"}
+    assert explored(set_up(IEP98, settings={"nodes": 2, "time": 4})).tested == {"I1"}  # no answer
+    assert explored(set_up(IEP98, settings={"nodes": 2, "time": 4, "dd": 9})).tested == set()
+    assert explored(set_up(IEP110, settings={"time": 6, "transactions": 2})).tested == {
+        "I2",
+        "I3",
+        "I5",
+        "I8",
+    }
+    once = explored(set_up(IEP110, settings={"time": 6, "operations": 1}))
+    assert once.tested == {"I3", "I8"}
+    assert explored(set_up(IEP110, settings={"time": 2})).tested == set()
+
+
+def test_the_changes_that_are_not_the_last_count_too() -> None:
+    """110.compat.steps: the first of two changes is incompatible, the last one is not."""
+    [found] = explored(setup_of("iep110", "judges_last_step_only")).found
+    assert [one.compatible for one in found.steps[-1].state.log] == [False, True]
+
+
+def test_a_mutant_is_over_a_design_and_a_setting_over_both() -> None:
+    setup = set_up(IEP98, "a5_safetime", "no_completeness_wait")
+    assert (setup.rules["activation"], setup.rules["wait"]) == ("with_message", "never")
+    setup = set_up(IEP98, "a5_safetime", "no_completeness_wait", {"wait": "top", "nodes": 1})
+    assert (setup.rules["wait"], setup.constants["nodes"]) == ("top", 1)
+
+
 def test_atomicity_needs_no_bound_on_clocks() -> None:
     settings: dict[str, object] = {"nodes": 2, "time": 5, "skew": 5, "csmax": 0, "clients": 0}
     found = explored(set_up(IEP98, settings=settings))
@@ -83,7 +115,7 @@ def test_atomicity_needs_no_bound_on_clocks() -> None:
 
 def test_the_shortest_run_without_the_check_after_locks_is_that_of_the_clause() -> None:
     """110.x.1: a read that arrived before the DDL gets its lock after it."""
-    setup = set_up(IEP110, mutant="checks_on_arrival_only", settings={"time": 6})
+    setup = set_up(IEP110, mutant="checks_on_arrival_only", settings={"time": 6, "operations": 1})
     machine = setup.machine()
     [found] = explored(setup).found
     before, said = found.first, []
@@ -110,8 +142,7 @@ def test_designs_and_mutants_are_those_of_the_simulator(name: str) -> None:
         assert design in DESIGNS
     for mutant, one in scope.mutants.items():
         caught_by = MUTANTS.get(mutant).caught_by
-        invariant = BY_STRONGER.get(caught_by) or CHECKERS.get(caught_by).invariant
-        assert invariant in one.breaks, mutant
+        assert CHECKERS.get(caught_by).invariant in one.breaks, mutant
 
 
 @pytest.mark.parametrize("name", list(SCOPES))
@@ -169,5 +200,7 @@ def test_an_unfit_scope_is_refused() -> None:
     assert "has the name of its file, mine.tla" in str(unfit_scope("mine", renamed))
     without = IEP98._replace(designs={})
     assert "`designs` lacks 'iep'" in str(unfit_scope("iep98", without))
+    lost = IEP98._replace(tla=IEP98.tla.with_name("lost") / "iep98.tla")
+    assert "there is no such file" in str(unfit_scope("iep98", lost))
     with pytest.raises(BadPluginError, match="two scope plug-ins are called 'iep98'"):
         SCOPES.add("iep98", IEP98)
