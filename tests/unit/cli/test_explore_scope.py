@@ -12,7 +12,9 @@ import pytest
 
 from ddlsim.cli.signals import EndedError
 from ddlsim.cli.verbs import explore_scope
+from ddlsim.spec.base import set_up
 from ddlsim.spec.exhaust import Exhaustion
+from ddlsim.spec.iep110 import IEP110
 from tests.support.command import ROOT, Done, ddlsim
 from tests.support.json_schemas import wrong
 
@@ -85,6 +87,24 @@ def test_with_keep_going_nothing_holds_because_a_run_ended_before_it() -> None:
     alone = {one["invariant"]: [step["action"] for step in one["steps"]] for one in found["found"]}
     assert alone["I5"][-1] == "grant"
     assert alone["I2"][-1] == alone["I3"][-1] == "finish"
+
+
+def test_what_lies_behind_a_broken_state_is_visited_before_an_invariant_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutant = "enlists_at_every_operation"
+    words = ("iep110", "--set", "time=6", "--mutant", mutant, "--keep-going")
+    setup = set_up(IEP110, mutant=mutant, settings={"time": 6})
+    first = Exhaustion(setup.machine(), until_broken=4).run()
+    alone = Exhaustion(setup.machine(("I8",))).run()
+    assert first.states < alone.states
+    found = document(*words)
+    assert (found["states"], found["generated"]) == (alone.states, alone.generated)
+    monkeypatch.setattr(explore_scope, "STATES_MOST", first.states)
+    found = document(*words)
+    assert found["invariants"] == {"I2": "violated", "I3": "violated", "I5": "violated",
+                                   "I8": "not decided"}  # fmt: skip
+    assert (found["ended"], found["outcome"]) == ("states", "violated")
 
 
 def test_what_cannot_happen_is_not_said_to_hold() -> None:
@@ -166,6 +186,10 @@ def test_tla_keeps_what_is_there(tmp_path: Path, name: str) -> None:
     assert f"{name}: there is something else of this name; name another directory" in done.err
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "kept"
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    assert f"{name}: there is something else" in refused("iep98", "--tla", str(tmp_path)).err
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 PLUGIN = """
