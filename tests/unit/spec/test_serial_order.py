@@ -125,3 +125,25 @@ def test_what_reads_and_writes_put_in_order(
     first = done._replace(reads=frozenset(reads), wrote=frozenset({0} if 0 in rows[0] else ()))
     state = State((), (), (first, done, done), rows, ())
     assert edges(state) == {(("T", one), ("T", other)) for one, other in before}
+
+
+@pytest.mark.parametrize(
+    ("compatible", "writers", "seen", "is_before"),
+    [
+        (True, (), 0, False),
+        (False, (), 0, True),
+        (True, (0,), 1, False),  # what it read was written under its own version
+        (True, (1,), 1, True),
+        (True, (1,), 0, False),  # it read before that was written
+        (True, (1, 0), 2, False),  # the last writer counts
+        (True, (0, 1), 2, True),
+    ],
+)
+def test_a_transaction_precedes_a_change_that_is_incompatible_or_whose_rows_it_read(
+    *, compatible: bool, writers: tuple[int, ...], seen: int, is_before: bool
+) -> None:
+    reader = Transaction(phase=COMMITTED, reads=frozenset({(0, seen)}))
+    others = [Transaction(phase=COMMITTED, lowest=one, highest=one) for one in writers]
+    rows = (tuple(range(1, 1 + len(writers))),)
+    state = State((), (Change(1, compatible),), (reader, *others), rows, ())
+    assert ((("T", 0), ("D", 0)) in edges(state)) == is_before
