@@ -110,10 +110,15 @@ ALONE: Final[list[tuple[str, str, dict[str, object], str, Counted]]] = [
 def cases() -> Iterator[tuple[str, str, str | None, dict[str, object], Counted]]:
     small: dict[str, dict[str, object]] = {"iep98": {**SMALL_98}, "iep110": {**SMALL_110}}
     for scope in MUTANTS:
-        for name, counted in MUTANTS[scope].items():
-            yield scope, "iep", name, small[scope], counted
-        for name, counted in DESIGNS[scope].items():
-            yield scope, name, None, small[scope], counted
+        seen = set()  # a machine that has two names is visited once
+        for name, counted in {**MUTANTS[scope], **DESIGNS[scope]}.items():
+            mutant = name if name in MUTANTS[scope] else None
+            design = "iep" if mutant else name
+            setup = set_up(SCOPES.get(scope), design, mutant, small[scope])
+            machine = (*setup.rules.values(), *setup.constants.values())
+            if (machine, counted) not in seen:
+                yield scope, design, mutant, small[scope], counted
+            seen.add((machine, counted))
     for scope, settings, counted in SETTINGS:
         yield scope, "iep", None, settings, counted
 
