@@ -117,6 +117,16 @@ class Setup(NamedTuple):
         return self.scope.make(self.constants, self.rules, every if judged is None else judged)
 
 
+def replaced(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
+    """The values, another one in a place."""
+    return (*values[:place], value, *values[place + 1 :])
+
+
+def raised(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
+    """The values, the one in a place at least so large."""
+    return values if values[place] >= value else replaced(values, place, value)
+
+
 def unfit_scope(name: str, made: object) -> Told:
     """What is wrong with a scope that is added."""
     if not isinstance(made, Scope):

@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ddlsim.spec.base import Constant, Label, Rule, Scope, Variant, scope
+from ddlsim.spec.base import Constant, Label, Rule, Scope, Variant, raised, replaced, scope
 from ddlsim.spec.serial_order import (
     ABORTED,
     COMMITTED,
@@ -156,9 +156,9 @@ class Transborder:
             yield from self._of_transaction(state, number, one)
         for node, now in enumerate(state.now):
             if now < time:
-                yield ("tick", node), state._replace(now=_with(state.now, node, now + 1))
+                yield ("tick", node), state._replace(now=replaced(state.now, node, now + 1))
         if len(state.log) < self.bounds.ddls and state.now[0] < time:
-            clocks = _with(state.now, 0, state.now[0] + 1)
+            clocks = replaced(state.now, 0, state.now[0] + 1)
             for compatible in (True, False):
                 made = Change(clocks[0] + self.bounds.dd, compatible)
                 yield ("log",), state._replace(now=clocks, log=(*state.log, made))
@@ -187,7 +187,7 @@ class Transborder:
         stamp = max(state.now[node], above) + 1
         if stamp > self.bounds.time:
             return None
-        now = _with(state.now, node, stamp)
+        now = replaced(state.now, node, stamp)
         return (stamp, now) if now[0] + self.bounds.dd >= stamp else None
 
     def _coordinator(self, number: int) -> int:
@@ -299,7 +299,7 @@ class Transborder:
         """The primaries make what was written visible, and give the locks back."""
         now, rows = state.now, state.rows
         for key in sorted(one.wrote):
-            now = _raised(now, self._primary(key), one.seen)
+            now = raised(now, self._primary(key), one.seen)
             rows = (*rows[:key], (*rows[key], number), *rows[key + 1 :])
         after = _put(state, number, one._replace(phase=COMMITTED), now)._replace(rows=rows)
         return after._replace(broken=tuple(self._broken_by_commit(after, one)))
@@ -401,16 +401,6 @@ def _put(state: State, number: int, one: Transaction, now: tuple[int, ...]) -> S
     """The state with another transaction in a place, and other clocks."""
     every = state.transactions
     return state._replace(now=now, transactions=(*every[:number], one, *every[number + 1 :]))
-
-
-def _with(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
-    """The values, another one in a place."""
-    return (*values[:place], value, *values[place + 1 :])
-
-
-def _raised(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
-    """The values, the one in a place at least so large."""
-    return values if values[place] >= value else _with(values, place, value)
 
 
 def _executed(before: State, after: State, number: int) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ddlsim.spec.base import Constant, Label, Rule, Scope, Variant, scope
+from ddlsim.spec.base import Constant, Label, Rule, Scope, Variant, raised, replaced, scope
 
 NONE: Final = -1
 """In place of a version: no node has resolved at that time."""
@@ -198,10 +198,10 @@ class SchemaSynchronization:
 
     def _ticked(self, state: State, node: int) -> State:
         """A clock goes on; the leader's is a safe time as soon as it shows it."""
-        now = _with(state.now, node, state.now[node] + 1)
+        now = replaced(state.now, node, state.now[node] + 1)
         if node != state.leader:
             return state._replace(now=now)
-        return state._replace(now=now, safe=_raised(state.safe, node, now[node]))
+        return state._replace(now=now, safe=raised(state.safe, node, now[node]))
 
     def _logged(self, state: State) -> State:
         """The leader logs an update under a timestamp, and has it applied."""
@@ -213,9 +213,9 @@ class SchemaSynchronization:
             one != NONE for one in state.resolved[max(activation, 0) :]
         )
         return state._replace(
-            now=_with(state.now, leader, message),
-            safe=_raised(state.safe, leader, message),
-            applied=_with(state.applied, leader, len(log)),
+            now=replaced(state.now, leader, message),
+            safe=raised(state.safe, leader, message),
+            applied=replaced(state.applied, leader, len(log)),
             log=log,
             broken=(ATOMICITY,) if late else (),
         )
@@ -228,21 +228,21 @@ class SchemaSynchronization:
             yield (
                 ("apply", node),
                 state._replace(
-                    applied=_with(state.applied, node, applied + 1),
-                    safe=_raised(state.safe, node, message),
+                    applied=replaced(state.applied, node, applied + 1),
+                    safe=raised(state.safe, node, message),
                 ),
             )
         newest = state.safe[state.leader]
         if state.safe[node] < newest and (self._may_overtake or applied == len(state.log)):
-            yield ("advance", node), state._replace(safe=_with(state.safe, node, newest))
+            yield ("advance", node), state._replace(safe=replaced(state.safe, node, newest))
 
     def _led(self, state: State, node: int) -> State:
         """Another node leads: it has the whole log, and the safe times in it."""
         newest = state.safe[state.leader]
         return state._replace(
-            now=_raised(state.now, node, newest) if self._merges else state.now,
-            safe=_with(state.safe, node, newest),
-            applied=_with(state.applied, node, len(state.log)),
+            now=raised(state.now, node, newest) if self._merges else state.now,
+            safe=replaced(state.safe, node, newest),
+            applied=replaced(state.applied, node, len(state.log)),
             leader=node,
             changes=state.changes + 1,
         )
@@ -261,7 +261,7 @@ class SchemaSynchronization:
         if state.resolved[top] == version and not wrong and not unseen:
             return None
         return state._replace(
-            resolved=_with(state.resolved, top, version),
+            resolved=replaced(state.resolved, top, version),
             broken=(ATOMICITY,) * wrong + (OWN_DDL,) * unseen,
         )
 
@@ -328,16 +328,6 @@ class SchemaSynchronization:
 def _true_version(state: State, top: int) -> int:
     """How many updates of the whole log have activated at a time."""
     return sum(one.activation <= top for one in state.log)
-
-
-def _with(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
-    """The values, another one in a place."""
-    return (*values[:place], value, *values[place + 1 :])
-
-
-def _raised(values: tuple[int, ...], place: int, value: int) -> tuple[int, ...]:
-    """The values, the one in a place at least so large."""
-    return values if values[place] >= value else _with(values, place, value)
 
 
 UNMERGED: Final = {"changes": 1, "ddls": 1}
