@@ -23,6 +23,11 @@ class Outcome(Enum):
     VIOLATED = ("violated", 1, 5)
     CRASHED = ("crashed", 4, 6)
 
+    @classmethod
+    def called(cls, word: str) -> "Outcome":
+        """The outcome of a word."""
+        return next(one for one in cls if one.word == word)
+
     @property
     def word(self) -> str:
         """As it stands in JSON and in a scenario's `expect`."""

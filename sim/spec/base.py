@@ -35,6 +35,13 @@ class Constant(Record, frozen=True):
     least: int
     most: int
 
+    def read(self, value: object) -> int:
+        """A value that was set; `ScopeError` where it is none."""
+        if type(value) is int and self.least <= value <= self.most:
+            return value
+        what = f"a whole number from {self.least} to {self.most}: {self.text}"
+        raise ScopeError(f"--set {self.name}={value}: expected {what}")
+
 
 class Rule(Record, frozen=True):
     """A rule: its clause, and its choices, each with what it says; `iep` has the first one."""
@@ -47,6 +54,12 @@ class Rule(Record, frozen=True):
     def default(self) -> str:
         """The choice of `iep`."""
         return next(iter(self.choices))
+
+    def read(self, value: object) -> str:
+        """A choice that was set; `ScopeError` where it is none."""
+        if isinstance(value, str) and value in self.choices:
+            return value
+        raise ScopeError(f"--set {self.name}={value}: expected one of {', '.join(self.choices)}")
 
 
 class Variant(Record, frozen=True):
@@ -160,21 +173,22 @@ def set_up(
     Raises `UnknownPluginError` for a name that the scope does not know, `ScopeError` for a value
     that it does not take.
     """
-    asked = dict(settings or {})
     of_scope = f"of scope {scope.name}"
     variants = [_named(scope.designs, f"design {of_scope}", design)]
     if mutant is not None:
         variants.append(_named(scope.mutants, f"mutant {of_scope}", mutant))
-    constants = {one.name: one.default for one in scope.constants}
-    rules = {one.name: one.default for one in scope.rules}
+    known_constants = {one.name: one for one in scope.constants}
+    known_rules = {one.name: one for one in scope.rules}
+    constants = {name: one.default for name, one in known_constants.items()}
+    rules = {name: one.default for name, one in known_rules.items()}
     for variant in variants:
         constants |= variant.constants
         rules |= variant.rules
-    for name, value in asked.items():
+    for name, value in (settings or {}).items():
         if name in constants:
-            constants[name] = _whole(scope, name, value)
+            constants[name] = known_constants[name].read(value)
         elif name in rules:
-            rules[name] = _choice(scope, name, value)
+            rules[name] = known_rules[name].read(value)
         else:
             raise unknown(f"constant or rule {of_scope}", name, [*constants, *rules])
     return Setup(scope, design, mutant, constants, rules)
@@ -184,18 +198,3 @@ def _named(variants: Mapping[str, Variant], kind: str, name: str) -> Variant:
     if name not in variants:
         raise unknown(kind, name, variants)
     return variants[name]
-
-
-def _whole(scope: Scope, name: str, value: object) -> int:
-    one = next(each for each in scope.constants if each.name == name)
-    if type(value) is int and one.least <= value <= one.most:
-        return value
-    what = f"a whole number from {one.least} to {one.most}: {one.text}"
-    raise ScopeError(f"--set {name}={value}: expected {what}")
-
-
-def _choice(scope: Scope, name: str, value: object) -> str:
-    rule = next(each for each in scope.rules if each.name == name)
-    if isinstance(value, str) and value in rule.choices:
-        return value
-    raise ScopeError(f"--set {name}={value}: expected one of {', '.join(rule.choices)}")

@@ -215,13 +215,10 @@ class Transborder:
             if taken is None:
                 continue
             op_ts, now = taken
+            runs = self._checked(state, one, op_ts) is not None
             for kind in (READ, WRITE):
-                label = (kind, number, key)
-                run = self._checked(state, one, op_ts)
-                if run is not None:
-                    asked = Request(kind, key, op_ts)
-                    run = one._replace(phase=WAITING, asked=asked)
-                yield label, _put(state, number, run or GONE, now)
+                asked = one._replace(phase=WAITING, asked=Request(kind, key, op_ts))
+                yield (kind, number, key), _put(state, number, asked if runs else GONE, now)
 
     def _checked(self, state: State, one: Transaction, op_ts: int) -> Transaction | None:
         """The transaction with the version under which an operation runs; None: it aborts."""

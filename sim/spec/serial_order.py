@@ -4,7 +4,8 @@ A DDL after a transaction, because that ran under the version before it, is left
 where its change is forward-compatible and the transaction read nothing of a newer version.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -110,36 +111,22 @@ def _precedes_next(state: State, one: Transaction) -> bool:
 
 
 def has_serial_order(state: State) -> bool:
-    """Whether the graph has no cycle: what nothing precedes is taken away until nothing is left."""
-    left = edges(state)
-    while left:
-        rest = {edge for edge in left if edge[0] in {to for _, to in left}}
-        if len(rest) == len(left):
-            return False
-        left = rest
-    return True
+    """Whether the graph has no cycle."""
+    return not cycle_of(state)
 
 
 def cycle_of(state: State) -> list[Edge]:
-    """A cycle of the graph, edge after edge."""
-    after: dict[Node, list[Node]] = {}
+    """A cycle of the graph, edge after edge, from its least node on; empty where there is none."""
+    before: dict[Node, list[Node]] = {}
     for source, to in sorted(edges(state)):
-        after.setdefault(source, []).append(to)
-    way: list[Node] = []
-
-    def walk(node: Node, look: Callable[[Node], bool]) -> bool:
-        if node in way:
-            del way[: way.index(node)]
-            return True
-        way.append(node)
-        if any(walk(each, look) for each in after.get(node, ()) if look(each)):
-            return True
-        way.pop()
-        return False
-
-    for node in after:
-        if walk(node, lambda _: True):
-            return list(zip(way, [*way[1:], way[0]], strict=True))
+        before.setdefault(to, []).append(source)
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as error:
+        way: list[Node] = error.args[1][:-1]  # each precedes the next one, and the last the first
+        place = way.index(min(way))
+        way = way[place:] + way[:place]
+        return list(zip(way, [*way[1:], way[0]], strict=True))
     return []
 
 

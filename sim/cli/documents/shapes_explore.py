@@ -73,6 +73,10 @@ class Explore(TypedDict):
     command: str
 
 
+Decision = Literal["holds", "violated", "not tested", "not decided"]
+"""What may be known of an invariant of a scope."""
+
+
 class ScopeStep(TypedDict):
     """An action of a run of a scope: its name, what it is in words, and the variables after it."""
 
@@ -114,7 +118,7 @@ class ExploreScope(TypedDict):
     states: int
     generated: int
     depth: int
-    invariants: dict[str, Literal["holds", "violated", "not tested", "not decided"]]
+    invariants: dict[str, Decision]
     found: list[ScopeFound]
     tla: list[str]
     command: str

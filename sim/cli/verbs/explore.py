@@ -348,9 +348,9 @@ def _command(options: Options, world: World) -> str:
 def show(whole: shapes_explore.Explore) -> None:
     """The same for people."""
     to = words.console()
-    design = whole["strategy"] + (f", mutant {whole['mutant']}" if whole["mutant"] else "")
-    result = next(one for one in Outcome if one.word == whole["outcome"])
-    words.verdict(result, f"{whole['scenario']}, {design}, seed {whole['seed']}", to)
+    design = words.design(whole["strategy"], whole["mutant"])
+    of = f"{whole['scenario']}, {design}, seed {whole['seed']}"
+    words.verdict(Outcome.called(whole["outcome"]), of, to)
     by = " or ".join(f"{late_ms:g}" for late_ms in whole["late_ms"])
     said = (WORDS[one].format(by=by) for one in whole["fates"])
     fate = ", or ".join(said)

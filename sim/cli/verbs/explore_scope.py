@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import streams
 from ddlsim.cli.documents import documents, shapes_explore
+from ddlsim.cli.documents.shapes_explore import Decision
 from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
@@ -26,7 +27,6 @@ from ddlsim.spec import tla
 from ddlsim.spec.base import BASELINE, SCOPES, Machine, Setup, set_up
 from ddlsim.spec.exhaust import STATES_MOST, Ended, Exhaustion, Explored, Found
 
-Decision = Literal["holds", "violated", "not tested", "not decided"]
 OF_SCENARIOS: Final = (
     "late", "fate", "kind", "seed", "strict", "all_claims", "out", "jobs", "allow_outside",
 )  # fmt: skip
@@ -97,42 +97,43 @@ class Visited:
     """
 
     def __init__(self, setup: Setup, options: Options) -> None:
-        self.setup, self._options = setup, options
+        self._setup, self._options = setup, options
         self._until = None if options.time is None else time.monotonic() + options.time
-        self.searches: list[Exhaustion] = []
         self.visits: list[Explored] = []
-        self._decided: dict[str, Explored] = {}
+        self._tested: dict[str, bool] = {}
+        self._every = setup.scope.invariants
+        self.search = self._search(self._every, len(self._every) if options.keep_going else 1)
 
-    def run(self, watch: Callable[[], None]) -> KeyboardInterrupt | None:
-        """Visit all; the interrupt that ended it, if one did."""
-        every = self.setup.scope.invariants
-        try:
-            self._visit(every, len(every) if self._options.keep_going else 1, watch)
-            for one in every if self._options.keep_going and self.visits[0].found else ():
-                if one not in self.found:
-                    self._visit((one,), 1, watch)
-        except KeyboardInterrupt as interrupt:
-            self.visits.append(self.searches[-1].result("interrupted"))
-            return interrupt
-        return None
-
-    def _visit(self, judged: Sequence[str], until_broken: int, watch: Callable[[], None]) -> None:
-        search = Exhaustion(
-            self.setup.machine(judged),
+    def _search(self, judged: Sequence[str], until_broken: int) -> Exhaustion:
+        return Exhaustion(
+            self._setup.machine(judged),
             depth=self._options.depth,
             until_broken=until_broken,
             states_most=STATES_MOST,
         )
-        self.searches.append(search)
 
+    def run(self, watch: Callable[[], None]) -> KeyboardInterrupt | None:
+        """Visit all; the interrupt that ended it, if one did."""
+        try:
+            self._visit(self._every, watch)
+            for one in self._every if self._options.keep_going and self.found else ():
+                if one not in self.found:
+                    self.search = self._search((one,), 1)
+                    self._visit((one,), watch)
+        except KeyboardInterrupt as interrupt:
+            self.visits.append(self.search.result("interrupted"))
+            return interrupt
+        return None
+
+    def _visit(self, judged: Sequence[str], watch: Callable[[], None]) -> None:
         def is_over() -> bool:
             watch()
             return self._until is not None and time.monotonic() >= self._until
 
-        explored = search.run(is_over)
+        explored = self.search.run(is_over)
         self.visits.append(explored)
-        is_whole = explored.ended == "exhausted" and (len(judged) == 1 or not explored.found)
-        self._decided |= dict.fromkeys(judged if is_whole else (), explored)
+        if explored.ended == "exhausted" and not explored.found:
+            self._tested |= {one: one in explored.tested for one in judged}
 
     @property
     def found(self) -> dict[str, Found]:
@@ -154,14 +155,14 @@ class Visited:
         """What is known of an invariant."""
         if invariant in self.found:
             return "violated"
-        if invariant not in self._decided:
+        if invariant not in self._tested:
             return "not decided"
-        return "holds" if invariant in self._decided[invariant].tested else "not tested"
+        return "holds" if self._tested[invariant] else "not tested"
 
     @property
     def outcome(self) -> Outcome:
         """Violated; unknown where something is not decided, vacuous where it is not tested; ok."""
-        decisions = {self.decision(one) for one in self.setup.scope.invariants}
+        decisions = {self.decision(one) for one in self._every}
         if "violated" in decisions:
             return Outcome.VIOLATED
         if "not decided" in decisions:
@@ -178,7 +179,8 @@ class StatesMeter(Meter):
 
     def watch(self) -> None:
         """Some more are done."""
-        states = sum(search.states for search in self._visited.searches)
+        before = sum(visit.states for visit in self._visited.visits)
+        states = before + self._visited.search.states
         self.show(states, f"{states / self.elapsed_s:,.0f} per second")
 
     def status(self) -> str:
@@ -188,7 +190,7 @@ class StatesMeter(Meter):
     @property
     def counts(self) -> str:
         """The states so far, and how deep they are."""
-        search = self._visited.searches[-1]
+        search = self._visited.search
         return f"{search.states:,} states, {counted(search.actions, 'action')} deep"
 
 
@@ -270,9 +272,8 @@ def _command(options: Options) -> str:
 def show(whole: shapes_explore.ExploreScope) -> None:
     """The same for people."""
     to = words.console()
-    design = whole["strategy"] + (f", mutant {whole['mutant']}" if whole["mutant"] else "")
-    result = next(one for one in Outcome if one.word == whole["outcome"])
-    words.verdict(result, f"{whole['scope']}, {design}", to)
+    design = words.design(whole["strategy"], whole["mutant"])
+    words.verdict(Outcome.called(whole["outcome"]), f"{whole['scope']}, {design}", to)
     states = f"{whole['states']:,} states, {whole['generated']:,} generated"
     deep = f"depth {whole['depth']} ({counted(whole['depth'] - 1, 'action')})"
     words.labelled("explored", f"{states}, {deep}; {ENDS[whole['ended']]}", to)

@@ -263,16 +263,19 @@ def rules() -> Iterator[Entry]:
 
 def scopes() -> Iterator[Entry]:
     """Every scope that `explore` takes: its constants, rules, designs and mutants."""
-    from msgspec.structs import asdict
-
     from ddlsim.spec.base import SCOPES
 
     for name, one in SCOPES.items():
         variants = {**one.designs, **one.mutants}
-        constants = {each.name: asdict(each) for each in one.constants}
+        constants = {
+            each.name: {
+                "text": each.text, "default": each.default, "least": each.least, "most": each.most,
+            }
+            for each in one.constants
+        }  # fmt: skip
         more = {
             "invariants": list(one.invariants),
-            "constants": {key: _but_name(value) for key, value in constants.items()},
+            "constants": constants,
             "rules": {each.name: dict(each.choices) for each in one.rules},
             "clauses": {each.name: each.clause for each in one.rules},
             "designs": {key: dict(each.rules) for key, each in one.designs.items()},
@@ -283,10 +286,6 @@ def scopes() -> Iterator[Entry]:
         named = ", ".join((*constants, *(each.name for each in one.rules)))
         remark = f"judges {', '.join(one.invariants)}; --set {named}"
         yield _entry(name, one.title, one.source, remark, **more)
-
-
-def _but_name(found: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in found.items() if key != "name"}
 
 
 def settings() -> Iterator[Entry]:

@@ -81,7 +81,7 @@ def execute(options: Options) -> int:
         from ddlsim.cli.views.words import console
 
         view_rehearse.show(found, judged, console())
-    return next(one for one in Outcome if one.word == found["outcome"]).exit_code
+    return Outcome.called(found["outcome"]).exit_code
 
 
 def staged(options: Options) -> Stage:

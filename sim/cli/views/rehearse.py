@@ -31,8 +31,11 @@ SHORT: Final = {"survive": "survive", "abort": "abort", "refused": "refused", "n
 
 def show(found: Rehearse, judged: Foreign | None, to: Console) -> None:
     """The whole report."""
-    outcome = next(one for one in Outcome if one.word == found["outcome"])
-    verdict(outcome, f"{found['migration']}: {found['server']}, {found['isolation']}", to)
+    verdict(
+        Outcome.called(found["outcome"]),
+        f"{found['migration']}: {found['server']}, {found['isolation']}",
+        to,
+    )
     labelled("rehearsed on", ("the database itself: " if found["in_place"] else "a copy: ")
              + found["source"], to)  # fmt: skip
     labelled("load", f"{found['clients']} clients: {ended(found)}", to)

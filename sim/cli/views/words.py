@@ -108,6 +108,11 @@ def block(text: str, to: Console, style: str = "") -> None:
         say(line.strip(), to, style, INDENT + " " * (len(line) - len(line.lstrip())))
 
 
+def design(strategy: str, mutant: str | None) -> str:
+    """`iep`, or `iep, mutant no_commit_check`."""
+    return strategy if mutant is None else f"{strategy}, mutant {mutant}"
+
+
 def counted(number: int, what: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
