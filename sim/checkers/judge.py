@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Final
 
 from ddlsim.checkers.assumptions import BROKEN_BY, least_setting
@@ -150,15 +151,16 @@ def judge(
     findings: Iterable[Finding] = (),
 ) -> Verdict:
     """Judge a history by every checker, under what its design claims and assumes."""
-    case = Case(history)
-    claims = Claims(
-        case, strict=strict or history.header.strict, all_claims=all_claims, findings=findings
-    )
-    with collected_seldom():
-        return _judged(case, claims)
+    with collected_seldom(), closing(Case(history)) as case:
+        return verdict_on(case, strict=strict, all_claims=all_claims, findings=findings)
 
 
-def _judged(case: Case, claims: Claims) -> Verdict:
+def verdict_on(
+    case: Case, *, strict: bool, all_claims: bool, findings: Iterable[Finding]
+) -> Verdict:
+    """The verdict on a case, of which more can be asked afterwards."""
+    strict = strict or case.header.strict
+    claims = Claims(case, strict=strict, all_claims=all_claims, findings=findings)
     violations: list[Violation] = []
     seen: Counter[str] = Counter()
     broken = is_stuck = False

@@ -1,6 +1,7 @@
 """A judged run as a row of results: what was run, how it ended, what was found, and its figures."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 from msgspec import field, structs
 
@@ -9,7 +10,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.measures import Measures
 from ddlsim.checkers.explain import cycle, timeline
 from ddlsim.checkers.findings import Finding, Signature, signature
-from ddlsim.checkers.judge import Verdict, Violation, forbidden, judge
+from ddlsim.checkers.judge import Verdict, Violation, forbidden, verdict_on
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.progress.stuck import waiting
 from ddlsim.garbage import collected_seldom
@@ -76,17 +77,15 @@ def row_of(
     known: tuple[Finding, ...],
 ) -> RunRow:
     """Judge a history; its row."""
-    with collected_seldom():
-        return _row_of(history, strict=strict, all_claims=all_claims, known=known)
+    with collected_seldom(), closing(Case(history)) as case:
+        return _row_of(case, strict=strict, all_claims=all_claims, known=known)
 
 
-def _row_of(
-    history: History, *, strict: bool, all_claims: bool, known: tuple[Finding, ...]
-) -> RunRow:
-    verdict = judge(history, strict=strict, all_claims=all_claims, findings=known)
+def _row_of(case: Case, *, strict: bool, all_claims: bool, known: tuple[Finding, ...]) -> RunRow:
+    history = case.history
+    verdict = verdict_on(case, strict=strict, all_claims=all_claims, findings=known)
     taken = samples(history)
     measured = figures(history, taken)
-    case = Case(history)
     arguments: dict[int, str] = {}
     seen: dict[Structure, None] = {}
     for place, violation in enumerate(verdict.violations):

@@ -61,6 +61,13 @@ class Case:
         found: T = self._built[build]
         return found
 
+    def close(self) -> None:
+        """Drop all that was built; the case is of no use from then on.
+
+        What is built refers to its case again: without this it stays until the collector looks.
+        """
+        vars(self).clear()
+
     @property
     def is_layered(self) -> bool:
         """Whether transactions read at one version, without locks, and write entries of indexes."""

@@ -1,0 +1,60 @@
+"""What a run and its verdict leave for the garbage collector: neither the history nor the case."""
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ddlsim.checkers.judge import judge
+from ddlsim.cluster.run import run
+from ddlsim.history.history import History
+from ddlsim.model.ops import Put
+from ddlsim.plan.records import ClockStep, Plan
+from ddlsim.units import ms
+from ddlsim.verify.row import RunRow, row_of
+from tests.support.worlds import planned, program, transaction
+
+COUNT = 40
+
+
+@pytest.fixture(autouse=True)
+def uncollected(_only_new_garbage: None) -> Iterator[None]:
+    """Only counted references free anything."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def busy(*, trace: bool = False, models: bool = False) -> Plan:
+    """Some transactions; a step of a clock is still to come when the run ends."""
+    puts = [transaction(Put("t", key, {"v": 5})) for key in range(COUNT)]
+    late = ClockStep("n1", ms(3_600_000), 5, None)
+    return planned(programs=(program(*puts),), clock_steps=(late,), trace=trace, models=models)
+
+
+@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("models", [False, True])
+def test_nothing_of_a_run_refers_to_its_history(trace: bool, models: bool) -> None:
+    history = run(busy(trace=trace, models=models))
+    assert len(history.events) > 5 * COUNT
+    assert all(one is history for one in gc.get_referrers(history.events))
+    references = sys.getrefcount(history.events[-1])
+    assert references == 2, "that of the list, and that of the call"
+    gone = weakref.ref(history)
+    del history
+    assert gone() is None
+
+
+def row(history: History) -> RunRow:
+    return row_of(history, strict=False, all_claims=True, known=())
+
+
+@pytest.mark.parametrize("judged", [judge, row])
+def test_what_a_verdict_is_made_of_is_gone_with_it(judged: Callable[[History], object]) -> None:
+    history = run(busy())
+    judged(history)  # what is imported or remembered is made by now
+    gc.collect()
+    judged(history)
+    assert gc.collect() == 0
