@@ -38,6 +38,16 @@ def collect_seldom(after: int = COLLECT_AFTER) -> None:
     atexit.register(gc.freeze)
 
 
+def collect_young() -> None:
+    """Collect what was made since the collector last looked: of a run that is over, its cluster.
+
+    A cluster is a circle of objects. To collect it at once takes a third of the CPU time that it
+    takes later, when its objects have left the processor's caches; and a process that runs many
+    keeps one of them, and not 100 MB and more.
+    """
+    gc.collect(0)
+
+
 def collect_at_end() -> None:
     """Have the collector look at the end of the process after all, as Python does by itself.
 

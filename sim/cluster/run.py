@@ -16,7 +16,7 @@ from ddlsim.cluster.faults import ClusterFaults
 from ddlsim.cluster.nemesis import Nemesis, awaits_moments
 from ddlsim.cluster.planes import built
 from ddlsim.cluster.timeline import Timeline
-from ddlsim.garbage import collected_seldom
+from ddlsim.garbage import collect_young, collected_seldom
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.history import HISTORY_FORMAT, Header, History
 from ddlsim.history.stream import Stream, streamed
@@ -43,7 +43,9 @@ def run(plan: Plan, *, events_max: int = FOREVER) -> History:
 
     Raises `SimulationCrashed` after more than `events_max` events of the loop.
     """
-    return Run(plan, events_max=events_max).carry_out()
+    history = Run(plan, events_max=events_max).carry_out()
+    collect_young()
+    return history
 
 
 def run_to(plan: Plan, path: str | Path) -> History:
@@ -54,6 +56,7 @@ def run_to(plan: Plan, path: str | Path) -> History:
     with streamed(path) as stream:
         history = Run(plan, stream).carry_out()
         stream.end(history)
+    collect_young()
     return history
 
 

@@ -13,6 +13,7 @@ from ddlsim.checkers.judge import Verdict, Violation
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.checkers.signature import CRASH
 from ddlsim.cluster.run import Run
+from ddlsim.garbage import collect_young
 from ddlsim.history.history import History
 from ddlsim.kernel.engine import FOREVER, SimulationCrashed
 from ddlsim.plan.records import Plan
@@ -69,6 +70,8 @@ def ran(planned: Plan, events_max: int = FOREVER) -> tuple[History, BaseExceptio
     except (Exception, SystemExit) as error:
         history.end_us, history.executed_events = under_way.loop.now_us, under_way.loop.events
         return history, error
+    del under_way
+    collect_young()
     return history, None
 
 

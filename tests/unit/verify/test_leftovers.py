@@ -1,17 +1,19 @@
-"""What a run and its verdict leave for the garbage collector: neither the history nor the case."""
+"""What runs and verdicts leave in memory: no history, no cluster, no case."""
 
 import gc
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from ddlsim.checkers.judge import judge
-from ddlsim.cluster.run import run
+from ddlsim.cluster.run import run, run_to
 from ddlsim.history.history import History
 from ddlsim.model.ops import Put
 from ddlsim.plan.records import ClockStep, Plan
+from ddlsim.search.crash import ran
 from ddlsim.units import ms
 from ddlsim.verify.row import RunRow, row_of
 from tests.support.worlds import planned, program, transaction
@@ -45,6 +47,18 @@ def test_nothing_of_a_run_refers_to_its_history(trace: bool, models: bool) -> No
     gone = weakref.ref(history)
     del history
     assert gone() is None
+
+
+@pytest.mark.parametrize("way", ["memory", "file", "search"])
+@pytest.mark.parametrize("models", [False, True])
+def test_no_cluster_is_left(way: str, models: bool, tmp_path: Path) -> None:
+    ways: dict[str, Callable[[Plan], object]] = {
+        "memory": run, "file": lambda of: run_to(of, tmp_path / "a.jsonl"), "search": ran,
+    }  # fmt: skip
+    ways[way](busy(models=models))  # what is imported or remembered is made by now
+    gc.collect()
+    ways[way](busy(models=models))
+    assert gc.collect() == 0
 
 
 def row(history: History) -> RunRow:
