@@ -46,7 +46,7 @@ def test_nothing_of_a_run_refers_to_its_history(trace: bool, models: bool) -> No
     references = sys.getrefcount(history.events[-1])
     assert references == 2, "that of the list, and that of the call"
     gone = weakref.ref(history)
-    del history
+    del history, holders
     assert gone() is None
 
 
