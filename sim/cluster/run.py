@@ -127,7 +127,7 @@ class Run:
             self.cluster.network.trace = self._trace
 
     def carry_out(self) -> History:
-        """Run all phases, once."""
+        """Run all phases."""
         with collected_seldom():
             self._set_up()
             self.loop.run(self.plan.load_until_us, self._events_max)
@@ -139,19 +139,7 @@ class Run:
             self.cluster.read_back()
         self.history.end_us = self.loop.now_us
         self.history.executed_events = self.loop.events
-        return self._let_go()
-
-    def _let_go(self) -> History:
-        """The history; nothing of the run refers to it or to its events any more.
-
-        Machines refer to each other in circles and stay until the collector looks: without this,
-        the histories of all runs since it last looked would stay with them.
-        """
-        history, written = self.history, self.history.events
-        history.events = written.copy()
-        written.clear()
-        del self.history, self._recorder.history
-        return history
+        return self.history
 
     def _so_far(self) -> Iterable[AnyEvent]:
         """The events recorded so far, from memory or from the stream."""
