@@ -1,4 +1,4 @@
-"""The garbage collector looks less often while little of what is built is garbage."""
+"""The garbage collector looks seldom while little of what is built is garbage, and behind a run."""
 
 import atexit
 import gc

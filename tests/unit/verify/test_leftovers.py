@@ -23,7 +23,7 @@ COUNT = 40
 
 @pytest.fixture(autouse=True)
 def uncollected(_only_new_garbage: None) -> Iterator[None]:
-    """Only counted references free anything."""
+    """The collector looks where it is asked to, and not by itself."""
     gc.disable()
     yield
     gc.enable()
