@@ -42,7 +42,7 @@ from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
-from ddlsim.units import Timestamp, plus_ms
+from ddlsim.units import Timestamp, plus_ms, show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +236,9 @@ class Server:
         """Submit `NodeJoined`, so that leases of earlier incarnations are not prolonged."""
         joined_ts = self.node.clock.now()
         name = self.node.name
-        await self.metastorage.submit(NodeJoined(f"{name} joined {joined_ts}", name, joined_ts))
+        await self.metastorage.submit(
+            NodeJoined(f"{name} joined {show(joined_ts)}", name, joined_ts)
+        )
 
     def group_of(self, place: PartitionId) -> Group | None:
         """This node's member of a partition's group, if it has one."""

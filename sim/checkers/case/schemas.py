@@ -225,8 +225,8 @@ class SchemaLog:
         return () if found is None else (found,)
 
     def describe(self, object_id: int, version: int) -> str:
-        """An object at a version, for people: `t (version 2)`."""
-        return f"{self.name(object_id, version)} version {version}"
+        """An object at a version, for people: `version 2 of t`."""
+        return f"version {version} of {self.name(object_id, version)}"
 
     def name(self, object_id: int, version: int | None = None) -> str:
         """An object's name at a version, or its newest one."""

@@ -129,5 +129,5 @@ def version_of(writer: str | None) -> str:
 
 
 def the_row(case: Case, object_id: int, key: object, version: int) -> str:
-    """A key of a table at a version, for people."""
-    return f"{key!r} of {case.schemas.describe(object_id, version)}"
+    """A row of a table at a version, for people: `row 1 of t (version 2)`."""
+    return f"row {key!r} of {case.schemas.name(object_id, version)} (version {version})"

@@ -310,7 +310,7 @@ class Words:
         if isinstance(event, MetadataRead):
             return f"{tx} was shown the columns ({', '.join(event.columns)}) of {table}"
         if isinstance(event, Enlisted):
-            return f"{tx} used the view {table}"
+            return f"{tx} used {table}, a view"
         what = "scanned" if isinstance(event, ReadExecuted) and event.predicate else "read"
         if isinstance(event, WriteExecuted):
             what = f"wrote {event.key!r}"

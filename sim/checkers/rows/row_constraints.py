@@ -162,8 +162,8 @@ def _overlaps(case: Case, force: InForce, values: object, lives: list[Life]) -> 
 def _duplicate(case: Case, force: InForce, values: object, two: tuple[Life, Life]) -> Anomaly:
     events = [life.version.write.event for life in two]
     rows = " and ".join(
-        f"{the_row(case, event.object_id, event.key, event.version)} (committed by "
-        f"{life.version.write.tx} at {show(life.version.commit_ts)})"
+        f"{the_row(case, event.object_id, event.key, event.version)}, committed by "
+        f"{life.version.write.tx} at {show(life.version.commit_ts)},"
         for life, event in zip(two, events, strict=True)
     )
     return Anomaly(

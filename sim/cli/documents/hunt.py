@@ -134,8 +134,8 @@ def show(result: Result) -> None:
     words.labelled("coverage", ", ".join(kinds), to)
     for one in whole["found"]:
         words.say(seen_as.heading(one), to, "bold")
-        often = f"in {one['worlds']} worlds, first in {one['first']} after {one['cpu_s']:.1f} s"
-        words.labelled("summary", f"{one['summary']}; {often} of CPU", to)
+        often = f"in {words.counted(one['worlds'], 'world')}, first in world {one['first']}"
+        words.labelled("summary", f"{one['summary']}; {often}, {one['cpu_s']:.1f} s of CPU", to)
         words.labelled("world", one["file"], to)
         words.command(one["command"], to)
         shrunk = one["shrunk"]

@@ -171,7 +171,7 @@ def _leases(case: Case, groups: dict[str, int]) -> Iterator[Record]:
         begin, end = Timestamp(start_ts), Timestamp(expiration_ts)
         span = (physical_ms(begin) * US_PER_MS, physical_ms(end) * US_PER_MS)
         args = {"start_ts": show(begin), "expiration_ts": show(end)}
-        id_ = f"{group}:{holder}:{start_ts}"
+        id_ = f"{group}:{holder}:{show(start_ts)}"
         yield from _slice("lease", id_, f"primary {holder}", span, LEASES, groups[group], args)
 
 

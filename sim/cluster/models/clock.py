@@ -18,12 +18,13 @@ from typing import Any, Protocol
 
 from ddlsim.cluster.models.design.rule_forms import whole
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.words import when
 from ddlsim.kernel.clock import Piece
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import CLOCK_LIMIT, HybridClock
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.replica_messages import Fate, TxState
-from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp, timestamp
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp, show, timestamp
 
 
 class Waiters(Protocol):
@@ -68,7 +69,7 @@ class Merges:
             limit = self._disk.get(CLOCK_LIMIT)
             if limit is not None and payload.sent_ts > limit:
                 self._divergence.found(
-                    f"it issued {payload.sent_ts}, and its disk has the limit {limit}"
+                    f"it issued {show(payload.sent_ts)}, and its disk has the limit {show(limit)}"
                 )
 
     def arrive(self) -> None:
@@ -81,7 +82,9 @@ class Merges:
         if before_us < max(self._loop.now_us, piece.from_us):
             return
         if whole(awaited_ts) <= timestamp(piece.shows_us(before_us) // US_PER_MS):
-            self._divergence.found(f"a wait for {awaited_ts} ends at {due_us} us, which is late")
+            self._divergence.found(
+                f"a wait for {show(awaited_ts)} ends at {due_us} us, which is late"
+            )
 
     def take(self, payload: Any) -> None:
         """A message that a handler has taken."""
@@ -111,8 +114,8 @@ class Merges:
             is_late = awaited_ts is not None and whole(awaited_ts) <= self._shown_ts
             is_late = is_late and self._clock.current() >= self._shown_ts
             if is_late and not self._divergence.is_resumed():
-                shown = f"has shown {self._shown_ts} at {self._shown_us} us"
-                self._divergence.found(f"a wait for {awaited_ts} is left; the clock {shown}")
+                shown = f"has shown {show(self._shown_ts)} at {self._shown_us} us"
+                self._divergence.found(f"a wait for {when(awaited_ts)} is left; the clock {shown}")
             self._shown_us, self._shown_ts = now, MIN_TIMESTAMP
         if awaited_ts is not None:
             self._shown_ts = max(self._shown_ts, self._clock.current())
@@ -136,5 +139,6 @@ class Merges:
         shown = self._clock.current()
         if shown < payload.sent_ts:
             self._divergence.found(
-                f"it shows {shown} behind a {type(payload).__name__} sent at {payload.sent_ts}"
+                f"it shows {show(shown)} behind a {type(payload).__name__} sent at "
+                f"{show(payload.sent_ts)}"
             )

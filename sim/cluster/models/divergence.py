@@ -7,8 +7,10 @@ is compared until then. A run without differences has no event of this and is as
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from ddlsim.cluster.models.replication.disk import Disk
+from ddlsim.cluster.models.words import words
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
@@ -44,10 +46,10 @@ class Divergence:
         """Whether a pause of this part's node, or another, ends now: what it held back is done."""
         return self.resumed_us(node) == self._models.loop.now_us
 
-    def compare(self, what: str, got: object, expected: object) -> None:
-        """Record a difference if these are not equal."""
+    def compare(self, what: str, got: object, expected: object, kind: Any = None) -> None:
+        """Record a difference if these are not equal; `kind` is their type, as `words` needs it."""
         if got != expected:
-            self.found(f"{what} is {got!r} and should be {expected!r}")
+            self.found(f"{what} is {words(got, kind)} and should be {words(expected, kind)}")
 
 
 class Models:

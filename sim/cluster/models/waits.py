@@ -1,6 +1,9 @@
 """Waits for a value that only grows: each ends in the instant in which its goal is reached."""
 
+from typing import Any
+
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.words import words
 from ddlsim.kernel.engine import Loop
 
 
@@ -15,12 +18,16 @@ class Wait:
 
 
 class Waits:
-    """The waits for a value of a part; one that ends early or too late is a difference."""
+    """The waits for a value of a part; one that ends early or too late is a difference.
 
-    def __init__(self, divergence: Divergence, loop: Loop, what: str) -> None:
+    `kind` is the type of the value, as `words` needs it.
+    """
+
+    def __init__(self, divergence: Divergence, loop: Loop, what: str, kind: Any = int) -> None:
         self._divergence = divergence
         self._loop = loop
         self._what = what
+        self._kind = kind
         self._open: list[Wait] = []
 
     def begin(self, goal: int) -> Wait:
@@ -33,7 +40,8 @@ class Waits:
         """A wait has ended, at this value."""
         self._open.remove(wait)
         if value < wait.goal:
-            self._divergence.found(f"a wait for {self._what} {wait.goal} ended at {value}")
+            goal, at = words(wait.goal, self._kind), words(value, self._kind)
+            self._divergence.found(f"a wait for {self._what} {goal} ended at {at}")
 
     def reached(self, value: int) -> None:
         """The value has grown."""
@@ -42,7 +50,8 @@ class Waits:
             if wait.due_us is None:
                 wait.due_us = now_us if wait.goal <= value else None
             elif wait.due_us < now_us and not self._divergence.is_resumed():
+                goal = words(wait.goal, self._kind)
                 self._divergence.found(
-                    f"{self._what} {wait.goal} was reached at {wait.due_us} us, and a wait for it "
+                    f"{self._what} {goal} was reached at {wait.due_us} us, and a wait for it "
                     f"goes on at {now_us} us"
                 )

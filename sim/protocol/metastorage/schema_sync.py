@@ -29,7 +29,7 @@ from ddlsim.model.schema import SchemaObject
 from ddlsim.protocol.barriers import Barriers
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp, show
 
 NO_BOUND: Final = 10**10
 """In milliseconds: more than any run takes."""
@@ -69,18 +69,18 @@ class SchemaSync:
             reached = heappop(waiters)[2]
             if not reached.done:  # else its wait has timed out
                 reached.set(True)
-        assert not waiters or waiters[0][0] > ts, f"{node.name}: a wait for {ts} is left over"
+        assert not waiters or waiters[0][0] > ts, f"{node.name}: a wait for {show(ts)} is left over"
 
     async def safe_time_reaches(self, ts: Timestamp) -> None:
         """Wait until the schema safe time is at least `ts`."""
         if self.safe_time >= ts:
             return
         await self._reached(ts)
-        assert self.safe_time >= ts, f"{self.node.name} is not at {ts}"
+        assert self.safe_time >= ts, f"{self.node.name} is not at {show(ts)}"
 
     def _reached(self, ts: Timestamp) -> Future[bool]:
         """Set to true once the schema safe time is at least `ts`."""
-        assert self.safe_time < ts, f"{self.node.name} is at {ts} already"
+        assert self.safe_time < ts, f"{self.node.name} is at {show(ts)} already"
         self.node.probe("completeness-wait")
         reached: Future[bool] = self.node.future()
         self._order += 1
@@ -98,7 +98,7 @@ class SchemaSync:
         timer.cancel()
         if not in_time:
             raise MetadataLateError
-        assert self.safe_time >= ts, f"{node.name} is not at {ts}"
+        assert self.safe_time >= ts, f"{node.name} is not at {show(ts)}"
 
     def needed_for(self, op_ts: Timestamp) -> tuple[Timestamp, Timestamp]:
         """For Top: the safe time that a look-up waits for, and the timestamp that it looks up at.

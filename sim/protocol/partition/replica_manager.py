@@ -37,7 +37,7 @@ from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, BusyType, Pending
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.waiting import resend_delay, was_refused
-from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Micros, Timestamp, show
 
 R = TypeVar("R")
 ELSEWHERE: Applied[object] = Applied(NOT_LEADER)
@@ -418,7 +418,7 @@ class ReplicaManager:
     # --- partition safe time ----------------------------------------------------------------------
 
     def _safe_time_moved(self, local: LocalReplica, ts: Timestamp) -> None:
-        assert local.machine.safe_ts >= ts, f"{local.place} has not come to {ts}"
+        assert local.machine.safe_ts >= ts, f"{local.place} has not come to {show(ts)}"
         local.machine.record_safe_time(ts)
         waiting = local.waiting
         while waiting and waiting[0][0] <= ts:
@@ -432,4 +432,4 @@ class ReplicaManager:
         self._order += 1
         heappush(local.waiting, (ts, self._order, reached))
         await reached
-        assert local.machine.safe_ts >= ts, f"{local.place} has not come to {ts}"
+        assert local.machine.safe_ts >= ts, f"{local.place} has not come to {show(ts)}"

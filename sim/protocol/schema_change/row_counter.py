@@ -13,7 +13,7 @@ from ddlsim.protocol.messages import Answer, ClientOperation, Refusal
 from ddlsim.protocol.metastorage.schema_sync import MetadataLateError
 from ddlsim.protocol.transaction.coordinator import Coordinator
 from ddlsim.protocol.transaction_record import Transaction
-from ddlsim.units import Timestamp
+from ddlsim.units import Timestamp, show
 
 
 class RowCounter:
@@ -44,7 +44,7 @@ class RowCounter:
         reply = await coordinator.operate(coordinator.node.name, scan)
         if type(reply) is Refusal:
             return reply.reason
-        assert type(reply) is Answer, f"{label} read {table.name} at {read_ts} as of then"
+        assert type(reply) is Answer, f"{label} read {table.name} at {show(read_ts)} as of then"
         reason = await coordinator.completion.commit(tx)
         return len(reply.rows) if reason is None else reason
 

@@ -9,7 +9,7 @@ from ddlsim.model.reasons import Reason
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.strategy import CoordinatorPart
 from ddlsim.protocol.transaction_record import ACTIVE, Enlistment, Transaction
-from ddlsim.units import Timestamp
+from ddlsim.units import Timestamp, show
 
 
 class Marks:
@@ -46,7 +46,7 @@ class Marks:
         for tx in self._coordinator.transactions.values():
             if tx.read_ts is None and self._is_doomed(tx, bound):  # else it has taken effect
                 tx.bound_ts = bound if tx.bound_ts is None else min(bound, tx.bound_ts)
-                assert tx.bound_ts <= bound, f"{tx.id.label} may commit at {bound} and later"
+                assert tx.bound_ts <= bound, f"{tx.id.label} may commit at {show(bound)} and later"
                 marked.append(tx)
         return marked
 

@@ -24,6 +24,7 @@ from ddlsim.protocol.schema.indexes import maintained, values_of
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import NOTHING, Found
 from ddlsim.protocol.transaction.replica import Replica
+from ddlsim.units import show
 
 
 class Readers:
@@ -120,7 +121,7 @@ class Readers:
         if not primary and not group.is_alone:
             node.probe("read-only-wait")
             await self.replicas.safe_time_reaches(local, read_ts)
-            assert local.machine.safe_ts >= read_ts, f"{local.place} is not at {read_ts}"
+            assert local.machine.safe_ts >= read_ts, f"{local.place} is not at {show(read_ts)}"
             return
         node.clock.update(read_ts)
         if primary and group.is_leader and group.last_stamp <= local.machine.safe_ts:

@@ -41,8 +41,8 @@ def test_a_row_without_its_entry_is_found_at_its_commit() -> None:
     (found,) = anomalies("index_contents", story)
     assert found.kind == "missing-entry"
     assert found.summary == (
-        "at 20 the index i of t version 2 (public) has no entry (5,) of 'r'; A wrote the row "
-        "under t version 1 and committed at 20"
+        "at 20 the index i of version 2 of t (public) has no entry (5,) of 'r'; A wrote the row "
+        "under version 1 of t and committed at 20"
     )
 
 
@@ -62,7 +62,7 @@ def test_an_entry_without_its_row_is_an_orphan_in_every_state(state: str) -> Non
     story.run("B", 25, 30, ("delete", "r"), v=1)
     (found,) = anomalies("index_contents", story)
     assert found.kind == "orphan-entry"
-    assert "put there by A; B deleted the row under t version 1" in found.summary
+    assert "put there by A; B deleted the row under version 1 of t" in found.summary
 
 
 def test_an_entry_with_the_old_values_of_a_row_is_an_orphan_and_the_new_one_is_missing() -> None:

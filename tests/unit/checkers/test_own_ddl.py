@@ -279,6 +279,8 @@ def test_a_version_of_another_statement_is_told_with_its_tu() -> None:
     [found] = anomalies("own_ddl", story)
     assert found.kind == "ddl-not-seen"
     assert found.summary.startswith("D (")
-    assert found.summary.endswith("under t version 1 and not under version 2, in force since 400")
+    assert found.summary.endswith(
+        "under version 1 of t and not under version 2, in force since 400"
+    )
     [own] = [one for one in anomalies("own_ddl", after(445)) if one.kind == "ddl-not-seen"]
     assert own.summary.endswith("and not under version 2")

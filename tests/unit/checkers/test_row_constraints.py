@@ -38,7 +38,9 @@ def test_two_rows_with_equal_values_break_a_unique_index() -> None:
     put(story, "T1", 1, 7, 10, 2)
     put(story, "T2", 2, 7, 20, 2)
     (why,) = told(story)
-    assert why.startswith("unique-violated: 1 of t version 2 (committed by T1 at 15) and 2 of t")
+    assert why.startswith(
+        "unique-violated: row 1 of t (version 2), committed by T1 at 15, and row 2 of t"
+    )
     assert "have both (7,) in the unique index uv from 25 on" in why
 
 
@@ -86,7 +88,7 @@ def test_a_row_that_a_check_is_false_for() -> None:
     put(story, "T5", 5, 0, 30, 2)
     found = [why for why in told(story) if why.startswith("check-violated")]
     assert len(found) == 1
-    assert "T5 wrote 5 of t version 2 and committed at 35" in found[0]
+    assert "T5 wrote row 5 of t (version 2) and committed at 35" in found[0]
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_an_object_is_described_by_the_name_it_had() -> None:
     t = story.table("a")
     story.ddl("D", t, ddl.ObjectRenamed("a", "b"), tu=20)
     found = log(story)
-    assert found.describe(t, 1) == "a version 1"
-    assert found.describe(t, 2) == "b version 2"
-    assert found.describe(9, 1) == "object 9 version 1"
+    assert found.describe(t, 1) == "version 1 of a"
+    assert found.describe(t, 2) == "version 2 of b"
+    assert found.describe(9, 1) == "version 1 of object 9"
 
 
 def test_a_name_that_two_tables_had_one_after_the_other() -> None:

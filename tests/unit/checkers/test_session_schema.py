@@ -87,8 +87,8 @@ def changed(found: History, kind: type, **fields: Any) -> History:
 def test_a_session_that_has_used_a_newer_version_must_not_go_back() -> None:
     ((kind, said),) = told(history(BACK))
     assert kind == "session-went-back"
-    assert "c1 has used, in r1, t version 2; r2" in said
-    assert "ran on node b under t version 1" in said
+    assert "c1 has used, in r1, version 2 of t; r2" in said
+    assert "ran on node b under version 1 of t" in said
     assert told(history(f"{BACK}-control")) == []
 
 
@@ -110,7 +110,7 @@ def test_a_session_uses_what_its_own_statement_has_made() -> None:
     assert told(own("")) == []
     ((kind, said),) = told(own('admit = "always"'))
     assert kind == "session-went-back"
-    assert "c1 has installed, by d, t version 2; r" in said
+    assert "c1 has installed, by d, version 2 of t; r" in said
 
 
 def test_a_design_whose_tokens_tell_no_schema_is_not_judged() -> None:

@@ -54,7 +54,7 @@ def test_two_lists_of_columns_that_differ() -> None:
     story.ddl("D", t, add_column(2, "w"), tu=20)
     story.metadata("T", t, 32, version=2)
     [anomaly] = anomalies("single_schema", story)
-    assert "was shown the columns (id, v) of t version 1" in anomaly.summary
+    assert "was shown the columns (id, v) of version 1 of t" in anomaly.summary
 
 
 def test_two_transactions_may_see_two_versions() -> None:

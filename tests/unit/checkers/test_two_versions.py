@@ -31,7 +31,7 @@ def test_a_version_left_behind_by_two_that_is_used_again() -> None:
     story.run("B", 30, 33, ("put", "s", 2), v=1, node="b")
     (found,) = told(story)
     assert found == (
-        "outside-window: B ran under t version 1 on node b up to 33, and from 22 on C had run "
+        "outside-window: B ran under version 1 of t on node b up to 33, and from 22 on C had run "
         "under version 3 on node p1"
     )
 

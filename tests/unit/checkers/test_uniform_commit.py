@@ -28,7 +28,7 @@ def test_two_nodes_on_two_versions_are_a_mixed_commit() -> None:
     story.commit("T", 15)
     [anomaly] = anomalies("uniform_commit", story)
     assert anomaly.kind == "mixed-commit"
-    assert "version 2 on node A" in anomaly.summary
+    assert "version 2 of t on node A" in anomaly.summary
     assert "version 1 on node B" in anomaly.summary
 
 

@@ -63,9 +63,9 @@ def test_the_rules_of_the_documents_pass() -> None:
     ("model", "rule", "why"),
     [
         (stamps, goes_by_itself, "behind"),
-        (stamps, sets_it, "has written []"),
-        (stamps, sets_it_within_its_limit, "jumps"),
-        (take_over, sets_it, "jumps"),
+        (stamps, sets_it, "written the limits []"),
+        (stamps, sets_it_within_its_limit, "looked at 0 times"),
+        (take_over, sets_it, "looked at 0 times"),
         (take_over, failure_rules.keep_own_clock, "behind"),
     ],
 )

@@ -99,7 +99,7 @@ def test_the_first_report_of_a_write_counts() -> None:
 
 def test_a_commit_is_stamped_behind_the_reports_that_it_waits_for() -> None:
     """Not behind one that comes again, or of a write that was answered when it was replicated."""
-    late = ["T commits at 9; a write was reported at 12"]
+    late = ["T commits at 0+9, and reported a write at 0+12"]
     for early, first, again, wrong in (
         (True, 12, 12, late),
         (True, 8, 12, []),

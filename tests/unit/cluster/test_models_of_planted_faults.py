@@ -179,7 +179,7 @@ def test_a_write_is_executed_once_under_each_lease(monkeypatch: pytest.MonkeyPat
         return is_new
 
     tx, first, second = TxId(Timestamp(10), 0, "T"), Timestamp(1), Timestamp(2)
-    for fault, found in ((None, []), (under_any, ["whether T.w is new under the lease of 2 is"])):
+    for fault, found in ((None, []), (under_any, ["whether T.w is new under the lease of 0+2 is"])):
         if fault is not None:
             monkeypatch.setattr(Participant, "is_new", fault)
         seen: list[str] = []
@@ -214,7 +214,7 @@ def test_what_committed_in_one_phase_is_not_answered_as_aborted(
     assert bool(seen) == found
     if commit_ts is not None:  # what then gets its locks would be stamped before it
         ModelledParticipant._compare_outcome(part, tx, place, Finished(commit_ts, commit_ts), None)
-        assert seen == ["T committed at 20, answered 20"]
+        assert seen == ["T commits behind 0+20, when it is answered"]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_one_phase_write_ran_for_the_message_that_was_the_first_to_have_all_it
     if not knows:
         monkeypatch.setattr(ModelledReplica, "_was_executed_for_another", lambda *_: False)
     found = differences(run(plan_of(OVERTAKEN, "iep")))
-    assert ["ran under version 1 of 2" in one.what for one in found] == [True] * (not knows)
+    assert ["ran under version 1 of object 2" in one.what for one in found] == [True] * (not knows)
 
 
 def test_a_copy_of_a_one_phase_write_needs_no_locks_once_its_lease_is_over() -> None:

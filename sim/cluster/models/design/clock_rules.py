@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 
 from ddlsim.cluster.models.design.rule_forms import Rule
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.words import words
 from ddlsim.model.hlc import LIMIT_STEP, HybridClock
-from ddlsim.units import LOGICAL_BITS, Timestamp
+from ddlsim.units import LOGICAL_BITS, Timestamp, show
 
 COPIED: Final = 2
 """How many calls of a rule are repeated."""
@@ -54,14 +55,19 @@ def take_over(rule: Rule, divergence: Divergence) -> Rule:
                 rule(one.clock, one.stamp)
                 compare(one.clock, one.stamp)
                 if bool(one.jumps) != (one.stamp > one.shown):
-                    divergence.found(f"a clock at {one.shown} jumps to {one.stamp}: {one.jumps}")
+                    divergence.found(
+                        f"a clock at {show(one.shown)} goes to {show(one.stamp)}, and what "
+                        f"waits was looked at {len(one.jumps)} times"
+                    )
         rule(clock, last_stamp)
         compare(clock, last_stamp)
 
     def compare(clock: HybridClock, last_stamp: Timestamp) -> None:
         if clock.current() < last_stamp:
             shown = clock.current()
-            divergence.found(f"{rule.__name__} leaves the clock at {shown}, behind {last_stamp}")
+            divergence.found(
+                f"{rule.__name__} leaves the clock at {show(shown)}, behind {show(last_stamp)}"
+            )
 
     compared.__name__ = rule.__name__
     return compared
@@ -84,16 +90,24 @@ def stamps(rule: Rule, divergence: Divergence) -> Rule:
         for one in copies(clock) if calls <= COPIED else ():
             given = compare(one.clock, one.stamp)
             if max(one.limits, default=0) < given:
-                divergence.found(f"a clock issues {given}, and has written {one.limits}")
+                divergence.found(
+                    f"a clock issues {show(given)}, and has written the limits "
+                    f"{words(one.limits, list[Timestamp])}"
+                )
             if bool(one.jumps) != (one.stamp > one.shown):
-                divergence.found(f"a clock at {one.shown} jumps to {one.stamp}: {one.jumps}")
+                divergence.found(
+                    f"a clock at {show(one.shown)} goes to {show(one.stamp)}, and what "
+                    f"waits was looked at {len(one.jumps)} times"
+                )
         return compare(clock, last_stamp)
 
     def compare(clock: HybridClock, last_stamp: Timestamp) -> Timestamp:
         before = clock.current()
         stamp: Timestamp = rule(clock, last_stamp)
         if stamp <= last_stamp or stamp < before or clock.current() < stamp:
-            divergence.found(f"{rule.__name__} gave {stamp} at {before}, behind {last_stamp}")
+            divergence.found(
+                f"{rule.__name__} gave {show(stamp)} at {show(before)}, behind {show(last_stamp)}"
+            )
         return stamp
 
     compared.__name__ = rule.__name__

@@ -31,7 +31,7 @@ from ddlsim.protocol.messages import Finish
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import MAX_TIMESTAMP, Timestamp
+from ddlsim.units import MAX_TIMESTAMP, Timestamp, show
 
 ASKED: Final = 12
 """How many transactions are judged beside a run."""
@@ -85,7 +85,9 @@ def compare_commits(divergence: Divergence, strategy: Strategy, seed: int) -> No
         reasons = [judgement(strategy)(steps) for steps in ways]
         due = next((one for one in reasons if one is not None), None)
         if told != tables or (due is not None and verdict is not due):
-            divergence.found(f"{tables} at {commit_ts} is {verdict} by {told}, and should be {due}")
+            divergence.found(
+                f"{tables} at {show(commit_ts)} is {verdict} by {told}, and should be {due}"
+            )
 
 
 def _crossed(number: int, more: int) -> tuple[Tables, Timestamp]:

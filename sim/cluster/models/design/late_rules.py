@@ -13,7 +13,7 @@ from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import Operated
 from ddlsim.protocol.strategy import OnePhasePart, SchemaChangePart
-from ddlsim.units import US_PER_MS, Timestamp
+from ddlsim.units import US_PER_MS, Timestamp, show
 
 
 class Attempts:
@@ -77,7 +77,7 @@ class Known:
             if change is not None and change.node.watch.now_us == self._complete_us:
                 newest = change.catalog.latest()
                 if activation_ts != newest.activation_ts:
-                    what = f"a statement rests on what is active at {activation_ts}"
+                    what = f"a statement rests on what is active at {show(activation_ts)}"
                     self._divergence.found(f"{what}; version {newest.version} is known")
             due: Timestamp = rule(activation_ts, max_clock_skew_ms)
             return due

@@ -27,6 +27,7 @@ from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.metastorage.safe_time import DatedSync
 from ddlsim.cluster.models.schema.samples import beside, catalog, misread
 from ddlsim.cluster.models.schema.statements import difference
+from ddlsim.cluster.models.words import words
 from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange, Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import SchemaObject, View
@@ -44,7 +45,7 @@ from ddlsim.protocol.strategy import (
     Strategy,
 )
 from ddlsim.protocol.transaction_record import ACTIVE, Enlistment, Transaction
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, show
 
 Tables = tuple[tuple[int, int, int], ...]
 
@@ -87,7 +88,7 @@ class ModelledRules:
 
         def compare(given: tuple[Any, ...], named: dict[str, Any], result: Any) -> Any:
             if result != (form(*given, **named) if named else form(*given)):
-                self._wrong(rule, f"gave {result!r} for {given!r} {named!r}")
+                self._wrong(rule, f"gave {words(result)} for {words(given)} {words(named)}")
             return result
 
         compared.__name__ = rule.__name__
@@ -105,7 +106,7 @@ class ModelledRules:
             began = sync.wait_for(op_ts)
             result = await rule(sync, op_ts)
             if result.version != sync.catalog.version_at(op_ts):
-                self._wrong(rule, f"looked up version {result.version} at {op_ts}")
+                self._wrong(rule, f"looked up version {result.version} at {show(op_ts)}")
             if began is not None:
                 self._compare_wait(rule, sync, *began)
             return result
@@ -138,11 +139,11 @@ class ModelledRules:
     ) -> None:
         """The safe time at the end is enough, and neither the one at the begin nor any between."""
         if sync.safe_time < needed_ts:
-            self._wrong(rule, f"ended at safe time {sync.safe_time}, which {needed_ts} is beyond")
+            self._wrong(rule, f"ended at {show(sync.safe_time)}, waiting for {show(needed_ts)}")
         if self._divergence.is_resumed(sync.node.name):
             return
         if sync.node.watch.now_us > began_us and max(safe_ts, sync.before_ts) >= needed_ts:
-            self._wrong(rule, f"waited beyond safe time {needed_ts}")
+            self._wrong(rule, f"waited beyond safe time {show(needed_ts)}")
 
     def commit_schema(self, rule: Rule) -> Rule:
         """[110.valid.1] and the closing rules: the versions at commit_ts, and what they allow."""
@@ -156,7 +157,7 @@ class ModelledRules:
                 due = self._tables(coordinator.sync, enlisted, commit_ts)
                 reason = self._judged(rule.__name__, coordinator, tx, commit_ts, due)
                 if (verdict, tables) != (reason, due):
-                    what = f"judged {tx.id.label} at {commit_ts}: {verdict} by {tables}"
+                    what = f"judged {tx.id.label} at {show(commit_ts)}: {verdict} by {tables}"
                     self._wrong(rule, f"{what}, and should be {reason} by {due}")
             return result
 
@@ -243,8 +244,7 @@ class ModelledRules:
             assert isinstance(sync, DatedSync), sync
             wait = sync.wait_for(stamp)
             if wait is not None and (result is None) is not (sync.safe_time < wait[0]):
-                is_judged = f"judged {command.tx.label} as {result}"
-                self._wrong(rule, f"{is_judged} at safe time {sync.safe_time}, for {wait[0]}")
+                self._wrong(rule, f"gave {result} at safe time {show(sync.safe_time)}")
             if result is None:
                 return None
             (verdict, tables), reason = result, None
@@ -305,12 +305,12 @@ class ModelledRules:
             self._wrong(rule, f"gave {tx.id.label} the views {result.views} for {result.name}")
         table = tx.by_id.get(result.table.id)
         if table is None or table.version != result.table.version:
-            self._wrong(rule, f"gave {tx.id.label} columns of {result.table.version}: {table}")
+            self._wrong(rule, f"gave {tx.id.label} {words(result.table)}, not {words(table)}")
         if tx.read_ts is not None and result.enlist_ts != tx.read_ts:
-            self._wrong(rule, f"gave {tx.id.label}, which reads at {tx.read_ts}, {result}")
+            self._wrong(rule, f"gave {words(result)} to a reader at {show(tx.read_ts)}")
         is_old = result.enlist_ts < shown and len(tx.by_id) == 1 + len(result.views)
         if now and tx.read_ts is None and is_old:
-            self._wrong(rule, f"gave {tx.id.label} what was there at {result.enlist_ts}")
+            self._wrong(rule, f"gave {tx.id.label} what was there at {show(result.enlist_ts)}")
 
     @staticmethod
     def _views_of(sync: SchemaSyncPart, result: Enlistment) -> list[int]:
@@ -362,7 +362,7 @@ class ModelledRules:
             self._judge_steps(coordinator, applied)
             await rule(coordinator, applied)
             if coordinator.node.clock.current() < applied.activation_ts:
-                self._wrong(rule, f"ended before {applied.activation_ts}")
+                self._wrong(rule, f"ended before {show(applied.activation_ts)}")
             ids = {one.object_id: one.version for one in applied.update.objects}
             once = coordinator.strategy.enlists_again.__name__ != "coordinator_retry"
             for tx in coordinator.transactions.values():
@@ -400,7 +400,7 @@ class ModelledRules:
                 before = coordinator.sync.catalog.definition(step.object_id, step.version - 1)
                 self._judge(step, before)
                 if any(strategy.refuses_change(change) is not None for change in step.changes):
-                    self._wrong(strategy.refuses_change, f"refuses {step}, which is installed")
+                    self._wrong(strategy.refuses_change, f"refuses installed {words(step)}")
 
     def leader_is_late(self, rule: Rule) -> Rule:
         return late_rules.busy_leader(rule, self._divergence)
@@ -420,7 +420,7 @@ class ModelledRules:
                 if rule.__name__ == "allow_what_widens":  # Apache Ignite 3
                     bad = bad or not widens_as_shipped(before.type, after.type)
             if bad != (result is not None):
-                self._wrong(rule, f"gave {result!r} for {change!r}")
+                self._wrong(rule, f"gave {words(result)} for {words(change)}")
             return result
 
         compared.__name__ = rule.__name__
@@ -460,7 +460,7 @@ class ModelledRules:
         reason = rule((step,))
         shipped = getattr(rule, "__name__", "").startswith("each_step_as_shipped")
         if shipped and may_cross_as_shipped(step, before) != (reason is None):
-            self._wrong(rule, f"gave {reason} for {step}")
+            self._wrong(rule, f"gave {reason} for {words(step)}")
         for change in step.changes:
             self._strategy.refuses_change(change)
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.ports import Ports
+from ddlsim.cluster.models.words import words
 from ddlsim.model.ddl import IndexCreated, IndexDropped, IndexStateSet, ObjectChange
 from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.model.schema import PUBLIC, Index, Table
@@ -29,7 +30,7 @@ from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.meta_commands import AppliedUpdate
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.units import US_PER_MS, Micros, Timestamp
+from ddlsim.units import US_PER_MS, Micros, Timestamp, show
 
 NEXT = {"": "write_only", "write_only": "reorganization", "reorganization": PUBLIC}
 """The state behind each; `write_only` of an index that was public is the last one."""
@@ -141,7 +142,7 @@ class ModelledIndexStates(IndexStates):
         due = "write_only" if before == PUBLIC else NEXT[before]
         if before == "write_only" and self._was_public(table, index_id):
             due = "removed"
-        self._divergence.compare(f"the state of index {index_id} behind {before!r}", new, due)
+        self._divergence.compare(f"the state of index {index_id} behind {words(before)}", new, due)
         if old is not None and before != PUBLIC:
             self._compare_ended(table, index_id)
 
@@ -207,9 +208,11 @@ class ModelledIndexStates(IndexStates):
         before_ts = request.before_ts
         writers = [one for one in self._coordinator.transactions.values() if one.read_ts is None]
         due = bool([one for one in writers if one.id.begin_ts < before_ts])
-        self._divergence.compare(f"whether one from before {before_ts} is open", told.yes, due)
+        self._divergence.compare(
+            f"whether one from before {show(before_ts)} is open", told.yes, due
+        )
         if told.sent_ts < before_ts:
-            self._divergence.found(f"{told} says what is open before {before_ts}")
+            self._divergence.found(f"{words(told)} says what is open before {show(before_ts)}")
         return told
 
     def _on_is_filled(self, sender: str, request: IsFilled) -> Told:
@@ -262,8 +265,18 @@ class ModelledBackfill(Backfill):
                         fills.append((place, change.index_id, step.version, applied.activation_ts))
                     if isinstance(change, IndexDropped):
                         erasures.append((place, change.index.id, applied.activation_ts))
-        self._divergence.compare("what it begins to fill", self._fills, fills)
-        self._divergence.compare("what it begins to erase", self._erasures, erasures)
+        self._divergence.compare(
+            "what it begins to fill",
+            self._fills,
+            fills,
+            list[tuple[PartitionId, int, int, Timestamp]],
+        )
+        self._divergence.compare(
+            "what it begins to erase",
+            self._erasures,
+            erasures,
+            list[tuple[PartitionId, int, Timestamp]],
+        )
         for place, index_id, _ in erasures:
             if (place, index_id) not in self.erasing:
                 self._divergence.found(f"index {index_id} of {place} is not to be erased")
@@ -321,7 +334,7 @@ class ModelledBackfill(Backfill):
         if isinstance(command, FillIndex):
             self._compare_fill(local, command)
         elif command.index_id in local.machine.index.erased:
-            self._divergence.found(f"{command} is for what is erased")
+            self._divergence.found(f"{words(command)} is for what is erased")
         await super()._run(local, command)
         self._rested_us[work] = self.node.watch.now_us
 
@@ -330,9 +343,11 @@ class ModelledBackfill(Backfill):
         shown, lease = self.node.clock.current(), self.replicas.leases.of(local.place)
         mine = lease is not None and lease.holder == self.node.name
         if not (mine and lease is not None and shown < lease.expiration_ts):
-            self._divergence.found(f"it works on {work} at {shown} under {lease}")
+            self._divergence.found(f"it works on {work} at {show(shown)} under {words(lease)}")
         if shown < self._since[work]:
-            self._divergence.found(f"it works on {work} at {shown}, before {self._since[work]}")
+            self._divergence.found(
+                f"it works on {work} at {show(shown)}, before {show(self._since[work])}"
+            )
 
     def _compare_fill(self, local: LocalReplica, step: FillIndex) -> None:
         place, index, settings = local.place, local.machine.index, self.node.settings
@@ -340,7 +355,7 @@ class ModelledBackfill(Backfill):
         table = self.catalog.definition(place[0], step.version)
         states = {one.id: one.state for one in getattr(table, "indexes", ())}
         if states.get(step.index_id) != "reorganization" or step.index_id in index.complete:
-            self._divergence.found(f"{step} is for what is not BUILDING, or is filled")
+            self._divergence.found(f"{words(step)} is for what is not BUILDING, or is filled")
         expected = FillIndex(
             step.index_id,
             step.version,
@@ -353,7 +368,9 @@ class ModelledBackfill(Backfill):
         rested_us = self._rested_us.get((place, step.index_id))
         now_us, pause_us = self.node.watch.now_us, settings.backfill_pause_ms * US_PER_MS
         if rested_us is not None and now_us - rested_us < pause_us:
-            self._divergence.found(f"{step} comes {now_us - rested_us} us behind the one before")
+            self._divergence.found(
+                f"{words(step)} comes {now_us - rested_us} us behind the one before"
+            )
 
     def _is_primary(self, local: LocalReplica) -> bool:
         found: bool = super()._is_primary(local)
@@ -369,7 +386,9 @@ class ModelledBackfill(Backfill):
             until = Timestamp(now + late)
             local.lease = Lease(local.place, self.node.name, Timestamp(now - 5), until)
             if super()._is_primary(local) is not (late > 0):
-                self._divergence.found(f"at {now} it takes a lease until {until} otherwise")
+                self._divergence.found(
+                    f"at {show(now)} it takes a lease until {show(until)} otherwise"
+                )
         local.lease = None
         if super()._is_primary(local):
             self._divergence.found(f"it takes itself for primary of {local.place} without a lease")

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.ports import Ports
+from ddlsim.cluster.models.words import words
 from ddlsim.model.ports import Node
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease
@@ -221,13 +222,17 @@ class ModelledDriver(PlacementDriver):
         for by in (0, 1):
             beside = replace(granted, start_ts=Timestamp(over_ts + by))
             if super()._still_needed(beside) is not bool(by):
-                self._divergence.found(f"whether {beside!r} may follow {last!r} is {not by}")
+                self._divergence.found(
+                    f"whether {words(beside)} may follow {words(last)} is {not by}"
+                )
         return needed
 
     def _on_fenced(self, sender: str, report: LeaseFenced) -> None:
         super()._on_fenced(sender, report)
         noted = self.not_renewed.get(report.place)
-        self._divergence.compare(f"what ends behind {report!r}", noted, report.start_ts)
+        self._divergence.compare(
+            f"what ends behind {words(report)}", noted, report.start_ts, Timestamp
+        )
 
     def _grant(self, place: PartitionId, candidate: str) -> Coroutine[object, None, None]:
         self._candidates.append((place, candidate))

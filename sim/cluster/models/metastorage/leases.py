@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from ddlsim.cluster.models.divergence import Models
+from ddlsim.cluster.models.words import words
 from ddlsim.model.hlc import CLOCK_LIMIT
 from ddlsim.model.ports import Node
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.metastorage.placement import Placement
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp, show
 
 Watcher = Callable[[Lease | None, Lease], None]
 
@@ -52,21 +53,27 @@ class ModelledLeases(Leases):
         skew_ms = self.node.settings.max_clock_skew_ms
         lasts = lease is not None and lease.expiration_ts - (skew_ms << LOGICAL_BITS) > ts
         if found is not (lease if lasts else None):
-            self._divergence.found(f"at {ts} it counts {found!r}; the last one is {lease!r}")
+            self._divergence.found(
+                f"at {show(ts)} it counts {words(found)}; the last one is {words(lease)}"
+            )
         return found
 
     def knows(self, place: PartitionId, start_ts: Timestamp) -> bool:
         found: bool = super().knows(place, start_ts)
         lease = self._last.get(place)
         if found is not (lease is not None and not lease.start_ts < start_ts):
-            self._divergence.found(f"whether {lease!r} began at {start_ts} or later is {found}")
+            self._divergence.found(
+                f"whether {words(lease)} began at {show(start_ts)} or later is {found}"
+            )
         return found
 
     def holds(self, place: PartitionId, start_ts: Timestamp) -> bool:
         found: bool = super().holds(place, start_ts)
         is_last = place in self._last and self._last[place].start_ts == start_ts
         if found is not (is_last and self._is_primary(place)):
-            self._divergence.found(f"whether it is primary of {place} since {start_ts} is {found}")
+            self._divergence.found(
+                f"whether it is primary of {place} since {show(start_ts)} is {found}"
+            )
         return found
 
     def held(self, place: PartitionId) -> bool:
@@ -78,7 +85,7 @@ class ModelledLeases(Leases):
     def is_of_this_life(self, start_ts: Timestamp) -> bool:
         found: bool = super().is_of_this_life(start_ts)
         if found is not (start_ts > self._since_ts):
-            self._divergence.found(f"whether a lease of {start_ts} can be its own is {found}")
+            self._divergence.found(f"whether a lease of {show(start_ts)} can be its own is {found}")
         return found
 
     def begin(self, lease: Lease) -> None:
@@ -90,10 +97,12 @@ class ModelledLeases(Leases):
         super().begin(lease)
         self._compare_life(lease)
         if self.of(lease.place) is not lease or len(self.all()) != len(self._last):
-            self._divergence.found(f"{lease!r} began, and the last one is {self.of(lease.place)!r}")
+            self._divergence.found(
+                f"{words(lease)} began, and the last one is {words(self.of(lease.place))}"
+            )
         if self._called != [(before, lease)] * self._watching:
             self._divergence.found(
-                f"of {lease!r} behind {before!r} the watchers had {self._called!r}"
+                f"of {words(lease)} behind {words(before)} the watchers had {words(self._called)}"
             )
 
     def _compare_life(self, lease: Lease) -> None:
@@ -101,7 +110,7 @@ class ModelledLeases(Leases):
         name, known_us = (lease.place, lease.start_ts), self.models.leases_known_us
         earlier = known_us.setdefault(name, self.models.loop.now_us) < self._since_us
         if earlier and lease.holder == self.node.name and self.is_of_this_life(lease.start_ts):
-            self._divergence.found(f"{lease!r} of an earlier life counts as its own")
+            self._divergence.found(f"{words(lease)} of an earlier life counts as its own")
 
     def watch(self, watcher: Watcher) -> None:
         self._watching += 1

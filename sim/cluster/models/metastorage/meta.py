@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.waits import Waits
+from ddlsim.cluster.models.words import words
 from ddlsim.model.ports import Node
 from ddlsim.protocol.ids import PartitionId
 from ddlsim.protocol.leases import Lease, Leases
@@ -24,7 +25,7 @@ from ddlsim.protocol.metastorage.schema_sync import SchemaSync
 from ddlsim.protocol.metastorage.stages import Delays
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import Timestamp
+from ddlsim.units import Timestamp, show
 
 
 class MetaModel:
@@ -139,26 +140,32 @@ class ModelledApplication(Application):
         model, command = self._model, item[2].command
         model.apply(*item)
         super()._apply(item)
-        self._compare_state(f"{command!r}")
+        self._compare_state(command)
         if isinstance(command, CatalogUpdate | NodeJoined):
             name = command.command_id
             result, expected = self.results.get(name), model.results.get(name)
             self._divergence.compare(f"the result of {name}", result, expected)
             if isinstance(command, NodeJoined):
-                self._divergence.compare("the nodes that joined", self.joined, model.joined)
+                self._divergence.compare(
+                    "the nodes that joined", self.joined, model.joined, dict[str, Timestamp]
+                )
         elif isinstance(command, LeaseUpdate):
             self._compare_leases()
         self._indexes.reached(self.applied_index)
 
-    def _compare_state(self, what: str) -> None:
+    def _compare_state(self, last: object) -> None:
         model = self._model
         here = (self.applied_index, self.applied_term, self._message_ts, self.lease_version)
         there = (*model.applied, model.message_ts, model.lease_version)
-        self._divergence.compare(f"index, term, Tm and leases behind {what}", here, there)
+        if here != there:
+            what = f"index, term, Tm and leases behind {words(last)}"
+            self._divergence.compare(what, here, there, tuple[int, int, Timestamp, int])
         last_ts = self._last_activation_ts
-        self._divergence.compare("the last activation", last_ts, model.last_activation_ts)
+        self._divergence.compare(
+            "the last activation", last_ts, model.last_activation_ts, Timestamp
+        )
         if len(self._updates) != len(model.updates) or len(self.joined) != len(model.joined):
-            self._divergence.found(f"updates, or nodes that joined, differ behind {what}")
+            self._divergence.found(f"updates, or nodes that joined, differ behind {words(last)}")
 
     def _compare_leases(self) -> None:
         known = self.leases.all()
@@ -176,7 +183,9 @@ class ModelledApplication(Application):
             self._versions.reached(version)
         waits = self._strategy.publish_safe_time.after_other_listeners or self.sync.is_restoring
         if self.sync.safe_time < message_ts and not waits:
-            self._divergence.found(f"{message_ts} is complete; safe time: {self.sync.safe_time}")
+            self._divergence.found(
+                f"{show(message_ts)} is complete; safe time: {show(self.sync.safe_time)}"
+            )
 
     def _apply_to_catalog(self, applied: AppliedUpdate) -> None:
         watchers, called = self.watchers, list[int]()
@@ -221,11 +230,15 @@ class ModelledApplication(Application):
         self._compare_state(f"the snapshot at {state.index}")
         self._compare_leases()
         self._divergence.compare("the results", self.results, self._model.results)
-        self._divergence.compare("the nodes that joined", self.joined, self._model.joined)
+        self._divergence.compare(
+            "the nodes that joined", self.joined, self._model.joined, dict[str, Timestamp]
+        )
         self._indexes.reached(self.applied_index)
 
     def restored(self) -> None:
         super().restored()
         restored_ts = self._strategy.restored_safe_ts(self._model.message_ts)
         if self.sync.safe_time < restored_ts or self.sync.is_restoring:
-            self._divergence.found(f"{restored_ts} is restored; safe time: {self.sync.safe_time}")
+            self._divergence.found(
+                f"{show(restored_ts)} is restored; safe time: {show(self.sync.safe_time)}"
+            )

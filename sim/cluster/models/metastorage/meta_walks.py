@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.models.words import words
 from ddlsim.kernel.rng import mix
 from ddlsim.model.hlc import HybridClock
 from ddlsim.protocol.messages import NodeJoined, NotLeader, Submit, Submitted
@@ -177,7 +178,9 @@ class MetaWalk:
             version = getattr(answer, "catalog_version", None)
             right = isinstance(answer, Submitted) and version == known.catalog_version
         if not right or self.applying.applied_index < index:
-            self._divergence.found(f"{command_id} came to {known!r}; the answer: {answer!r}")
+            self._divergence.found(
+                f"{command_id} came to {words(known)}; the answer: {words(answer)}"
+            )
 
 
 def walk_meta(models: Models, strategy: Strategy, seed: int) -> None:

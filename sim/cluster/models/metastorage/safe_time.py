@@ -18,7 +18,7 @@ from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
 from ddlsim.protocol.metastorage.schema_sync import NO_BOUND, SchemaSync
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, US_PER_MS, Timestamp
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, US_PER_MS, Timestamp, show
 
 
 class ModelledSync(SchemaSync):
@@ -33,13 +33,15 @@ class ModelledSync(SchemaSync):
         self._cluster_delay_ms = cluster_delay_ms
         self._known = (0, 0, 0)
         self._divergence = self.models.divergence("safe time", node.name)
-        self._waits = Waits(self._divergence, self.models.loop, "safe time")
+        self._waits = Waits(self._divergence, self.models.loop, "safe time", Timestamp)
 
     def advance_safe_time(self, ts: Timestamp) -> None:
         expected = self.safe_time if self.is_restoring else max(self.safe_time, ts)
         super().advance_safe_time(ts)
         if self.safe_time != expected:
-            self._divergence.compare(f"safe time behind {ts}", self.safe_time, expected)
+            self._divergence.compare(
+                f"safe time behind {show(ts)}", self.safe_time, expected, Timestamp
+            )
         self._waits.reached(self.safe_time)
 
     async def safe_time_reaches(self, ts: Timestamp) -> None:
@@ -66,7 +68,10 @@ class ModelledSync(SchemaSync):
         delay_ms = min(bound_ms, settings.delay_duration_ms)
         complete_ts = strategy.completeness_ts(op_ts, delay_ms, settings.max_clock_skew_ms)
         if found != (complete_ts, strategy.lookup_ts(op_ts, delay_ms)):
-            self._divergence.found(f"for {op_ts} it waits for, and looks up at, {found}")
+            self._divergence.found(
+                f"for {show(op_ts)} it waits for, and looks up at, "
+                f"{show(found[0])} and {show(found[1])}"
+            )
 
 
 class ModelledTicker(SafeTimeTicker):

@@ -25,7 +25,7 @@ from ddlsim.protocol.transaction import conditional
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.replica import Replica
-from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp
+from ddlsim.units import LOGICAL_BITS, MIN_TIMESTAMP, Timestamp, show
 
 PLACE: Final = (1, 0)
 KEY, OTHER, ROW = (1,), (2,), (1, 1)
@@ -118,4 +118,4 @@ def compare_news(divergence: Divergence, strategy: Strategy) -> None:
         for one in copies(HybridClock(lambda: SHOWN >> LOGICAL_BITS, SHOWN)):
             given = answer(Told(one.clock, strategy, one.stamp))
             if given is None or given.sent_ts <= one.stamp:
-                divergence.found(f"{what} is answered {given} where {one.stamp} is stored")
+                divergence.found(f"{what} is answered {given} where {show(one.stamp)} is stored")

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.models.words import words
 from ddlsim.kernel.rng import mix
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
@@ -205,9 +206,11 @@ class SubmissionWalk:
         value, last_stamp = one.end.value, self.leader.group.last_stamp
         due = (one.is_taken and value not in (NOT_LEADER, BUSY), value)
         if one.end.is_known != one.is_taken or (reply.done, reply.result) != due:
-            self._divergence.found(f"the command of {key} came to {value}; the answer: {reply}")
+            self._divergence.found(
+                f"the command of {key} came to {words(value)}; the answer: {words(reply)}"
+            )
         elif reply.done and not one.stamp <= reply.stamp <= last_stamp:
-            self._divergence.found(f"{reply!r} has a stamp that no command has")
+            self._divergence.found(f"{words(reply)} has a stamp that no command has")
 
 
 def walk_submissions(models: Models, strategy: Strategy, seed: int) -> None:

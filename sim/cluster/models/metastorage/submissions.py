@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.cluster.models.ports import Ports
+from ddlsim.cluster.models.words import words
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node, NoReplyType
 from ddlsim.protocol.ids import PartitionId
@@ -59,11 +60,11 @@ class Submissions(Ports):
         """Compare where the command of a key is sent, and when; returns what is known of it."""
         one = self._submissions.setdefault(key, Submission())
         if to != expected:
-            self._divergence.compare(f"where it submits {key!r}", to, expected)
+            self._divergence.compare(f"where it submits {words(key)}", to, expected)
         now_us = self.node.watch.now_us
         rest_us = min(one.wait_us, self.node.settings.retry_us)
         if one.tries and to == one.to and now_us - one.at_us < rest_us:
-            self._divergence.found(f"it submits {key!r} to {to} again without a rest")
+            self._divergence.found(f"it submits {words(key)} to {to} again without a rest")
         one.tries, one.to, one.at_us, one.wait_us = one.tries + 1, to, now_us, wait_us
         return one
 
@@ -105,7 +106,7 @@ class ToMetaStorage(Submissions):
         retry_us = self.node.settings.retry_us
         silent = one.tries and isinstance(one.answer, NoReplyType)
         if silent and retry_us and self.node.watch.now_us == over_us + retry_us:
-            self._divergence.found(f"it submits {key!r} after a rest; no answer came in time")
+            self._divergence.found(f"it submits {words(key)} after a rest; no answer came in time")
 
     def _next(self, one: Submission) -> str:
         leader, voters, answer = self._group.leader, self._group.voters, one.answer
@@ -136,10 +137,12 @@ class ToPartitions(Submissions):
         reply = self.node.request(to, payload, timeout_us, label)
         group, key = self._group_of(payload.place), payload.number
         if to == self.node.name or group.is_leader:
-            self._divergence.found(f"it submits {payload!r} to {to} and leads the group")
+            self._divergence.found(f"it submits {words(payload)} to {to} and leads the group")
         before = self._submitted.setdefault((self.node.name, key), payload.command)
         if before is not payload.command:
-            self._divergence.found(f"it submits {payload!r} under the number of {before!r}")
+            self._divergence.found(
+                f"it submits {words(payload)} under the number of {words(before)}"
+            )
         self.compare_patience(timeout_us, self.known(key).tries + 1, MOST_DOUBLED)
         self.compare(key, to, group.leader or to, timeout_us).reply = reply
         return reply
@@ -182,7 +185,9 @@ class ModelledMetaStorage(MetaStorage):
         self._strategy = replaced(strategy, take_over_clock=noted)
         super()._elected(term)
         self._strategy = strategy
-        self._divergence.compare(f"stamp and end of the log in term {term}", taken, [due])
+        self._divergence.compare(
+            f"stamp and end of the log in term {term}", taken, [due], list[tuple[Timestamp, int]]
+        )
 
     async def _on_submit(self, sender: str, request: Submit) -> Submitted | NotLeader:
         answer: Submitted | NotLeader = await super()._on_submit(sender, request)
@@ -194,7 +199,9 @@ class ModelledMetaStorage(MetaStorage):
             there = (known.accepted, known.catalog_version)
             right = (answer.accepted, answer.catalog_version) == there
         if not right:
-            self._divergence.found(f"{request.update!r} came to {known!r}; the answer: {answer!r}")
+            self._divergence.found(
+                f"{words(request.update)} came to {words(known)}; the answer: {words(answer)}"
+            )
         return answer
 
     def _with_delay(self, command: CatalogUpdate | NodeJoined) -> CatalogUpdate | NodeJoined:

@@ -19,6 +19,7 @@ from typing import ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.partition.index_entries import EntriesModel, Versions
+from ddlsim.cluster.models.words import when, words
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
@@ -43,10 +44,19 @@ from ddlsim.protocol.partition.partition import (
     RowVersion,
 )
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, show
 
-FIELDS: Final = ("rows", "intents", "ended", "outcomes", "uncleaned", "lease_start", "safe_ts")
-"""What a replica and its snapshots have besides `ops` and `catalog_version`."""
+FIELDS: Final = {
+    "rows": None,
+    "intents": None,
+    "ended": dict[TxId, Timestamp | None],
+    "outcomes": None,
+    "uncleaned": None,
+    "lease_start": Timestamp,
+    "safe_ts": Timestamp,
+}
+"""What a replica and its snapshots have besides `ops` and `catalog_version`, and the types that
+`words` needs."""
 
 
 class PartitionModel:
@@ -218,12 +228,16 @@ class ModelledPartition(Partition):
             self.models.wrote[command.command.tx] = None
         if not self._divergence.is_known:
             if result != expected:
-                self._divergence.compare(f"the result of {command.command!r}", result, expected)
+                self._divergence.compare(
+                    f"the result of {words(command.command)}", result, expected
+                )
             if self.applied_index != index or self.applied_term != term:
                 self._divergence.found(f"index {index} was applied and is not recorded")
             self._compare_stamps(command, result)
             if met is not None and not isinstance(result, Reason):
-                self._divergence.found(f"{command.command!r} comes upon the intent {met!r}")
+                self._divergence.found(
+                    f"{words(command.command)} comes upon the intent {words(met)}"
+                )
             self._compare_touched(command.command)
             self._compare_entries(command.command)
             if self._recorded and sorted(map(repr, self._recorded)) != sorted(map(repr, filled)):
@@ -242,7 +256,7 @@ class ModelledPartition(Partition):
             late = last_ts is not None and commit_ts is not None and commit_ts <= last_ts
             if late and self._commits_above and self.is_coordinated:
                 self._divergence.found(
-                    f"{command.tx.label} commits at {commit_ts}, and wrote at {last_ts}"
+                    f"{command.tx.label} commits at {when(commit_ts)}, and wrote at {when(last_ts)}"
                 )
 
     def _met(self, command: object) -> Intent | None:
@@ -276,13 +290,13 @@ class ModelledPartition(Partition):
     def _compare_touched(self, command: object) -> None:
         model = self._model
         if self.safe_ts != model.safe_ts or self.lease_start != model.lease_start:
-            self._divergence.compare("safe time", self.safe_ts, model.safe_ts)
-            self._divergence.compare("the lease", self.lease_start, model.lease_start)
+            self._divergence.compare("safe time", self.safe_ts, model.safe_ts, Timestamp)
+            self._divergence.compare("the lease", self.lease_start, model.lease_start, Timestamp)
         tx = getattr(command, "tx", None)
         if tx is None:
             return
         if self.catalog_version != model.catalog_version:
-            self._divergence.found(f"{command!r} needs another catalog version")
+            self._divergence.found(f"{words(command)} needs another catalog version")
         if (tx in self.uncleaned) != (tx in model.uncleaned):
             self._divergence.found(f"whether {tx.label} is cleaned up differs")
         if model.changed:
@@ -318,8 +332,8 @@ class ModelledPartition(Partition):
 
     def _compare_all(self) -> None:
         """Compare the whole state."""
-        for name in FIELDS:
-            self._divergence.compare(name, getattr(self, name), getattr(self._model, name))
+        for name, kind in FIELDS.items():
+            self._divergence.compare(name, getattr(self, name), getattr(self._model, name), kind)
         for one in self._model.index.differences(self.index):
             self._divergence.found(one)
 
@@ -349,8 +363,8 @@ class ModelledPartition(Partition):
         copy = PartitionModel(self._strategy, self.place, self.lease_start)
         copy.take(state)
         for name in (*FIELDS, "ops", "catalog_version"):
-            what = f"{name} of a snapshot"
-            self._divergence.compare(what, getattr(copy, name), getattr(self._model, name))
+            found, expected = getattr(copy, name), getattr(self._model, name)
+            self._divergence.compare(f"{name} of a snapshot", found, expected, FIELDS.get(name))
         for what, got, expected in copy.index.beside(self._model.index):
             self._divergence.compare(f"{what} a snapshot", got, expected)
         return state
@@ -371,6 +385,6 @@ class ModelledPartition(Partition):
     def as_of(self, key: Key, read_ts: Timestamp) -> RowVersion | None:
         found: RowVersion | None = super().as_of(key, read_ts)
         if not self._divergence.is_known:
-            what = f"the version of {key!r} as of {read_ts}"
+            what = f"the version of {key!r} as of {show(read_ts)}"
             self._divergence.compare(what, found, self._model.as_of(key, read_ts))
         return found

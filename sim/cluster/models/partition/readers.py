@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
+from ddlsim.cluster.models.words import words
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
 from ddlsim.model.settings import Settings
@@ -24,7 +25,7 @@ from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import NOTHING, Found
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.replica import Replica
-from ddlsim.units import Timestamp
+from ddlsim.units import Timestamp, show
 
 
 class Resolving:
@@ -83,7 +84,9 @@ class PastReads:
             following = replicas[(replicas.index(before.to) + 1) % len(replicas)]
             rested = sent.at_us >= before.at_us + self._settings.retry_us
             if sent.to != following or not rested or read.read_ts != before.message.read_ts:
-                self._divergence.found(f"{read!r} follows {before!r}; the next: {following}")
+                self._divergence.found(
+                    f"{words(read)} follows {words(before)}; the next: {words(following)}"
+                )
 
 
 class ModelledReaders(Readers):
@@ -141,7 +144,7 @@ class ModelledReaders(Readers):
             self._divergence.found(f"{request.op} scanned without looking at {[*left]}")
         if answered is not None and answered.op_ts != request.read_ts:
             self._divergence.found(
-                f"{request.op} was to read as of {request.read_ts}: {answered!r}"
+                f"{request.op} was to read as of {show(request.read_ts)}: {words(answered)}"
             )
         return answered
 
@@ -166,7 +169,9 @@ class ModelledReaders(Readers):
         leads = group.is_leader and self._replica.is_primary(local.place)
         stamps_above = self.node.clock.current() >= read_ts
         if not leads or not stamps_above or group.last_stamp > local.machine.safe_ts:
-            self._divergence.found(f"{local.place} is not complete up to {read_ts}; it is read")
+            self._divergence.found(
+                f"{local.place} is not complete up to {show(read_ts)}; it is read"
+            )
 
     async def _seen(self, local: LocalReplica, request: Read, key: Key) -> Found:
         read_ts, machine = request.read_ts, local.machine
@@ -184,5 +189,5 @@ class ModelledReaders(Readers):
             if commit_ts is not None and commit_ts <= read_ts:
                 versions.append((commit_ts, (intent.tx.label, intent.version, intent.row)))
         newest = max(versions, key=lambda one: one[0], default=(0, NOTHING))
-        self._divergence.compare(f"{key!r} as of {read_ts}", found, newest[1])
+        self._divergence.compare(f"{key!r} as of {show(read_ts)}", found, newest[1])
         return found

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.metastorage.submissions import ToPartitions
 from ddlsim.cluster.models.waits import Waits
+from ddlsim.cluster.models.words import words
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
@@ -27,7 +28,7 @@ from ddlsim.protocol.partition.replica_manager import LocalReplica, ReplicaManag
 from ddlsim.protocol.replica_messages import PartitionSubmit, PartitionSubmitted
 from ddlsim.protocol.replication.state_machine import BUSY, NOT_LEADER, Applied, Pending
 from ddlsim.protocol.strategy import SchemaSyncPart, Strategy, Verdict
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, show
 
 R = TypeVar("R")
 
@@ -90,7 +91,7 @@ class ModelledReplicas(ReplicaManager):
         own = mine and lease is not None and self.leases.is_of_this_life(lease.start_ts)
         if local.lease is not (lease if own else None):
             self._divergence.found(
-                f"behind {lease!r} the lease of {local.place} is {local.lease!r}"
+                f"behind {words(lease)} the lease of {local.place} is {words(local.lease)}"
             )
 
     # --- commands -----------------------------------------------------------------------------
@@ -111,15 +112,19 @@ class ModelledReplicas(ReplicaManager):
         if way:
             before = way.get(id(command))
             if before is not None and before[0] is command and not self._is_over(before[1]):
-                self._divergence.found(f"{command!r} is proposed again while it is on its way")
+                self._divergence.found(f"{words(command)} is proposed again while it is on its way")
         needed = getattr(command, "catalog_version", 0)
         if needed > self.sync.catalog.version:
-            self._divergence.found(f"{command!r} is proposed before its catalog version is here")
+            self._divergence.found(
+                f"{words(command)} is proposed before its catalog version is here"
+            )
         self._above = []
         is_over = isinstance(command, FullWrite) and command.tx in local.machine.ended
         attempt: Applied[object] | Pending = super()._propose(local, command)
         if self._above and self._above[0] != last_stamp:
-            self._divergence.found(f"it stamps above {self._above[0]}, and {last_stamp} is there")
+            self._divergence.found(
+                f"it stamps above {show(self._above[0])}, and {show(last_stamp)} is there"
+            )
         if isinstance(attempt, Pending):
             way[id(command)] = (command, attempt)
         if isinstance(attempt, Pending) or group.last_stamp != last_stamp:
@@ -147,19 +152,21 @@ class ModelledReplicas(ReplicaManager):
         self, command: object, stamp: Timestamp, last_stamp: Timestamp, *, is_over: bool
     ) -> None:
         if stamp <= last_stamp and self._is_hybrid:
-            self._divergence.found(f"{stamp} is stamped behind {last_stamp}")
+            self._divergence.found(f"{show(stamp)} is stamped behind {show(last_stamp)}")
         if not isinstance(command, FullWrite) or is_over:
             return
         judged, self._judged = self._judged, None
         if judged is None or judged[0] is not command or judged[1] != stamp:
-            self._divergence.found(f"{command!r} is stamped {stamp}, and was judged {judged!r}")
+            self._divergence.found(
+                f"{words(command)} is stamped {show(stamp)}, and was judged {words(judged)}"
+            )
 
     def _compare_tables(self, command: object, appended: object) -> None:
         """The command itself is appended; of a one-phase write the tables may be new."""
         if isinstance(appended, FullWrite) and isinstance(command, FullWrite):
             appended = replace(appended, tables=command.tables)
         if appended != command:
-            self._divergence.found(f"for {command!r} the log has {appended!r}")
+            self._divergence.found(f"for {words(command)} the log has {words(appended)}")
 
     @staticmethod
     def _is_over(attempt: Pending) -> bool:
@@ -171,7 +178,7 @@ class ModelledReplicas(ReplicaManager):
         self._on_their_way.pop(id(submission.command), None)
         is_busy = result is BUSY and not isinstance(submission.command, FullWrite)
         if result is NOT_LEADER or is_busy:
-            self._divergence.found(f"{submission.command!r} has no result")
+            self._divergence.found(f"{words(submission.command)} has no result")
         return result
 
     async def _result(self, local: LocalReplica, reply: PartitionSubmitted) -> Applied[object]:
@@ -193,11 +200,11 @@ class ModelledReplicas(ReplicaManager):
         reply: PartitionSubmitted = await super()._on_submit(sender, request)
         was_taken = reply.done or reply.result is not None
         if was_taken is not due:
-            self._divergence.found(f"{request!r} was taken: {was_taken}, and {due} is due")
+            self._divergence.found(f"{words(request)} was taken: {was_taken}, and {due} is due")
         refused = isinstance(reply.result, Reason)
         is_applied = reply.done and local is not None and not refused
         if is_applied and local and not MIN_TIMESTAMP < reply.stamp <= local.group.last_stamp:
-            self._divergence.found(f"{reply!r} has a stamp that no command has")
+            self._divergence.found(f"{words(reply)} has a stamp that no command has")
         return reply
 
     # --- leases and safe time -----------------------------------------------------------------
@@ -208,7 +215,9 @@ class ModelledReplicas(ReplicaManager):
         fenced = local is not None and local.machine.lease_start >= start_ts
         may = self.leases.is_of_this_life(start_ts) and local is not None
         if ready is not may or (ready and not fenced):
-            self._divergence.found(f"whether it is ready for {place} since {start_ts} is {ready}")
+            self._divergence.found(
+                f"whether it is ready for {place} since {show(start_ts)} is {ready}"
+            )
         return ready
 
     def _safe_time_moved(self, local: LocalReplica, ts: Timestamp) -> None:
@@ -224,7 +233,9 @@ class ModelledReplicas(ReplicaManager):
         waits = self._waits.get(local.place)
         if waits is None:
             what = f"the safe time of {local.place},"
-            waits = self._waits[local.place] = Waits(self._divergence, self.models.loop, what)
+            waits = self._waits[local.place] = Waits(
+                self._divergence, self.models.loop, what, Timestamp
+            )
         wait = waits.begin(ts)
         await super().safe_time_reaches(local, ts)
         waits.end(wait, local.machine.safe_ts)

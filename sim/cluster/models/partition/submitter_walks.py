@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.cluster.models.words import words
 from ddlsim.kernel.rng import mix
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import NO_REPLY
@@ -128,7 +129,9 @@ class SubmitterWalk:
         for before, (number, following) in zip(answers, pairwise(numbers), strict=False):
             is_busy = before is not NO_REPLY and before.result is BUSY
             if (number != following) is not is_busy:
-                self._divergence.found(f"{command!r} is asked for as {numbers} behind {before!r}")
+                self._divergence.found(
+                    f"{words(command)} is asked for as {numbers} behind {words(before)}"
+                )
         may_be_there, due, ends = False, None, []
         for answer in answers:
             due = None if answer is NO_REPLY else answer.result
@@ -140,8 +143,10 @@ class SubmitterWalk:
                 refused = isinstance(command, FullWrite) and isinstance(due, Reason)
                 ends = [due] if refused and may_be_there else []
         if (result, ended) != (due, ends):
-            what = f"answers {answers} to {command!r} came to {result}, ended for {ended}"
-            self._divergence.found(f"{what}; they should come to {due}, for {ends}")
+            what = (
+                f"answers {answers} to {words(command)} came to {words(result)}, ended for {ended}"
+            )
+            self._divergence.found(f"{what}; they should come to {words(due)}, for {ends}")
 
 
 def walk_submitter(models: Models, strategy: Strategy, seed: int) -> None:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, cast
 
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.replication.member import ModelledMember
+from ddlsim.cluster.models.words import words
 from ddlsim.protocol.raft import AppendEntries, InstallSnapshot, RaftMessage, TimeoutNow
 from ddlsim.protocol.raft.messages import AppendReply
 from ddlsim.protocol.replication.group import Group
@@ -116,7 +117,8 @@ class ModelledGroup(Group):
         if done != due:
             wrong = next((one for one, other in zip_longest(done, due) if one != other), None)
             self._divergence.found(
-                f"at its start it restores {len(done) - 2} things, not {len(due) - 2}: {wrong!r}"
+                f"at its start it restores {len(done) - 2} things, not {len(due) - 2}: "
+                f"{words(wrong)}"
             )
 
     def start(self) -> None:
@@ -144,7 +146,7 @@ class ModelledGroup(Group):
         if isinstance(attempt, Pending):
             self._model.proposed[log.last_index] = (attempt, log.term)
         elif self._log.applied != log.base_index + len(log.entries) or stamp > self.last_stamp:
-            self._divergence.found(f"{command!r} counts as applied, and is not")
+            self._divergence.found(f"{words(command)} counts as applied, and is not")
         return attempt
 
     def receive(self, sender: str, message: RaftMessage) -> None:
@@ -153,13 +155,13 @@ class ModelledGroup(Group):
             steps = self._levels.steps
             super().receive(sender, message)
             if self._levels.steps == steps:
-                self._divergence.found(f"it did not take {message!r} of {sender}")
+                self._divergence.found(f"it did not take {words(message)} of {sender}")
             self._heard(sender, message)
         else:
             before = (self._log.last_index, self.member.commit_index, self.member.term)
             super().receive(sender, message)
             if before != (self._log.last_index, self.member.commit_index, self.member.term):
-                self._divergence.found(f"it took {message!r}, which it cannot decode yet")
+                self._divergence.found(f"it took {words(message)}, which it cannot decode yet")
         self._is_done("a message")
         is_answer = resends and self.member.led_term and type(message) is AppendReply
         if is_answer and (self._resend is None) is not self._levels.settles():
@@ -202,7 +204,7 @@ class ModelledGroup(Group):
             self._divergence.found(f"behind {what} it has not done all that it should")
         if self.last_stamp != self._model.last_stamp:
             self._divergence.compare(
-                f"the last stamp behind {what}", self.last_stamp, self._model.last_stamp
+                f"the last stamp behind {what}", self.last_stamp, self._model.last_stamp, Timestamp
             )
 
     def _apply_next(self) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.replication.disk import Disk, Write
 from ddlsim.cluster.models.replication.raft import RaftModel
+from ddlsim.cluster.models.words import words
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.log import Mark, RaftLog
 from ddlsim.protocol.raft.messages import RaftMessage
@@ -140,7 +141,7 @@ class ModelledMember(Member):
         if begun is not None:
             entry = self.log.entries[-1]
             if entry.command is not command or entry.term != self._model.disk.term:
-                self._divergence.found(f"{entry!r} was appended for {command!r}")
+                self._divergence.found(f"{words(entry)} was appended for {words(command)}")
             expected = self._model.propose(entry)
             self._compare("a proposal", begun)
             if index != expected:

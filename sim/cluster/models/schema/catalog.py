@@ -12,7 +12,7 @@ from ddlsim.model.aliased import ObjectAliased
 from ddlsim.model.ddl import ObjectChange
 from ddlsim.model.schema import Alias, SchemaObject, Zone
 from ddlsim.protocol.schema.catalog import Catalog
-from ddlsim.units import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp, show
 
 Update = tuple[int, Timestamp, tuple[ObjectChange, ...]]
 """(catalog version, activation, changes)."""
@@ -102,7 +102,7 @@ class ModelledCatalog(Catalog):
     def steps(self, object_id: int, after_version: int, ts: Timestamp) -> tuple[ObjectChange, ...]:
         found: tuple[ObjectChange, ...] = super().steps(object_id, after_version, ts)
         expected = tuple(self._steps(object_id, after_version, self.version_at(ts)))
-        self._divergence.compare(f"the steps of {object_id} at {ts}", found, expected)
+        self._divergence.compare(f"the steps of {object_id} at {show(ts)}", found, expected)
         return found
 
     def _steps(self, object_id: int, after: int, upto: int) -> Iterator[ObjectChange]:

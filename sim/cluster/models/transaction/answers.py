@@ -17,6 +17,7 @@ from typing import Any
 from ddlsim.cluster.models.exchange import Sent
 from ddlsim.cluster.models.transaction.coordinated import Open, Operation
 from ddlsim.cluster.models.transaction.coordinator import CoordinatorModel
+from ddlsim.cluster.models.words import words
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.reasons import Reason
@@ -33,7 +34,7 @@ from ddlsim.protocol.messages import (
     Refusal,
 )
 from ddlsim.protocol.transaction_record import Transaction
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, show
 
 
 class AnswersModel(CoordinatorModel):
@@ -63,7 +64,7 @@ class AnswersModel(CoordinatorModel):
     ) -> None:
         """What follows on a node's answer is behind what its client's session has seen."""
         if request.session_ts is not None and value.token_ts <= request.session_ts:
-            self._wrong(f"{request.op} was answered at {value.token_ts}, before its session")
+            self._wrong(f"{request.op} was answered at {show(value.token_ts)}, before its session")
 
     def _operated(self, asked: Asked, sent: Sent, value: Any) -> None:
         message: Operate = sent.message
@@ -88,13 +89,16 @@ class AnswersModel(CoordinatorModel):
         noted = self._transactions.get(tx.id.label)
         if self._waits and noted is not None and noted.last_op_ts < tx.ran_op_ts:
             self._wrong(
-                f"{tx.id.label} commits, its last op_ts is {tx.ran_op_ts}, and {noted.last_op_ts} "
+                f"{tx.id.label} commits, its last op_ts is {show(tx.ran_op_ts)}, and "
+                f"{show(noted.last_op_ts)} "
                 "was noted"
             )
 
     def _compare_heard(self, op: str, heard_ts: Timestamp, value: Any) -> None:
         if value.token_ts <= heard_ts and type(self._clock) is HybridClock:
-            self._wrong(f"{op} was answered at {value.token_ts}, and had heard of {heard_ts}")
+            self._wrong(
+                f"{op} was answered at {show(value.token_ts)}, and had heard of {show(heard_ts)}"
+            )
 
     def _hear(self, what: str, value: Any) -> None:
         """Keep the largest timestamp that an answer to an operation or a commit has brought."""
@@ -147,7 +151,9 @@ class AnswersModel(CoordinatorModel):
         self._compare_partitions(operation)
         rows = [row for number in sorted(operation.rows) for row in operation.rows[number]]
         if operation.request.action in ("get", "scan") and list(value.rows) != rows:
-            self._wrong(f"{op} was answered with {value.rows!r}, and the replicas had {rows!r}")
+            self._wrong(
+                f"{op} was answered with {words(value.rows)}, and the replicas had {words(rows)}"
+            )
 
     def _compare_partitions(self, operation: Operation) -> None:
         """A scan was executed in every partition of its table, the rest in that of the key."""

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from ddlsim.checkers.case.rows import is_same_value, is_value_of
 from ddlsim.cluster.models.divergence import Divergence
+from ddlsim.cluster.models.words import when
 from ddlsim.model.ops import Begin, DataOperation, Insert, Put, Replace, Update
 from ddlsim.model.ports import NoReplyType, Request
 from ddlsim.model.reasons import Reason
@@ -108,7 +109,9 @@ class ModelledClient(Client):
             self._wrong(f"{request.op} waits for {wait_us} us, and {left_us} us are left")
         session_ts = getattr(request, "session_ts", None)
         if session_ts != (self._largest_ts if self._session else None):
-            self._wrong(f"{request.op} was sent with {session_ts}, not {self._largest_ts}")
+            self._wrong(
+                f"{request.op} was sent with {when(session_ts)}, not {when(self._largest_ts)}"
+            )
         if type(request) is ClientOperation:
             self._compare_read_ts(request)
             self._compare(request, self._asked[request.op])
@@ -128,7 +131,10 @@ class ModelledClient(Client):
         if begin is not None and begin.as_of_ms is not None:
             due = Timestamp(max(began_us // US_PER_MS + begin.as_of_ms, 0) << LOGICAL_BITS)
         if request.read_ts != due:
-            self._wrong(f"{request.op} is to read at {request.read_ts}, and the client chose {due}")
+            self._wrong(
+                f"{request.op} is to read at {when(request.read_ts)}, and the client "
+                f"chose {when(due)}"
+            )
 
     def _compare(self, request: ClientOperation, do: DataOperation) -> None:
         table = self._known.get(do.table)

@@ -23,6 +23,7 @@ from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.cluster.models.transaction.constraints import unique_of
 from ddlsim.cluster.models.transaction.coordinated import Open, Operation
+from ddlsim.cluster.models.words import when
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.kernel.engine import Loop
 from ddlsim.model.hlc import HybridClock
@@ -53,7 +54,7 @@ from ddlsim.protocol.replica_messages import (
 )
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, US_PER_MS, Timestamp, show
 
 WITHOUT: Final = ("stamp_at_once", "new_decision", "whatever_the_lease")
 """Rules of designs that leave out what the documents demand of a commit."""
@@ -84,6 +85,7 @@ class CoordinatorModel:
         """
         self._exchange = exchange
         self._divergence = divergence
+        self._wrong = divergence.found
         self._leases = leases
         self._settings = settings
         self._loop = loop
@@ -126,8 +128,8 @@ class CoordinatorModel:
         exchange.on_reply.setdefault(TxStateRequest, []).append(self._state)
         exchange.when_clock_is_set(self._clock_is_set)
 
-    def _wrong(self, what: str) -> None:
-        self._divergence.found(what)
+    def _commits(self, label: str, commit_ts: Timestamp, what: str) -> None:
+        self._wrong(f"{label} commits at {show(commit_ts)}, {what}")
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -320,7 +322,9 @@ class CoordinatorModel:
                 operation.reasons.clear()
             self._compare_read_ts(operation.request, message)
         if sent.message.read_ts > sent.message.sent_ts:
-            self._wrong(f"{sent.message.op} reads at {sent.message.read_ts}, which is to come")
+            self._wrong(
+                f"{sent.message.op} is to read at {show(sent.message.read_ts)}, in the future"
+            )
         if sent.wait_us != self._settings.read_resend_ms * US_PER_MS:
             self._wrong(f"{sent.message.op} waits for {sent.wait_us} us for a replica")
 
@@ -329,7 +333,8 @@ class CoordinatorModel:
         known = self._read_ts.setdefault(message.tx.label, message.read_ts)
         chosen = request.read_ts
         if known != message.read_ts or chosen not in (None, message.read_ts):
-            self._wrong(f"{message.op} reads at {message.read_ts}, not {chosen or known}")
+            due = when(chosen or known)
+            self._wrong(f"{message.op} reads at {when(message.read_ts)}, not {due}")
 
     def _was_read(self, asked: Asked, sent: Sent, value: Any) -> None:
         operation = self._operations.get(sent.message.op)
@@ -395,18 +400,18 @@ class CoordinatorModel:
         now = self._loop.now_us
         waits = any(now < sent.at_us + sent.wait_us for sent in tx.waiting.values())
         if self._waits and (waits or commit_ts <= tx.last_op_ts):
-            self._wrong(f"{label} commits at {commit_ts}, and its last op_ts is {tx.last_op_ts}")
+            self._commits(label, commit_ts, f"and its last op_ts is {show(tx.last_op_ts)}")
         if self._waits and commit_ts <= tx.reported_ts:
-            self._wrong(f"{label} commits at {commit_ts}; a write was reported at {tx.reported_ts}")
+            self._commits(label, commit_ts, f"and reported a write at {show(tx.reported_ts)}")
         if commit_ts < self._committing.get(label, MIN_TIMESTAMP):
-            self._wrong(f"{label} commits at {commit_ts}, when the clock had shown more before")
+            self._commits(label, commit_ts, "when the clock had shown more before")
         if commit_ts <= tx.pending_ts:
-            self._wrong(f"{label} commits at {commit_ts}, and was pending at {tx.pending_ts}")
+            self._commits(label, commit_ts, f"and was pending at {show(tx.pending_ts)}")
         for place, token in tx.leases.items():
             lease = self._leases.of(place)
             lasts = lease if lease is not None and lease.start_ts == token.start_ts else token
             if self._leased and commit_ts >= lasts.expiration_ts:
-                self._wrong(f"{label} commits at {commit_ts}, when its lease of {place} is over")
+                self._commits(label, commit_ts, f"when its lease of {place} is over")
 
     def _compare_again(self, before: Sent, sent: Sent, *, answered: bool) -> None:
         """A request that is sent again: as it was, and waited for twice as long.
@@ -472,13 +477,13 @@ class CoordinatorModel:
         if tx.committed and fate is not Fate.UNKNOWN:
             due = self._fate(tx, read_ts)
             if due is not None and fate is not due:
-                self._wrong(f"{label} has committed, and its state at {read_ts} is {fate}")
+                self._wrong(f"{label} has committed, and its state at {when(read_ts)} is {fate}")
         elif fate is Fate.ABORTED and (tx.finish and not tx.failed):
             self._wrong(f"{label} waits for its outcome, and its state is {fate}")
         elif fate is Fate.PENDING and read_ts is not None:
             finish_ts = self._finish_ts(tx)
             if finish_ts is not None and finish_ts <= read_ts:
-                self._wrong(f"{label} commits at {finish_ts}, and its state at {read_ts} is {fate}")
+                self._commits(label, finish_ts, f"and its state at {show(read_ts)} is {fate}")
             tx.pending_ts = max(tx.pending_ts, read_ts)
         elif fate is Fate.UNKNOWN and not (tx.aborted or tx.failed or tx.committed):
             self._wrong(f"{label} is open, and its state is {fate}")

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from ddlsim.cluster.models.design.commit_questions import ended
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.transaction.participant import PROBES
+from ddlsim.cluster.models.words import when, words
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.ids import PartitionId, TxId
@@ -47,7 +48,7 @@ class Asking:
     async def _request(self, to: str, request: TxStateRequest, _wait_us: int) -> Any:
         self.asked += 1
         if to != "n2" or request.tx != TX:
-            self.wrong.append(f"{request!r} goes to {to}")
+            self.wrong.append(f"{words(request)} goes to {to}")
         answer = self._answers.pop(0) if self._answers else Fate.PENDING
         return NO_REPLY if answer is None else TxState(Timestamp(7), answer)
 
@@ -79,8 +80,8 @@ def _compare(
     gives_up = read_ts is None and deciding >= PROBES
     if not gives_up and end is not Fate.PENDING:
         due = Outcome(None, ()) if end is Fate.ABORTED else STORED
-    what = f"{deciding} times about to end, then {end}, read at {read_ts}"
+    what = f"{deciding} times about to end, then {end}, read at {when(read_ts)}"
     if outcome != due or asking.wrong:
-        divergence.found(f"{what}: taken for {outcome}, not {due}; {asking.wrong}")
+        divergence.found(f"{what}: taken for {words(outcome)}, not {words(due)}; {asking.wrong}")
     if asking.asked != deciding + (not gives_up):
         divergence.found(f"{what}: asked for {asking.asked} times")

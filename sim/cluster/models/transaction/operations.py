@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.schema.catalog import ModelledCatalog
+from ddlsim.cluster.models.words import words
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ops import Key
 from ddlsim.model.reasons import Reason
@@ -26,7 +27,7 @@ from ddlsim.protocol.replica_messages import Read
 from ddlsim.protocol.transaction.execution import Executor, Found
 from ddlsim.protocol.transaction.locks import IX, Resource, S, X
 from ddlsim.protocol.transaction.replica import Checked, Replica
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, show
 
 MADE_UP: Final = Intent(
     TxId(MIN_TIMESTAMP, 0, "made up"), "made up", MIN_TIMESTAMP, 1, None, (0, 0)
@@ -167,7 +168,9 @@ class ModelledExecutor(Executor):
         answer: Operated = super().leave_intent(coordinator, request, local, op_ts, table)
         if before is not None and before.tx == request.tx and before.op_ts >= op_ts:
             if answer.replicated and local.machine.intents.get(request.key) != before:
-                self.divergence.found(f"{request.op} replaces {before}, which has overtaken it")
+                self.divergence.found(
+                    f"{request.op} replaces {words(before)}, which has overtaken it"
+                )
         elif answer.reason is None:
             found: Found = (request.tx.label, table.version, request.row)
             place = (request.tx, local.place, request.key)
@@ -178,7 +181,9 @@ class ModelledExecutor(Executor):
             one = left.get(request.key)
             expected = (request.tx, request.op, op_ts, table.version, request.row)
             if one is None or (one.tx, one.op, one.op_ts, one.version, one.row) != expected:
-                self.divergence.found(f"{request.op} left {one} and should leave {expected}")
+                self.divergence.found(
+                    f"{request.op} left {words(one)} and should leave {words(expected)}"
+                )
         return answer
 
     async def write_and_commit(
@@ -298,9 +303,13 @@ class ModelledReplica(Replica):
     def _compare_op_ts(self, request: Operate, op_ts: Timestamp, came_ts: Timestamp) -> None:
         """Above the message, and not below what the clock showed when the lease came."""
         if self._is_hybrid and op_ts <= request.sent_ts:
-            self._divergence.found(f"{request.op} has op_ts {op_ts}, sent at {request.sent_ts}")
+            self._divergence.found(
+                f"{request.op} has op_ts {show(op_ts)}, sent at {show(request.sent_ts)}"
+            )
         elif self._is_hybrid and op_ts < came_ts:
-            self._divergence.found(f"{request.op} has op_ts {op_ts}; its lease came at {came_ts}")
+            self._divergence.found(
+                f"{request.op} has op_ts {show(op_ts)}; its lease came at {show(came_ts)}"
+            )
 
     async def _checked(self, request: Operate, op_ts: Timestamp, purpose: str) -> Checked:
         checked: Checked = await super()._checked(request, op_ts, purpose)
@@ -319,7 +328,9 @@ class ModelledReplica(Replica):
         if when.after_locks and (not when.only_with_rows or request.action in ("put", "insert")):
             now = self.node.watch.now_us
             if check is None or check[0] is not request or check[1:] != (op_ts, now):
-                self._divergence.found(f"{request.op} runs at {op_ts}, and was checked {check}")
+                self._divergence.found(
+                    f"{request.op} runs at {show(op_ts)}, and was checked {words(check)}"
+                )
         answer: Operated | None = await super()._execute(sender, request, local, table, op_ts)
         return answer
 
@@ -334,16 +345,22 @@ class ModelledReplica(Replica):
         own = local.pending.get(request.key) or local.machine.intents.get(request.key)
         is_second = own is not None and own.tx == request.tx and op_ts <= own.op_ts
         if is_second and self._is_hybrid and not known:
-            self._divergence.found(f"{request.op} has op_ts {op_ts}, and comes behind {own}")
+            self._divergence.found(
+                f"{request.op} has op_ts {show(op_ts)}, and comes behind {words(own)}"
+            )
         decides = request.action in ("insert", "replace", "update") and not known
         is_due = decides and _is_there(request, local) != (request.action == "insert")
         answer: Operated | None = super()._written(sender, request, local, table, op_ts)
         if decides and answer is not None and not self._divergence.is_known:
             found, done = answer.reason is Reason.KEY_EXISTS, answer.done and answer.reason is None
             if is_due and (found or not answer.done):
-                self._divergence.found(f"{request.op} is to write, and was answered {answer}")
+                self._divergence.found(
+                    f"{request.op} is to write, and was answered {words(answer)}"
+                )
             elif not is_due and (done or (answer.reason is None and request.strict)):
-                self._divergence.found(f"{request.op} is not to write, and was answered {answer}")
+                self._divergence.found(
+                    f"{request.op} is not to write, and was answered {words(answer)}"
+                )
         return answer
 
     def _compare_run(self, request: Operate, answer: Operated, *, is_copy: bool) -> None:
@@ -358,9 +375,9 @@ class ModelledReplica(Replica):
             if lease is None or lease.start_ts != request.lease_start:
                 return  # and its locks ended with it
         elif lease is None or lease.start_ts != request.lease_start:
-            self._divergence.found(f"{request.op} ran under the lease {request.lease_start}")
+            self._divergence.found(f"{request.op} ran under the lease {show(request.lease_start)}")
         elif answer.op_ts >= lease.expiration_ts:
-            self._divergence.found(f"{request.op} ran at {answer.op_ts}, behind its lease")
+            self._divergence.found(f"{request.op} ran at {show(answer.op_ts)}, behind its lease")
         for resource, modes in _locks(request):
             if not self.locks.holds(request.tx, resource) & modes and self._is_open(request):
                 self._divergence.found(f"{request.op} ran without its lock on {resource!r}")
@@ -373,7 +390,8 @@ class ModelledReplica(Replica):
             current = self._version(object_id, op_ts)
             if current != initial:
                 self._divergence.found(
-                    f"{request.op} ran under version {initial} of {object_id} at {op_ts}, where "
+                    f"{request.op} ran under version {initial} of object {object_id} at "
+                    f"{show(op_ts)}, where "
                     f"it is {current}"
                 )
 

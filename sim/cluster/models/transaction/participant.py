@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
+from ddlsim.cluster.models.words import when, words
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Future, NoReplyType
@@ -40,7 +41,7 @@ from ddlsim.protocol.replica_messages import (
     TxStateRequest,
 )
 from ddlsim.protocol.transaction.participant import Participant
-from ddlsim.units import US_PER_MS, Timestamp
+from ddlsim.units import US_PER_MS, Timestamp, show
 
 PROBES: Final = 40
 """How often a coordinator is requested for what is about to end, before that blocks for longer."""
@@ -133,7 +134,7 @@ class ModelledParticipant(Participant):
         expected = not is_active or executed.get(op) != lease_start
         found: bool = super().is_new(tx, op, lease_start)
         if found is not expected:
-            self._wrong(f"whether {op} is new under the lease of {lease_start} is {found}")
+            self._wrong(f"whether {op} is new under the lease of {show(lease_start)} is {found}")
         if is_active:
             executed[op] = lease_start
         return found
@@ -181,14 +182,14 @@ class ModelledParticipant(Participant):
             ended = local.machine.ended[tx]
             stored = stored or Outcome(ended, ())  # in one phase, or by a clean-up
             if ended != value.commit_ts:
-                self._wrong(f"{tx.label} is answered as {value.commit_ts}, and ended as {ended}")
+                self._wrong(f"{tx.label} ended as {when(ended)}, answer {when(value.commit_ts)}")
         if stored is None or (value.commit_ts, value.reason) != (stored.commit_ts, stored.reason):
-            self._wrong(f"{tx.label} was answered with {value.commit_ts}, and {stored} is stored")
+            self._wrong(f"{tx.label}: answer {when(value.commit_ts)}, stored {words(stored)}")
         if known is not None and stored is not known and stored != known:
             self._wrong(f"{tx.label} has another outcome than the first")
         late = value.commit_ts is None or value.sent_ts > value.commit_ts
         if not late and type(self.node.clock) is HybridClock:
-            self._wrong(f"{tx.label} committed at {value.commit_ts}, answered {value.sent_ts}")
+            self._wrong(f"{tx.label} commits behind {show(value.sent_ts)}, when it is answered")
 
     def _owe_outcome(self, tx: TxId, place: PartitionId) -> None:
         """What is stored is sent to every participant: elsewhere now, here by a command."""
@@ -230,7 +231,7 @@ class ModelledParticipant(Participant):
         reported, self._fenced_ts = self._fenced_ts, Timestamp(-1)
         fenced = lease_start > lease.start_ts and self.leader() is not None
         if (reported == lease.start_ts) != fenced:
-            self._wrong(f"{lease.place} accepts {lease_start}, reported under {reported}: {lease}")
+            self._wrong(f"{words(lease)} has {show(lease_start)}, reported {show(reported)}")
 
     def _fenced_sent(self, _to: str, report: LeaseFenced) -> None:
         self._fenced_ts = report.start_ts
@@ -273,7 +274,7 @@ class ModelledParticipant(Participant):
         request: Cleanup = sent.message
         label, under_way = request.tx.label, self._cleanings.get(request.tx, [])
         if not any(one.commit_ts == request.commit_ts for one in under_way):
-            self._wrong(f"{label} is cleaned up as {request.commit_ts}, for nothing")
+            self._wrong(f"{label} is cleaned up as {when(request.commit_ts)}, for nothing")
             return
         cleaning = under_way[0]
         if not cleaning.is_alone:
@@ -315,7 +316,7 @@ class ModelledParticipant(Participant):
             elif ended is None and request.tx not in self.models.wrote:
                 continue  # it was unlocked, or taken for aborted before that: there is no intent
             elif ended != request.commit_ts and self._waits:
-                self._wrong(f"{label} is confirmed as {request.commit_ts}, and ended as {ended}")
+                self._wrong(f"{label} ended as {when(ended)}, confirmed {when(request.commit_ts)}")
         if self.locks.holds_any(request.tx):
             self._wrong(f"{label} is confirmed, and holds locks")
 
@@ -341,9 +342,9 @@ class ModelledParticipant(Participant):
             return outcome
         if look.decided_us is None:
             if outcome is not None or read_ts is not None or look.asked < PROBES:
-                self._wrong(f"{tx.label} is taken for {outcome}, and nothing has decided it")
+                self._wrong(f"{tx.label} is taken for {words(outcome)}, and nothing has decided it")
         elif outcome != look.outcome:
-            self._wrong(f"{tx.label} is taken for {outcome}, and was answered as {look.outcome}")
+            self._wrong(f"{tx.label} is {words(look.outcome)}, taken for {words(outcome)}")
         return outcome
 
     async def _resolve(self, tx: TxId, commit_place: PartitionId) -> None:
@@ -361,7 +362,7 @@ class ModelledParticipant(Participant):
         request: TxStateRequest = sent.message
         looks = self._looks.get(request.tx, [])
         if not any(look.read_ts == request.read_ts for look in looks):
-            self._wrong(f"the state of {request.tx.label} is requested at {request.read_ts}")
+            self._wrong(f"the state of {request.tx.label} is requested at {when(request.read_ts)}")
         if sent.to != self._nodes[request.tx.ordinal]:
             self._wrong(f"the state of {request.tx.label} is requested from {sent.to}")
         if sent.wait_us != self.node.settings.orphan_answer_ms * US_PER_MS:
@@ -429,7 +430,7 @@ class ModelledParticipant(Participant):
         if value.state is not Fate.PENDING or read_ts is None or sent_ts > read_ts:
             return
         if type(self.node.clock) is HybridClock:
-            self._wrong(f"{request.tx.label} is pending at {read_ts}, and the clock is {sent_ts}")
+            self._wrong(f"{request.tx.label} is pending at {show(read_ts)}, sent {show(sent_ts)}")
 
     def _state_came(self, _asked: Asked, sent: Sent, value: Any) -> None:
         request: TxStateRequest = sent.message
