@@ -36,23 +36,21 @@ def _wrong_answer(case: Case, resolved: SchemaResolved) -> Iterator[Anomaly]:
     What was found by a name bears that name then; where nothing else does, see `_misnamed`.
     """
     log = case.schemas
+    named = [] if resolved.name is None else log.relations(resolved.name, resolved.ts)
+    due = next(iter(named), None)
     if resolved.object_id:
-        due = log.existing(resolved.object_id, resolved.ts)
-        if resolved.version == (0 if due is None else due.version):
-            if resolved.name is None or due is None or due.name == resolved.name:
+        own = log.existing(resolved.object_id, resolved.ts)
+        if resolved.version != (0 if own is None else own.version):
+            due = own or due
+        else:
+            fits = resolved.name is None or own is None or own.name == resolved.name
+            if fits or (due is None and not _misnamed(case, resolved)):
                 return
-            others = log.relations(resolved.name, resolved.ts)
-            if not others and not _misnamed(case, resolved):
-                return
-            due = others[0] if others else None
-    else:
-        named = [] if resolved.name is None else log.relations(resolved.name, resolved.ts)
-        if not named:
-            return
-        due = named[0]
+    elif due is None:
+        return
     yield Anomaly(
         "wrong-version",
-        _wrong(resolved, due),
+        _wrong(case, resolved, due),
         (*log.logged(due), resolved),
         clauses=("98.ap", "98.def.1"),
     )
@@ -68,16 +66,26 @@ def _misnamed(case: Case, resolved: SchemaResolved) -> bool:
     return looked_up and resolved.name is not None and case.schemas.is_name(resolved.name)
 
 
-def _wrong(resolved: SchemaResolved, due: SchemaVersion | None) -> str:
+def _wrong(case: Case, resolved: SchemaResolved, due: SchemaVersion | None) -> str:
     what = repr(resolved.name) if resolved.name is not None else f"object {resolved.object_id}"
-    got = f"version {resolved.version} of object {resolved.object_id}"
-    got = got if resolved.object_id and resolved.version else "nothing"
-    truth = "nothing" if due is None else f"version {due.version} of object {due.object_id}"
-    since = "" if due is None else f", active since {show(due.activation_ts)}"
+    is_another = due is not None and due.object_id != resolved.object_id
+    got = _found(case, resolved.object_id, resolved.version, is_another=is_another)
+    truth, since = "nothing", ""
+    if due is not None:
+        truth = _found(case, due.object_id, due.version, is_another=is_another)
+        since = f", active since {show(due.activation_ts)}"
     return (
         f"node {resolved.node}, resolving {what} for {resolved.tx} ({resolved.purpose}) at "
         f"{show(resolved.ts)}, got {got}; by the complete log it was {truth}{since}"
     )
+
+
+def _found(case: Case, object_id: int, version: int, *, is_another: bool) -> str:
+    """A version of an object for people; with its id where two may bear the same name."""
+    if not object_id or not version:
+        return "nothing"
+    id_ = f" (object {object_id})" if is_another else ""
+    return f"{case.schemas.describe(object_id, version)}{id_}"
 
 
 def _late_updates(case: Case) -> Iterator[Anomaly]:

@@ -130,7 +130,19 @@ def test_a_name_that_nothing_bears_any_more_finds_nothing() -> None:
     assert kinds(story) == []
     story.resolve("T", old, 20, 2, purpose="enlist", name="a")
     [anomaly] = anomalies("atomicity", story)
-    assert anomaly.summary.endswith("got version 2 of object 1; by the complete log it was nothing")
+    assert anomaly.summary.endswith("got version 2 of b; by the complete log it was nothing")
+
+
+def test_two_tables_of_one_name_are_shown_apart_by_their_ids() -> None:
+    """DROP a, CREATE a: the old one is found where the new one is due."""
+    story = Story()
+    old = story.table("a")
+    story.ddl("D", old, ddl.ObjectDropped(), tu=20)
+    new = story.created("E", "a", tu=30, submit=25, ack=40)
+    story.resolve("T", old, 30, 1, purpose="enlist", name="a")
+    [anomaly] = anomalies("atomicity", story)
+    assert f"got version 1 of a (object {old}); by" in anomaly.summary
+    assert f"it was version 1 of a (object {new}), active since 30" in anomaly.summary
 
 
 def test_wrong_version_summary_has_answer_and_truth() -> None:
@@ -139,5 +151,5 @@ def test_wrong_version_summary_has_answer_and_truth() -> None:
     [anomaly] = anomalies("atomicity", story)
     assert "node B" in anomaly.summary
     assert "T (commit) at 1155" in anomaly.summary
-    assert "version 2 of object 1, active since 1100" in anomaly.summary
+    assert "version 2 of t, active since 1100" in anomaly.summary
     assert len(anomaly.witness) == 2
