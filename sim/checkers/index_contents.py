@@ -217,7 +217,7 @@ class Replay:
         return Anomaly(
             "orphan-entry",
             f"at {show(ts)} the index {self.describe(now)} has an entry {event.values!r} of "
-            f"{key!r}, put there by {event.tx}; {state}",
+            f"row {key!r}, put there by {event.tx}; {state}",
             (event, *row, *self.case.schemas.logged(now.step)),
         )
 
@@ -226,7 +226,7 @@ class Replay:
         taken: tuple[AnyEvent, ...] = () if removed is None else (removed,)
         return Anomaly(
             "missing-entry",
-            f"at {show(ts)} the index {self.describe(now)} has no entry {due!r} of {key!r}; "
+            f"at {show(ts)} the index {self.describe(now)} has no entry {due!r} of row {key!r}; "
             f"{_left_by(self.case, version)}",
             (version.write.event, *taken, *self.case.schemas.logged(now.step)),
         )
@@ -276,8 +276,8 @@ def _erased(case: Case, finals: list[IndexFinal]) -> Iterator[Anomaly]:
         by = f", put there by {last[0].tx}" if last else ""
         yield Anomaly(
             "orphan-entry",
-            f"in the end storage held an entry {event.values!r} of {event.key!r} in index "
-            f"{event.index_id} of table {event.object_id}, which was dropped{by}",
+            f"in the end storage held an entry {event.values!r} of row {event.key!r} in index "
+            f"{event.index_id} of {case.schemas.name(event.object_id)}, which was dropped{by}",
             (*last, event),
         )
 
@@ -298,7 +298,7 @@ def _as_committed(
             if values not in here:
                 yield Anomaly(
                     "entry-lost",
-                    f"{put.tx} put an entry {put.values!r} of {key!r} into the index "
+                    f"{put.tx} put an entry {put.values!r} of row {key!r} into the index "
                     f"{replay.describe(now)} and committed, but in the end storage did not hold it",
                     (put,),
                 )
@@ -306,8 +306,8 @@ def _as_committed(
             if values not in committed and is_everywhere(replay.case, event):
                 yield Anomaly(
                     "entry-not-written",
-                    f"in the end storage held an entry {event.values!r} of {key!r} in the index "
-                    f"{replay.describe(now)}, which no committed transaction had left there",
+                    f"in the end storage held an entry {event.values!r} of row {key!r} in the "
+                    f"index {replay.describe(now)}, which no committed transaction had left there",
                     (event,),
                 )
 
@@ -335,7 +335,7 @@ def _as_the_rows(
         if replay.was_public and replay.is_new("orphan-entry", key, values):
             yield Anomaly(
                 "orphan-entry",
-                f"in the end storage held an entry {event.values!r} of {key!r} in the index "
+                f"in the end storage held an entry {event.values!r} of row {key!r} in the index "
                 f"{replay.describe(now)}, and {'no row' if known is None else 'another row'} there",
                 (event, *(() if known is None else (known[1],))),
             )
@@ -344,7 +344,7 @@ def _as_the_rows(
         if lacks and replay.is_new("missing-entry", key, values):
             yield Anomaly(
                 "missing-entry",
-                f"in the end storage held {key!r} as {row.writer} had left it, and no entry "
+                f"in the end storage held row {key!r} as {row.writer} had left it, and no entry "
                 f"{values!r} of it in the index {replay.describe(now)}",
                 (row,),
             )

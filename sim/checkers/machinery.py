@@ -300,7 +300,7 @@ def _safe_times(case: Case) -> Iterator[Anomaly]:
         moved[here.node, here.group] = (at, here)
         lives_on = not any(since < one < at for one in case.deaths.get(here.node, ()))
         if here.ts < earlier.ts and lives_on:
-            what = f"safe time of partition {here.group}"
+            what = f"safe time of partition {case.schemas.group(here.group)}"
             yield _back(here.node, what, earlier, here, earlier.ts, here.ts)
 
 

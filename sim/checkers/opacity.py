@@ -83,7 +83,7 @@ def _dirty(case: Case, view: View) -> Iterator[Anomaly]:
                     ended = (writer.aborted,)
                 yield Anomaly(
                     "dirty-read",
-                    f"{view.tx.name}, which did not commit, read {row.key!r} as written by "
+                    f"{view.tx.name}, which did not commit, read row {row.key!r} as written by "
                     f"{row.writer}, which is not committed either",
                     (read, *ended),
                 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.by_name import is_compatible_by_name
 from ddlsim.checkers.case.case import Case, Transaction
+from ddlsim.checkers.case.writes import the_row
 from ddlsim.checkers.forward_compatible import first_incompatible
 from ddlsim.history.events import (
     ReadExecuted,
@@ -76,7 +77,7 @@ def _tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             yield Anomaly(
                 "tables-not-as-used",
                 f"{tx.name} used {case.schemas.describe(object_id, versions[0])}, and its commit "
-                f"names {'it not' if object_id not in named else 'another version'}",
+                f"{'does not name it' if object_id not in named else 'names another version'}",
                 (tx.committed,),
                 clauses=("98.one",),
             )
@@ -96,10 +97,10 @@ def _rows(case: Case, tx: Transaction) -> Iterator[Anomaly]:
         found = _inconsistent(case, write, upto, commit_ts)
         if found is not None:
             why, clauses = found
+            row = the_row(case, write.object_id, write.key, write.version)
             yield Anomaly(
                 "inconsistent-row",
-                f"{tx.name} wrote {write.key!r} of "
-                f"{case.schemas.describe(write.object_id, write.version)} on node {write.node} and "
+                f"{tx.name} wrote {row} on node {write.node} and "
                 f"committed it at {show(commit_ts)}, where version {upto} is the "
                 f"schema: {why}",
                 (write, tx.committed),

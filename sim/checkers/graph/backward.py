@@ -82,7 +82,7 @@ class Backward:
                 if row.row_version > version and not self._allowed(object_id, version, row):
                     return Hold(
                         "newer-row",
-                        f"{tx.name} read {row.key!r} as written under version "
+                        f"{tx.name} read row {row.key!r} as written under version "
                         f"{row.row_version}, which the rule {self._rule} does not allow [110.back]",
                         read,
                     )

@@ -57,7 +57,7 @@ def _own(
     witness: tuple[AnyEvent, ...] = (own[-1].event, read) if own else (read,)
     yield Anomaly(
         "internal",
-        f"{tx.name} read {row.key!r} and found {found}, but it {said}",
+        f"{tx.name} read row {row.key!r} and found {found}, but it {said}",
         witness,
     )
 
@@ -74,7 +74,7 @@ def _own_not_found(
         if key not in found and own and own[-1].event.row is not None:
             yield Anomaly(
                 "internal",
-                f"{tx.name} scanned the table without {key!r}, but it had written it before",
+                f"{tx.name} scanned the table without row {key!r}, but it had written it before",
                 (own[-1].event, read),
             )
 
@@ -84,7 +84,7 @@ def _unrepeatable(
 ) -> Anomaly:
     return Anomaly(
         "non-repeatable-read",
-        f"{tx.name} read {row.key!r} twice, first {version_of(writer)}, then "
+        f"{tx.name} read row {row.key!r} twice, first {version_of(writer)}, then "
         f"{version_of(row.writer)}",
         (earlier, read),
     )
@@ -125,7 +125,7 @@ def _of_another(
 
 
 def _where(read: ReadExecuted, row: RowRead) -> str:
-    return f"{read.tx} read {row.key!r} as written by {row.writer}"
+    return f"{read.tx} read row {row.key!r} as written by {row.writer}"
 
 
 def _is_intermediate(

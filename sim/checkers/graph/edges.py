@@ -313,9 +313,10 @@ class Words:
             return f"{tx} used {table}, a view"
         what = "scanned" if isinstance(event, ReadExecuted) and event.predicate else "read"
         if isinstance(event, WriteExecuted):
-            what = f"wrote {event.key!r}"
+            what = f"wrote row {event.key!r}"
         elif not event.predicate:
-            what = f"read {', '.join(repr(row.key) for row in event.rows)}"
+            many = "s" * (len(event.rows) > 1)
+            what = f"read row{many} {', '.join(repr(row.key) for row in event.rows)}"
         return f"{tx} {what} under {table} at {show(event.op_ts)} on {event.node}"
 
     def _written(self, write: Write) -> str:

@@ -337,10 +337,11 @@ def _locked(grounds: Grounds, tx: Transaction, aborted: TxAborted) -> Needless |
         return Needless("no-lock-refused", "no lock was refused to it")
     if grounds.may_hold(refused, tx) or grounds.may_meet_intent(refused):
         return None
-    what = "a partition" if refused.key is None else f"key {refused.key!r}"
+    what = "a partition" if refused.key is None else f"row {refused.key!r}"
     return Needless(
         "no-lock-holder",
-        f"no older transaction had used {what} of table {refused.object_id} on node {refused.node}",
+        f"no older transaction had used {what} of {grounds.case.schemas.name(refused.object_id)} "
+        f"on node {refused.node}",
     )
 
 

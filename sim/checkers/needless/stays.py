@@ -111,13 +111,13 @@ class _Locks:
                 yield end_us + longest_us
 
     def _anomaly(self, waited: LockWaited, free_us: int, *, was_held: bool) -> Anomaly:
-        what = "a partition" if waited.key is None else f"key {waited.key!r}"
+        what = "a partition" if waited.key is None else f"row {waited.key!r}"
         since = "what was in its way was free by" if was_held else "nothing was in its way from"
         return Anomaly(
             "held-up",
-            f"{waited.tx} waited for {what} of table {waited.object_id} on node {waited.node} "
-            f"until {as_ms(waited.at_us)} ms; {since} {as_ms(free_us)} ms, and a refused request "
-            f"is repeated after {as_ms(self._rest_us)} ms",
+            f"{waited.tx} waited for {what} of {self._case.schemas.name(waited.object_id)} on node "
+            f"{waited.node} until {as_ms(waited.at_us)} ms; {since} {as_ms(free_us)} ms, and a "
+            f"refused request is repeated after {as_ms(self._rest_us)} ms",
             (waited,),
             clauses=("110.req.0",),
         )
@@ -186,6 +186,7 @@ class _Readers:
         ready_us = max(arrived_us, self._ready_us(read, read_ts, arrived_us))
         if read.at_us > self._resolved_us(read, read_ts, arrived_us, ready_us):
             yield _late(
+                self._case,
                 read,
                 f"its replica knew everything up to {show(read_ts)} at {as_ms(ready_us)} ms",
             )
@@ -205,6 +206,7 @@ class _Readers:
         )
         if read.at_us > self._resolved_us(read, read_ts, arrived_us, bound_us):
             yield _late(
+                self._case,
                 read,
                 f"every clock had shown {show(read_ts)} at {as_ms(shown_us)} ms, and safe "
                 f"time is there by {as_ms(bound_us)} ms",
@@ -254,11 +256,11 @@ class _Readers:
         return max(ends, default=0) + TO_HEAR * self._slowest_us
 
 
-def _late(read: ReadExecuted, why: str) -> Anomaly:
+def _late(case: Case, read: ReadExecuted, why: str) -> Anomaly:
     return Anomaly(
         "read-late",
-        f"{read.op} of {read.tx} reads table {read.object_id} on node {read.node} only at "
-        f"{as_ms(read.at_us)} ms: {why}",
+        f"{read.op} of {read.tx} reads {case.schemas.name(read.object_id)} on node {read.node} "
+        f"only at {as_ms(read.at_us)} ms: {why}",
         (read,),
         clauses=("98.own",),
     )

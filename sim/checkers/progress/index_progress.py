@@ -39,9 +39,9 @@ def index_progress(case: Case, calm: Calm, from_us: int, ended_us: int) -> Itera
         if waited_us > allowed_us:
             yield Anomaly(
                 "index-stands-still",
-                f"index {place[1]} of table {place[0]} was still {state} when the run ended, as it "
-                f"has been since {as_ms(update.at_us)} ms; nothing had disturbed it for "
-                f"{as_ms(waited_us)} ms, where {as_ms(allowed_us)} ms are enough",
+                f"index {place[1]} of {case.schemas.name(place[0])} was still {state} when the run "
+                f"ended, as it has been since {as_ms(update.at_us)} ms; nothing had disturbed it "
+                f"for {as_ms(waited_us)} ms, where {as_ms(allowed_us)} ms are enough",
                 (update,),
                 clauses=("110.ours.index.build",),
             )
@@ -61,9 +61,9 @@ def abandoned_indexes(case: Case) -> Iterator[Anomaly]:
             continue
         yield Anomaly(
             "index-abandoned",
-            f"index {place[1]} of table {place[0]} was still {state} when the run ended, as it has "
-            f"been since {as_ms(update.at_us)} ms, and no process had {update.op} under way, "
-            f"though {', '.join(makers[update.op])} ran",
+            f"index {place[1]} of {case.schemas.name(place[0])} was still {state} when the run "
+            f"ended, as it has been since {as_ms(update.at_us)} ms, and no process had {update.op} "
+            f"under way, though {', '.join(makers[update.op])} ran",
             (update,),
         )
 

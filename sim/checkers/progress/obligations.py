@@ -383,9 +383,9 @@ def _partitions(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
             if until_us - before_us > allowed_us:
                 yield Anomaly(
                     "safe-time-still",
-                    f"the safe time of partition {group} on node {node} stood still from "
-                    f"{as_ms(before_us)} to {as_ms(until_us)} ms, where nothing was broken and it "
-                    f"moves within {as_ms(allowed_us)} ms",
+                    f"the safe time of partition {case.schemas.group(group)} on node {node} stood "
+                    f"still from {as_ms(before_us)} to {as_ms(until_us)} ms, where nothing was "
+                    f"broken and it moves within {as_ms(allowed_us)} ms",
                     witness,
                 )
                 break
@@ -416,8 +416,9 @@ def _leaders(case: Case, from_us: int) -> Iterator[Anomaly]:
         if stepped.at_us > from_us:
             yield Anomaly(
                 "leader-lost",
-                f"{stepped.node}, leader of group {stepped.group} in term {stepped.term}, stepped "
-                f"down at {as_ms(stepped.at_us)} ms, though nothing was broken",
+                f"{stepped.node}, leader of group {case.schemas.group(stepped.group)} in term "
+                f"{stepped.term}, stepped down at {as_ms(stepped.at_us)} ms, though nothing was "
+                "broken",
                 (stepped,),
             )
 
@@ -428,9 +429,9 @@ def _primaries(case: Case, calm: Calm, from_us: int) -> Iterator[Anomaly]:
         if not _is_dropped(case, lease.group):
             yield Anomaly(
                 "primary-missing",
-                f"the last lease of partition {lease.group}, of node {lease.holder}, was over at "
-                f"{show(lease.expiration_ts)}; when the run ended, {as_ms(without_us)} ms later, "
-                "there was no other",
+                f"the last lease of partition {case.schemas.group(lease.group)}, of node "
+                f"{lease.holder}, was over at {show(lease.expiration_ts)}; when the run ended, "
+                f"{as_ms(without_us)} ms later, there was no other",
                 (lease,),
             )
 

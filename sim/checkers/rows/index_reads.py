@@ -171,12 +171,12 @@ def _anomaly(case: Case, query: Query, key: Key, write: WriteExecuted | None) ->
     if write is None:
         return Anomaly(
             "orphan-found",
-            f"{asked} and found {key!r}, whose row is not there or has other values",
+            f"{asked} and found row {key!r}, which is not there or has other values",
             witness,
         )
     return Anomaly(
         "row-not-found",
-        f"{asked} and did not find {key!r}, which {write.tx} had written under version "
+        f"{asked} and did not find row {key!r}, which {write.tx} had written under version "
         f"{write.version}",
         (write, *witness),
     )

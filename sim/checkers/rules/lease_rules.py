@@ -133,8 +133,8 @@ def _committed_within(
 
 def _done(event: ReadExecuted | WriteExecuted) -> str:
     if isinstance(event, WriteExecuted):
-        return f"written {event.key!r}"
-    return f"read {', '.join(repr(row.key) for row in event.rows[:1]) or 'what is not there'}"
+        return f"written row {event.key!r}"
+    return f"read {', '.join(f'row {row.key!r}' for row in event.rows[:1]) or 'what is not there'}"
 
 
 def _executed_within(

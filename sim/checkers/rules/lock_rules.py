@@ -40,7 +40,7 @@ def lock_rules(case: Case) -> Iterator[Anomaly]:
         place = open_.setdefault((event.node, group), _Open())
         for before in place.conflicting(touch, ends):
             if leases.is_same(group, before, touch):
-                yield _conflict(before, touch, group)
+                yield _conflict(before, touch, case.schemas.group(group))
         place.add(touch)
 
 
@@ -58,7 +58,7 @@ def _conflict(before: Touch, touch: Touch, group: str) -> Anomaly:
 def _named(touch: Touch) -> str:
     if touch.key is None:
         return "a scan"
-    return f"a {'write' if touch.writes else 'read'} of {touch.key!r}"
+    return f"a {'write' if touch.writes else 'read'} of row {touch.key!r}"
 
 
 def _touches(case: Case) -> Iterator[Touch]:

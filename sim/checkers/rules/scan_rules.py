@@ -20,7 +20,7 @@ def scan_rules(case: Case) -> Iterator[Anomaly]:
     for _, read in case.of(ReadExecuted):
         if read.predicate:
             executed.setdefault(read.op, []).append(read)
-            yield from _twice(read)
+            yield from _twice(case, read)
     if not executed:
         return
     partitions: dict[int, dict[int, None]] = {}
@@ -31,7 +31,7 @@ def scan_rules(case: Case) -> Iterator[Anomaly]:
         if operation is None or operation.invoked is None or not isinstance(operation.ended, Ok):
             continue
         if operation.invoked.kind == "scan":
-            yield from _missed(_answered(case, operation, reads), partitions)
+            yield from _missed(case, _answered(case, operation, reads), partitions)
 
 
 def _answered(case: Case, operation: Operation, reads: list[ReadExecuted]) -> list[ReadExecuted]:
@@ -42,19 +42,21 @@ def _answered(case: Case, operation: Operation, reads: list[ReadExecuted]) -> li
     return [read for read in reads if case.transactions[read.tx].committed is not None]
 
 
-def _twice(read: ReadExecuted) -> Iterator[Anomaly]:
+def _twice(case: Case, read: ReadExecuted) -> Iterator[Anomaly]:
     keys = [tuple(row.key) if isinstance(row.key, list) else row.key for row in read.rows]
     if len({*keys}) < len(keys):
         key = next(key for at, key in enumerate(keys) if key in keys[:at])
         yield Anomaly(
             "row-shown-twice",
-            f"{read.op} scanned partition {read.partition} of table {read.object_id} on node "
-            f"{read.node}, and was shown {key!r} twice",
+            f"{read.op} scanned partition {read.partition} of {case.schemas.name(read.object_id)} "
+            f"on node {read.node}, and was shown row {key!r} twice",
             (read,),
         )
 
 
-def _missed(reads: list[ReadExecuted], partitions: dict[int, dict[int, None]]) -> Iterator[Anomaly]:
+def _missed(
+    case: Case, reads: list[ReadExecuted], partitions: dict[int, dict[int, None]]
+) -> Iterator[Anomaly]:
     for object_id in {read.object_id: None for read in reads}:
         of_table = [read for read in reads if read.object_id == object_id]
         scanned = {read.partition for read in of_table}
@@ -62,7 +64,7 @@ def _missed(reads: list[ReadExecuted], partitions: dict[int, dict[int, None]]) -
         if missing:
             yield Anomaly(
                 "partition-not-scanned",
-                f"{of_table[0].op} scanned table {object_id} and was not executed in partition "
-                f"{missing[0]}",
+                f"{of_table[0].op} scanned {case.schemas.name(object_id)} and was not executed in "
+                f"partition {missing[0]}",
                 tuple(of_table),
             )

@@ -35,7 +35,7 @@ def test_the_text_of_an_argument_has_the_reason_of_each_step() -> None:
     argument = arguments(b2_t2(add_column(2, "w")))[0]
     assert argument.paragraph.startswith(
         "No serial order holds D2, T2 and T. D2 is ALTER D (Tm = 20, Tu = 20). "
-        "D2 comes before T2 (wr-schema), because T2 wrote 'z' under version 2 of t"
+        "D2 comes before T2 (wr-schema), because T2 wrote row 'z' under version 2 of t"
     )
     assert "[110.back]" in argument.paragraph  # the rule that holds T before D2
     assert argument.paragraph.endswith(

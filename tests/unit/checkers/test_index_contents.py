@@ -41,7 +41,7 @@ def test_a_row_without_its_entry_is_found_at_its_commit() -> None:
     (found,) = anomalies("index_contents", story)
     assert found.kind == "missing-entry"
     assert found.summary == (
-        "at 20 the index i of version 2 of t (public) has no entry (5,) of 'r'; A wrote the row "
+        "at 20 the index i of version 2 of t (public) has no entry (5,) of row 'r'; A wrote the row "
         "under version 1 of t and committed at 20"
     )
 
@@ -113,7 +113,7 @@ def test_a_query_that_finds_an_orphan_or_misses_a_row() -> None:
     story.run("Q", 35, 40, ("find", 5), ("find", 6), ("find", 7), ("put", "x", 1), v=2)
     found = [one for one in anomalies("index_contents", story) if "Q asked" in one.summary]
     assert [one.kind for one in found] == ["orphan-found", "row-not-found"]
-    assert "did not find 'r', which B had written under version 1" in found[1].summary
+    assert "did not find row 'r', which B had written under version 1" in found[1].summary
 
 
 def test_a_query_sees_what_its_own_transaction_wrote_before_and_not_after() -> None:

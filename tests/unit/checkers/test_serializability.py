@@ -252,7 +252,7 @@ def test_a_version_counts_from_its_activation_on(at: int, convicted: bool) -> No
 def test_the_words_name_versions_values_and_nodes() -> None:
     [anomaly] = found(b2_t2(COMPATIBLE))
     said = " ".join(step.because for step in anomaly.steps)
-    assert "T2 wrote 'z' under version 2 of t at 26 on n1, which D2 had installed" in said
+    assert "T2 wrote row 'z' under version 2 of t at 26 on n1, which D2 had installed" in said
     assert "T read t['z'] = ('z', 'T2:op2.1', 'T2:op2.2') of T2 at 30 on n1" in said
     assert "forbid_all" in said
 
