@@ -241,8 +241,8 @@ def _rows(event: ReadExecuted) -> str:
 def _at_commit(case: Case, object_id: int, initial: int, at_commit: int) -> str:
     name = case.schemas.name(object_id, initial)
     if initial == at_commit:
-        return f"{name} version {initial} as enlisted"
-    return f"{name} version {initial} as enlisted, {at_commit} at commit_ts"
+        return f"version {initial} of {name} as enlisted"
+    return f"version {initial} of {name} as enlisted, {at_commit} at commit_ts"
 
 
 # --- a violation in three sentences --------------------------------------------------------------

@@ -12,10 +12,10 @@ from tests.unit.checkers.test_serializability import b2_t2
 
 CYCLE = """\
 D2: ALTER D (Tm = 20, Tu = 20)
-D2 < T2 (wr-schema), because T2 wrote row 'z' under version 2 of t at 26 on n1, which D2 had installed;
-T2 < T (wr-row), because T read t['z'] = ('z', 'T2:op2.1', 'T2:op2.2') of T2 at 30 on n1;
-T < D2 (rw-schema[newer-row, late]), because T wrote row 'x' under version 1 of t at 10 on n1, and D2
-replaced it by version 2 at 20 (T read row 'z' as written under version 2, which the rule
+D2 < T2 (wr-schema), because T2 wrote row 'z' under version 2 of t at 26 on n1, which D2 had
+installed; T2 < T (wr-row), because T read t['z'] = ('z', 'T2:op2.1', 'T2:op2.2') of T2 at 30 on n1;
+T < D2 (rw-schema[newer-row, late]), because T wrote row 'x' under version 1 of t at 10 on n1, and
+D2 replaced it by version 2 at 20 (T read row 'z' as written under version 2, which the rule
 forbid_all does not allow [110.back]): a cycle
 """
 
