@@ -16,10 +16,9 @@ from typing import Final
 import numpy as np
 
 from ddlsim.graph.edges import RW, Edges, compact
-from ddlsim.graph.history import NONE, UNKNOWN, Array, ColumnHistory, is_write
+from ddlsim.graph.history import FOREVER, NONE, UNKNOWN, Array, ColumnHistory, is_write
 from ddlsim.graph.versions import Versions
 
-FOREVER = np.iinfo(np.int64).max
 LOWEST: Final = np.iinfo(np.int64).min
 ROUNDS: Final = 24
 """How often an order is mended before it is given up: as often as moved transactions push others

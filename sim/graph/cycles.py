@@ -18,12 +18,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.graph.certificate import FOREVER, Order, back_in_time, in_real_time, unsettled
+from ddlsim.graph.certificate import Order, back_in_time, in_real_time, unsettled
 from ddlsim.graph.chains import Chains, Times
 from ddlsim.graph.classify import other_names, type_of
 from ddlsim.graph.component import Component, Marked, by_part, only_of
 from ddlsim.graph.edges import DATA, DDL, PROCESS, RW, WR, WW, Edges, Link, joined
-from ddlsim.graph.history import Array
+from ddlsim.graph.history import FOREVER, Array
 from ddlsim.graph.models import DEFAULT, Model, model_of
 from ddlsim.graph.names import SUFFIXES
 from ddlsim.graph.nearby import ALONE, CROWD, Surroundings

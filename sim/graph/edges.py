@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.graph.history import NONE, PRECEDES, PREDICATE, UNKNOWN, Array, ColumnHistory
+from ddlsim.graph.history import FOREVER, NONE, PRECEDES, PREDICATE, UNKNOWN, Array, ColumnHistory
 from ddlsim.graph.versions import Versions
 
 WW: Final = 1
@@ -133,15 +133,15 @@ def _ww(versions: Versions) -> Edges:
 
 
 def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
-    """From each transaction to the next one of its process, by begin; unknown ones left out.
+    """From each transaction to the next one of its process, by begin.
 
     Where the begin does not count, the end tells the place. A transaction with neither has no
     place. Of a process that does several things at once, one comes before those alone that began
-    when it had ended.
+    when it had ended. An unknown transaction never ended: it comes behind what did, before nothing.
     """
     chosen = (history.process >= 0) & ((history.begin >= 0) | (history.end >= 0))
     if versions.node is not None:
-        chosen = chosen & versions.node & (history.status != UNKNOWN)
+        chosen = chosen & versions.node
     members = np.flatnonzero(chosen).astype(np.int32)
     begin = history.begin[members]
     if len(begin) and int(begin.min()) < 0:
@@ -153,16 +153,22 @@ def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
     small = bool(len(process)) and int(process.max()) < 2**16
     order = np.argsort(process.astype(np.uint16) if small else process, kind="stable")
     members, process, begin = members[order], process[order], begin[order]
-    same = process[1:] == process[:-1]
     end = np.maximum(history.end[members], begin)
-    crossed = same & (end[:-1] > begin[1:])
-    source, target = members[:-1], members[1:]
+    before = np.arange(len(members)) - 1
+    if versions.node is not None:
+        ended = history.status[members] != UNKNOWN
+        end = np.where(ended, end, FOREVER)
+        last = np.maximum.accumulate(np.where(ended, np.arange(len(members)), -1))
+        before = np.append(-1, last)[: len(members)]
+    same = (before >= 0) & (process[before] == process)
+    crossed = same & (end[before] > begin)
     if not crossed.any():
-        return edges(source[same], target[same], PROCESS)
-    several = np.isin(process, process[:-1][crossed])
-    same &= ~several[1:]
+        return edges(members[before[same]], members[same], PROCESS)
+    several = np.isin(process, process[crossed])
+    same &= ~several
     more = _after_ends(members[several], process[several], begin[several], end[several])
-    both = np.concatenate([source[same], more[0]]), np.concatenate([target[same], more[1]])
+    source, target = members[before[same]], members[same]
+    both = np.concatenate([source, more[0]]), np.concatenate([target, more[1]])
     return edges(*both, PROCESS)
 
 

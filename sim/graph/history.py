@@ -39,6 +39,8 @@ SPARE_KEYS: Final = 1_000_000
 """Numbers of keys that may lie between those in use; each takes memory."""
 NONE: Final = -1
 """An instant, a timestamp, a process or a version that is not known, or does not count."""
+FOREVER: Final = np.iinfo(np.int64).max
+"""The end of what has not ended."""
 
 DTYPES: Final[dict[str, type[np.generic]]] = {
     "process": np.int32,

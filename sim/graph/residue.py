@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ddlsim.graph.certificate import FOREVER, Order, back_in_time
+from ddlsim.graph.certificate import Order, back_in_time
 from ddlsim.graph.edges import RW, Edges, Link, compact
-from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.history import FOREVER, NONE, Array
 from ddlsim.graph.reach import on_ways_back
 
 FEW: Final = 50_000

@@ -16,8 +16,8 @@ from ddlsim.checkers import serializability
 from ddlsim.checkers.graph import cycles, graph, sessions
 from ddlsim.checkers.graph.backward import Backward
 from ddlsim.checkers.graph.graph import Graph
-from ddlsim.graph.certificate import FOREVER
 from ddlsim.graph.edges import RW, WR, WW
+from ddlsim.graph.history import FOREVER
 from ddlsim.graph.residue import Span
 from tests.support.history import Story, add_column
 from tests.support.judging import anomalies

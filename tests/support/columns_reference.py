@@ -100,12 +100,12 @@ def _orders(history: ColumnHistory, nodes: set[int]) -> set[tuple[int, int, str]
         (a, b, "realtime") for a in known for b in nodes if 0 <= end[a] < begin[b] and begin[b] >= 0
     }
     at = [b if b >= 0 else e for b, e in zip(begin, end, strict=True)]
-    by_begin = sorted((tx for tx in known if at[tx] >= 0), key=at.__getitem__)
+    by_begin = sorted((tx for tx in sorted(nodes) if at[tx] >= 0), key=at.__getitem__)
     order = {
         (a, b)
         for number, a in enumerate(by_begin)
         for b in by_begin[number + 1 :]
-        if process[b] == process[a] >= 0 and max(end[a], at[a]) <= at[b]
+        if status[a] != UNKNOWN and process[b] == process[a] >= 0 and max(end[a], at[a]) <= at[b]
     }
     between = {(a, c) for a, b in order for other, c in order if other == b}
     return found | {(a, b, "process") for a, b in order - between}

@@ -20,12 +20,12 @@ from ddlsim.checkers.graph.edges import (
     item_of,
 )
 from ddlsim.checkers.graph.graph import Graph
-from ddlsim.graph.certificate import FOREVER, Order
+from ddlsim.graph.certificate import Order
 from ddlsim.graph.chains import Chains, Times
 from ddlsim.graph.classify import other_names, type_of
 from ddlsim.graph.component import by_part
 from ddlsim.graph.edges import DDL, PREDICATE_EDGE, PROCESS, REALTIME, STRICT_ONLY, Link
-from ddlsim.graph.history import NONE, Array
+from ddlsim.graph.history import FOREVER, NONE, Array
 from ddlsim.graph.residue import Span, tangles
 from ddlsim.graph.tangle import Step, Tangle, Way, links_of
 
