@@ -14,7 +14,7 @@ USES = [(WRITE, 1), (WRITE, 2), (READ, 0), (READ, 1), (READ, 2)]
 
 def one_process(status: tuple[int, ...], ends: tuple[int, ...], uses: object) -> ColumnHistory:
     """Transactions of one process that begin at 0, 4, 8 and use one key, each once."""
-    kinds, versions = zip(*uses, strict=True)  # type: ignore[call-overload]
+    kinds, versions = zip(*uses, strict=True)  # type: ignore[call-overload]  # any iterable
     count = range(len(status))
     return make(
         transactions={
