@@ -7,6 +7,8 @@ HLC and no longer the physical clock).
 
 The physical part is in whole milliseconds of the node's own clock. If a physical clock steps back,
 or runs behind what was merged, the hybrid clock stays where it is and counts its logical part up.
+Behind the last of its 65,536 counts it goes on in the next millisecond, which then no physical
+clock may have shown.
 
 A clock that keeps a limit on its node's disk issues nothing above it before the disk says so; a
 restarted node begins there, and so issues no timestamp below one that it issued before [98.x.7]. No

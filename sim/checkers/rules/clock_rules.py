@@ -15,8 +15,10 @@ On a plane without such clocks a transaction reads at one version of a store and
 one.
 
 And no timestamp is ahead of every physical clock: a hybrid clock shows what its own or another one
-has shown, or counts on. A node that restarts begins its own at a limit on its disk, which none may
-have shown; so it waits until its physical clock does [98.x.7].
+has shown, or counts on: one that has counted up to the end of its logical part goes on in the next
+millisecond, so nothing is judged behind a timestamp that has come halfway there. A node that
+restarts begins its own at a limit on its disk, which none may have shown; so it waits until its
+physical clock does [98.x.7].
 
 Where this fails no cycle need have formed yet: it takes clocks that are apart at the right moment.
 """
@@ -30,12 +32,14 @@ from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.history.event import Event
 from ddlsim.history.events import (
     ReadExecuted,
+    SafeTimeAdvanced,
     TxBegan,
     TxCommitted,
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, show
+from ddlsim.history.world_events import CommandLogged, PartitionSafeTime
+from ddlsim.units import LOGICAL_MASK, US_PER_MS, Timestamp, as_ms, logical, physical_ms, show
 
 Stamped = TxBegan | ReadExecuted | WriteExecuted | TxCommitted | UpdateLogged
 STAMPS: Final[dict[type[Stamped], str]] = {
@@ -46,6 +50,15 @@ STAMPS: Final[dict[type[Stamped], str]] = {
     UpdateLogged: "message_ts",
 }
 """Events of which a timestamp was taken from the clock of a node, by its field."""
+FIELDS: Final[tuple[tuple[type[Event], str], ...]] = (
+    *STAMPS.items(),
+    (CommandLogged, "stamp"),
+    (PartitionSafeTime, "ts"),
+    (SafeTimeAdvanced, "safe_ts"),
+)
+"""The same, and events of which a timestamp was taken from what another one was stamped with."""
+HALF_FULL: Final = (LOGICAL_MASK + 1) // 2
+"""A logical part that so many timestamps within a millisecond lead to."""
 CLAUSES = ("110.x.1", "110.x.2")
 NEEDED = {
     "check_operation_when": "ARRIVAL_AND_AFTER_LOCKS",
@@ -79,13 +92,15 @@ def _shown(case: Case) -> Iterator[Anomaly]:
     ahead_us = clocks.least_ahead_us()
     found: dict[str, None] = {}
     for kind, field in STAMPS.items():
-        for _, event in case.of(kind):
+        for position, event in case.of(kind):
             stamp: int = getattr(event, field)
             node = event.node
             shown_ms = physical_ms(Timestamp(stamp))
             if shown_ms * US_PER_MS <= event.at_us + ahead_us or node in found:
                 continue
             if _is_of_reader(case, event) or shown_ms <= clocks.furthest_ms(event.at_us):
+                continue
+            if position > _first_full(case):
                 continue
             found[node] = None
             yield Anomaly(
@@ -95,6 +110,15 @@ def _shown(case: Case) -> Iterator[Anomaly]:
                 (event,),
                 clauses=("98.x.7",),
             )
+
+
+def _first_full(case: Case) -> int:
+    """The position of the first timestamp whose logical part is half full; else the end."""
+    found = [len(case.history.events)]
+    for kind, field in FIELDS:
+        full = (at for at, event in case.of(kind) if logical(getattr(event, field)) >= HALF_FULL)
+        found += [next(full, found[0])]
+    return min(found)
 
 
 def _is_of_reader(case: Case, event: Event) -> bool:

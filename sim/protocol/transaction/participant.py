@@ -86,6 +86,7 @@ class Participant:
         self._nodes = nodes
         self._active: dict[TxId, Active] = {}
         self._probed: dict[TxId, None] = {}
+        self._cleaning: dict[tuple[TxId, PartitionId], Future[None]] = {}
         node.on(Finish, self.finish)
         node.on(Cleanup, self.clean_up)
         node.on(RecoverTx, self.recover)
@@ -320,6 +321,9 @@ class Participant:
     ) -> list[Future[None]]:
         """Submit the clean-ups; the pending ones. Releases the locks if there are none.
 
+        One that is under way is waited for, not submitted again: while a partition has no leader,
+        requests for the same clean-up would pile up, and the next leader would log each of them.
+
         An abort ends the transaction in every partition here in which it was active, whichever of
         them it is known to have been in: its write may be on its way to the log of another one, and
         were the locks released before that log has its end, it would come on top of others' writes.
@@ -332,12 +336,23 @@ class Participant:
             local = self.replicas.at(place)
             if local is None or tx in local.machine.ended:
                 continue
-            submitted = self.replicas.submit(local, CleanUp(tx, commit_ts))
-            if isinstance(submitted, Submission):
-                cleaning.append(spawned(self.node, self.replicas.result_of(submitted)))
+            under_way = self._cleaning.get((tx, place))
+            if under_way is None:
+                submitted = self.replicas.submit(local, CleanUp(tx, commit_ts))
+                if not isinstance(submitted, Submission):
+                    continue
+                under_way = spawned(self.node, self._run_cleaning(submitted, (tx, place)))
+                self._cleaning[tx, place] = under_way
+            cleaning.append(under_way)
         if not cleaning:
             self.release(tx)
         return cleaning
+
+    async def _run_cleaning(
+        self, submitted: Submission[None], what: tuple[TxId, PartitionId]
+    ) -> None:
+        await self.replicas.result_of(submitted)
+        del self._cleaning[what]
 
     async def _end_cleaning(self, tx: TxId, cleaning: list[Future[None]]) -> None:
         """Wait for the pending clean-ups, then release the locks."""

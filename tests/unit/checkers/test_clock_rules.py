@@ -15,7 +15,7 @@ from ddlsim.history.events import (
     UpdateLogged,
     WriteExecuted,
 )
-from ddlsim.history.world_events import ClockSet
+from ddlsim.history.world_events import ClockSet, CommandLogged
 from tests.support.history import Story, ts
 from tests.support.judging import anomalies
 
@@ -141,6 +141,15 @@ def test_no_timestamp_is_ahead_of_every_physical_clock() -> None:
     assert len(ahead(began("T1", ts(12)), committed("T1", ts(14)))) == 1
     update = (UpdateLogged, "n1", "d", 2, 2, ts(14), ts(15), 1, ())
     assert len(ahead(update)) == 1
+
+
+@pytest.mark.parametrize(("count", "found"), [(32_767, 1), (32_768, 0), (65_535, 0)])
+def test_a_clock_that_counts_to_its_end_goes_on_in_the_next_millisecond(
+    count: int, found: int
+) -> None:
+    logged = (CommandLogged, "n2", "1/0", 7, 1, ts(13) + count)
+    assert len(ahead(logged, began("T1", ts(14)))) == found
+    assert len(ahead(began("T1", ts(14)), logged)) == 1
 
 
 def test_a_reader_and_a_design_without_these_clocks_may_be_ahead() -> None:

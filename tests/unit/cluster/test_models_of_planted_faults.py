@@ -122,7 +122,7 @@ PLANTED: dict[str, Planted] = {
         closing,
         "schema_at_the_stamp",
         at_any_safe_time,
-        61,
+        123,
         "rules",
     ),
     "judges on arrival": (ReplicaManager, "_validated", known_on_arrival, 3, "replicas"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ddlsim.protocol.commands import FinishTx
+from ddlsim.protocol.commands import CleanUp, FinishTx
 from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
 from ddlsim.protocol.transaction.locks import X
@@ -194,6 +194,25 @@ def test_locks_are_free_only_after_the_intents_are_seen_to() -> None:
     two.later(100)
     assert not two["n2"].replica.locks.holds(OLD, row)
     assert two.committed("n2") == [((1, 5), COMMIT_TS)]
+
+
+def test_a_clean_up_under_way_is_not_submitted_again() -> None:
+    """Requests for it pile up while the partition has no leader; its log has it once."""
+    two = Two()
+    two.wrote()
+    two.raft_stops = True
+    asked = []
+    for _ in range(3):
+        asked.append(two.ask(Cleanup(Timestamp(0), OLD, COMMIT_TS, (OTHER,)), "n2"))
+        two.later(50)
+    assert not any(one.done for one in asked)
+    two.raft_stops = False
+    two.later(1_000)
+    assert all(one.done for one in asked)
+    log = two.local("n2", OTHER).group.member.log
+    commands = [log.entry(at).command for at in range(log.base_index + 1, log.last_index + 1)]
+    assert sum(isinstance(one.command, CleanUp) for one in commands if one is not None) == 1
+    assert two["n2"].replica.participant._cleaning == {}
 
 
 def test_cleanup_of_unknown_transaction_is_confirmed() -> None:
