@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from ddlsim.checkers.base import CHECKERS, WITNESS, Anomaly, Severity
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.rules.abort_answers import abort_answers
 from ddlsim.checkers.rules.alias_rules import alias_rules
 from ddlsim.checkers.rules.clock_rules import clock_rules
 from ddlsim.checkers.rules.ddl_answers import ddl_answers
@@ -47,19 +48,20 @@ class Machinery:
     At most one leader of a group and term, one command at an index; terms never fall and stamps
     always rise with the index; what a member has committed stays in its log, and a catalog takes an
     update once. The answer to a DDL agrees with the log (`ddl_answers`): only this checker compares
-    answers with it, and what is logged is what the statement says (`statement_effects`). A node's
-    schema safe time is published once its catalog has what it promises (`safe_time_rules`). It, and
-    the timestamps that the node issues, never go back, not even over a crash; its safe time of a
-    partition does not between crashes, and what follows something is stamped behind it on whichever
-    node (`clock_rules`). Leases of one place never overlap, a prolongation never
-    shortens one, what committed did so within the leases that it ran under, and no transaction uses
-    a partition under two of them (`lease_rules`). The parts of a node do what their models do
-    (`cluster/models`). A transaction has one outcome.
-    Under one lease a primary executes nothing that conflicts with an open transaction
-    (`lock_rules`), and a scan shows all of its table once (`scan_rules`). No operation goes on
-    without its table, or behind a wait without another check (`operation_checks`). An old name that
-    a design keeps after a rename does not end before its time (`alias_rules`). Only this checker
-    sees such a fault while it is still without consequences for any transaction.
+    answers with it, and what is logged is what the statement says (`statement_effects`). What was
+    under way when its transaction was aborted is answered with the reason (`abort_answers`). A
+    node's schema safe time is published once its catalog has what it promises (`safe_time_rules`).
+    It, and the timestamps that the node issues, never go back, not even over a crash; its safe time
+    of a partition does not between crashes, and what follows something is stamped behind it on
+    whichever node (`clock_rules`). Leases of one place never overlap, a prolongation never shortens
+    one, what committed did so within the leases that it ran under, and no transaction uses a
+    partition under two of them (`lease_rules`). The parts of a node do what their models do
+    (`cluster/models`). A transaction has one outcome. Under one lease a primary executes nothing
+    that conflicts with an open transaction (`lock_rules`), and a scan shows all of its table once
+    (`scan_rules`). No operation goes on without its table, or behind a wait without another check
+    (`operation_checks`). An old name that a design keeps after a rename does not end before its
+    time (`alias_rules`). Only this checker sees such a fault while it is still without consequences
+    for any transaction.
     """
 
     name = "machinery"
@@ -88,6 +90,7 @@ class Machinery:
         yield from clock_rules(case)
         yield from alias_rules(case)
         yield from ddl_answers(case)
+        yield from abort_answers(case)
         yield from statement_effects(case)
 
 

@@ -319,8 +319,11 @@ def _incompatible_at_enlistment(case: Case, tx: Transaction) -> Needless | None:
 def _marked(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """Rollback-only: an incompatible change of an enlisted table had activated [110.valid.3].
 
-    No hybrid clock is ahead of the furthest that any physical clock ever was.
+    A read-only transaction never commits behind it, and goes on. No hybrid clock is ahead of the
+    furthest that any physical clock ever was.
     """
+    if tx.read_ts is not None:
+        return Needless("reader-marked", "it is read-only, so no change can invalidate its commit")
     earliest: int | None = None
     for _, enlisted in tx.enlisted:
         found = first_incompatible(case, enlisted.object_id, enlisted.version, None)

@@ -256,7 +256,8 @@ class Coordinator:
             if again is not None:
                 enlistment, reply = again, self._judge_request(tx, request, again)
         tx.operation_ended()
-        if type(reply) is Answer and tx.state is ABORTED:  # meanwhile, by a mark or its time limit
+        is_over = type(reply) is Refusal and reply.reason is Reason.TX_FINISHED
+        if tx.state is ABORTED and (is_over or type(reply) is Answer):  # by a mark, its time limit
             return self.refusal(tx.reason or Reason.TX_FINISHED)
         if type(reply) is Refusal:
             self._failed(tx, reply.reason)
@@ -273,9 +274,8 @@ class Coordinator:
         self, tx: Transaction, request: ClientOperation, enlistment: Enlistment | Reason
     ) -> Reply | None:
         """None to go on; else a refusal, or the schema that the client must encode with."""
-        if type(enlistment) is Reason:
+        if isinstance(enlistment, Reason):
             return self.refusal(enlistment)
-        assert type(enlistment) is Enlistment, enlistment
         table = enlistment.table
         current = self.strategy.check_client_version(request.client_version, table.version)
         if not current or request.table_id != table.id:

@@ -146,6 +146,16 @@ def test_a_mark_is_for_an_incompatible_change_that_is_active() -> None:
     assert kinds(marked(add_column(2, "w"), at=30)) == ["compatible-change"]
 
 
+def test_no_mark_is_for_a_read_only_transaction() -> None:
+    story = Story(settings={"": {"max_clock_skew_ms": 10}, "n1": {}})
+    t = story.table()
+    story.begin("T", 10, read_at=8)
+    story.read("T", t, "x", 10, None, op_ts=8)
+    story.ddl("D", t, DROPPED, tu=20, submit=11)
+    story.abort("T", 30, "ROLLBACK_ONLY")
+    assert kinds(story) == ["reader-marked"]
+
+
 INDEXED = ddl.IndexCreated(Index(9, "i", (1,)))
 
 

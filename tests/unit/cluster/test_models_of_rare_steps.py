@@ -129,7 +129,7 @@ PLANTED: dict[str, Planted] = {
     "ends no term": (SafeTimeTicker, "stop", ends_no_term, 3, "idle commands"),
     "sees no lock that is held": (LockTable, "any_held", awaited_alone, 9, "locks"),
     "is primary without a lease": (Leases, "held", without_a_lease, 3, "leases"),
-    "keeps a timer": (PhysicalClock, "on_change", calls_nothing, 81, "clock"),
+    "keeps a timer": (PhysicalClock, "on_change", calls_nothing, 22, "clock"),
     "waits for others": (Readers, "_complete", waits_for_others, 22, "readers"),
     "stamps when sent": (Replica, "_operated", stamped_when_sent, 3, "operations"),
     "takes all for used": (Participant, "_adopt_intents", uses_all, 9, "participant"),

@@ -275,7 +275,7 @@ def test_of_two_activations_the_first_is_the_bound(session: Session) -> None:
 
 
 def test_operation_in_flight_is_refused_after_mark(session: Session) -> None:
-    """One that waits for a lock gets none."""
+    """One that waits for a lock gets none, and its client the reason [110.flow.7]."""
     session.begin("t1", "t2")
     session.put("t2", EVEN)
     waiting = session.send("t1", "put", EVEN, 6)
@@ -284,7 +284,7 @@ def test_operation_in_flight_is_refused_after_mark(session: Session) -> None:
     session.put("t1", ODD)
     session.alter("CREATE UNIQUE INDEX i ON t (id)", timestamp(20))
     session.later(30)
-    assert reason_of(waiting.value) is Reason.TX_FINISHED
+    assert reason_of(waiting.value) is Reason.ROLLBACK_ONLY
     assert session.at_rest
 
 
