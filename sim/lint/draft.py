@@ -44,7 +44,7 @@ class Draft:
     """The steps so far and the catalog after them, for a remedy that is about one object."""
 
     def __init__(self, ground: Ground, object_id: int, names: Iterable[str] = ()) -> None:
-        """`names` are not given to what the remedy makes, though nothing bears them yet."""
+        """`names` are of constraints that come later, and are given to none before."""
         found = ground.snapshot.by_id(object_id)
         assert found is not None, f"nothing has the id {object_id}"
         self.ground = ground
@@ -74,7 +74,7 @@ class Draft:
 
     def free_column(self, name: str) -> str:
         """This name for a column, or one like it that none has."""
-        return self._free(name, {one.name for one in self.table.columns} | self._reserved)
+        return self._free(name, {one.name for one in self.table.columns})
 
     def free_constraint(self, name: str) -> str:
         """This name for a constraint, or one like it that none has."""

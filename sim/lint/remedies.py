@@ -11,8 +11,6 @@ replaced by another one (`moving`), and one whose type, default and nullability 
 after the other.
 """
 
-from collections.abc import Iterator
-
 from ddlsim.lint.draft import Draft, Ground, Step
 from ddlsim.lint.moving import add_with_default, leave_out, mend, moved
 from ddlsim.lint.written import keeps_default, literal, quoted, written, zero
@@ -172,24 +170,13 @@ def _obeyed(draft: Draft, change: ObjectChange) -> None:
 
 def _apart(change: ObjectChange, ground: Ground) -> list[Step]:
     """Each change of ALTER TABLE by itself, upon the table that the one before it leaves."""
-    draft = Draft(ground, change.object_id, _names(change))
+    names = [one.constraint.name for one in change.changes if isinstance(one, ConstraintAdded)]
+    draft = Draft(ground, change.object_id, names)
     if len(change.changes) > 1:
         draft.say("write each of its changes as a statement of its own")
     for one in change.changes:
         _made(draft, one)
     return draft.steps
-
-
-def _names(change: ObjectChange) -> Iterator[str]:
-    """The names that a statement gives."""
-    for one in change.changes:
-        match one:
-            case ColumnAdded(column=column):
-                yield column.name
-            case ColumnRenamed(new_name=new_name):
-                yield new_name
-            case ConstraintAdded(constraint=constraint):
-                yield constraint.name
 
 
 def _made(draft: Draft, one: SimpleChange) -> None:

@@ -153,6 +153,17 @@ def test_indexes_and_constraints_of_a_column_are_made_anew_on_the_new_one() -> N
     ]
 
 
+def test_a_unique_index_is_gone_before_clients_leave_its_defaulted_column_to_the_default() -> None:
+    """[110.ours.unique]: the second INSERT would repeat the default."""
+    schema = "CREATE TABLE t (id INT PRIMARY KEY, b INT{}); CREATE UNIQUE INDEX u ON t (b)"
+    for default, is_before in ((" DEFAULT 1", True), ("", False)):
+        retype = "ALTER TABLE t ALTER COLUMN b SET DATA TYPE SMALLINT"
+        [entry] = lint(schema.format(default), retype)["statements"]
+        sqls, dos = ([one[key] for one in entry["remedy"]] for key in ("sql", "do"))
+        switched = dos.index("deploy clients that use b_new only")
+        assert (sqls.index("DROP INDEX u") < switched) is is_before
+
+
 def test_a_constraint_that_does_not_fit_the_new_type_is_left_to_the_author() -> None:
     schema = "CREATE TABLE t (id INT PRIMARY KEY, b INT, CONSTRAINT k CHECK (b > 0))"
     [entry] = lint(schema, "ALTER TABLE t ALTER COLUMN b SET DATA TYPE VARCHAR(3)")["statements"]
@@ -213,5 +224,10 @@ def test_a_constraint_that_took_the_place_of_another_is_dropped_in_its_place() -
     schema = "CREATE TABLE t (id INT PRIMARY KEY, b INT, CONSTRAINT k CHECK (b > 0))"
     retype = "ALTER TABLE t ALTER COLUMN b SET DATA TYPE SMALLINT, DROP CONSTRAINT k"
     assert statements(schema, retype)[-1] == "ALTER TABLE t DROP CONSTRAINT k_new"
-    again = f"{retype}, ADD CONSTRAINT k CHECK (b > 1), DROP CONSTRAINT k"
+    added = "ADD CONSTRAINT k CHECK (id > 1), DROP CONSTRAINT k"
+    again = retype.replace("CONSTRAINT k", f"COLUMN b, {added}")
     assert statements(schema, again)[-1] == "ALTER TABLE t DROP CONSTRAINT k"
+    named = retype.replace("DROP CONSTRAINT k", "ADD CONSTRAINT k_new CHECK (b > 1)")
+    made = statements(schema, named)
+    assert "ALTER TABLE t ADD CONSTRAINT k_new_2 CHECK (b_new > 0)" in made
+    assert made[-1] == "ALTER TABLE t ADD CONSTRAINT k_new CHECK (b > 1)"

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -87,29 +87,29 @@ def alterations(draw: st.DrawFn) -> str:
     """What may stand behind ALTER COLUMN and a name: type, nullability and default, or some."""
     kind = draw(st.sampled_from((None, *TYPES)))
     null = draw(st.sampled_from((None, "SET NOT NULL", "DROP NOT NULL")))
-    constant = TYPES[kind] if kind else draw(st.sampled_from(("5", *TYPES.values())))
+    constant = TYPES[kind] if kind else "5"
     default = draw(st.sampled_from((None, f"SET DEFAULT {constant}", "DROP DEFAULT")))
     said = [f"SET DATA TYPE {kind}" if kind else None, null, default]
     return " ".join(one for one in said if one) or "SET NOT NULL"
 
 
 @st.composite
-def actions(draw: st.DrawFn) -> str:
+def actions(draw: st.DrawFn, names: list[str]) -> str:
     """One action of ALTER TABLE."""
-    name = draw(st.sampled_from((*NAMES, "b", "b_new")))
+    name = draw(st.sampled_from(("b", "b", *names)))
     kind = draw(st.sampled_from(tuple(TYPES)))
     new = draw(st.sampled_from(("n", "b", "a_new")))
+    alter = f"ALTER COLUMN {name} {draw(alterations())}"
     return draw(
         st.sampled_from(
             (
-                f"ALTER COLUMN {name} {draw(alterations())}",
-                f"ALTER COLUMN {name} {draw(alterations())}",
+                *(alter, alter, alter),
                 f"DROP COLUMN {name}",
                 f"RENAME COLUMN {name} TO {new}",
                 f"ADD COLUMN {new} {kind} NOT NULL",
                 f"ADD COLUMN {new} {kind}",
-                f"ADD CONSTRAINT k0_new CHECK ({name} > 1)",
-                f"ADD CONSTRAINT u UNIQUE ({name}, c)",
+                f"ADD CONSTRAINT k0_new CHECK ({name} IS NOT NULL)",
+                f"ADD CONSTRAINT u UNIQUE ({name}, id)",
                 "DROP CONSTRAINT k0",
             )
         )
@@ -124,7 +124,7 @@ def drawn(draw: st.DrawFn) -> Drawn:
     elements = [f"{name} {kind}{rest}" for name, (kind, rest) in found.items()]
     inner = ", ".join(["id INT PRIMARY KEY", *elements, *constraints])
     schema = ";\n".join([f"CREATE TABLE t ({inner})", *indexes])
-    several = ", ".join(draw(st.lists(actions(), min_size=1, max_size=3)))
+    several = ", ".join(draw(st.lists(actions([*found]), min_size=1, max_size=3)))
     unique = f"CREATE UNIQUE INDEX j ON t ({draw(st.sampled_from(NAMES))})"
     return Drawn(schema, draw(st.sampled_from((*[f"ALTER TABLE t {several}"] * 9, unique))))
 
@@ -245,6 +245,7 @@ def judge(case: Drawn, baseline: str) -> str:
 
 
 @pytest.mark.parametrize("baseline", BASELINES)
+@settings(max_examples=max(300, settings().max_examples))
 @given(case=drawn())
 def test_a_remedy_holds_and_makes_the_table_that_the_statement_makes(
     baseline: str, case: Drawn
