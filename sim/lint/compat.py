@@ -33,6 +33,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from ddlsim import sql
+from ddlsim.lint.draft import Ground
 from ddlsim.lint.remedies import remedy, remedy_of_refused
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.ddl import ObjectChange, ObjectCreated, Statement
@@ -264,8 +265,7 @@ class _Migration:
         if isinstance(outcome, Refused):
             entry["forward_compatible"] = entry["backward_compatible"] = None
             entry["error"] = {"reason": outcome.reason.name, "message": outcome.message}
-            shipped = self._baseline == AS_SHIPPED
-            entry["remedy"] = remedy_of_refused(parsed.statement, widens_only=shipped)
+            entry["remedy"] = remedy_of_refused(_ddl(parsed), self._ground())
         elif isinstance(outcome, NoOp):
             entry["no_op"] = outcome.reason
         else:
@@ -281,7 +281,8 @@ class _Migration:
             )
             entry["backward_compatible"] = self._judge_backward(outcome)
             if not entry["forward_compatible"]:
-                entry["remedy"] = remedy(outcome.objects, verdicts, parsed.sql, self._rules)
+                [change] = outcome.objects
+                entry["remedy"] = remedy(change, parsed.sql, self._ground())
                 entry["ignored"] = _applies(ignored, entry["rules"])
             self._install(outcome)
         self._statements.append(entry)
@@ -331,13 +332,22 @@ class _Migration:
         return min((statements[one] for one in used if one in statements), default=None)
 
     def _build(self, parsed: sql.Parsed, build: Build = build) -> Built | NoOp | Refused:
-        assert not isinstance(parsed.statement, Get | Scan), "a script passes over queries"
         for name, written in parsed.written.items():
             self._written.setdefault(name, written)
-        snapshot, statement = self._snapshot, parsed.statement
+        return self._outcome(_ddl(parsed), self._snapshot, build)
+
+    def _outcome(
+        self, statement: Statement, snapshot: Snapshot, build: Build = build
+    ) -> Built | NoOp | Refused:
+        """What the baseline's catalog makes of a statement."""
         mandatory = self._baseline == ON_EMPTY_TABLES and adds_mandatory_columns(statement)
         built = build(statement, snapshot, snapshot.next_object_id, mandatory=mandatory)
         return allowed(self._design, built)
+
+    def _ground(self) -> Ground:
+        """What a remedy of the next statement is carried out upon."""
+        tightens = self._baseline != AS_SHIPPED
+        return Ground(self._snapshot, self._outcome, self._rules, tightens)
 
     def _install(self, built: Built) -> None:
         version = self._snapshot.version + 1
@@ -352,6 +362,12 @@ class _Migration:
     def _shown(self, name: str) -> str:
         """A name as it was first written."""
         return self._written.get(name, name)
+
+
+def _ddl(parsed: sql.Parsed) -> Statement:
+    """The statement, which is no query."""
+    assert not isinstance(parsed.statement, Get | Scan), "a script passes over queries"
+    return parsed.statement
 
 
 def _applies(ignored: Ignored | None, rules: list[Report]) -> Report | None:

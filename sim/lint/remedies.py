@@ -4,257 +4,254 @@ A change that aborts transactions in flight is made in steps that abort none, or
 flight: clients stop depending on the old schema first, what began before is let end (drained), and
 only then the statement runs. Steps are plain data: what to `do`, and the `sql` for it if there is
 any.
+
+The remedy ends with the very statement where clients can be made ready for it. Otherwise each of
+its changes is made by a statement of its own, or by several: a column that changes its type is
+replaced by another one (`moving`), and one whose type, default and nullability change is given one
+after the other.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final
-
-from msgspec import structs
-
-from ddlsim.lint.written import literal, type_of_renamed, written
+from ddlsim.lint.draft import Draft, Ground, Step
+from ddlsim.lint.moving import add_with_default, leave_out, mend, moved
+from ddlsim.lint.written import keeps_default, literal, quoted, written, zero
 from ddlsim.model.ddl import (
-    AddColumn,
-    AlterColumn,
-    AlterTable,
+    ColumnAdded,
     ColumnAltered,
+    ColumnDropped,
     ColumnRenamed,
-    ColumnSpec,
     ConstraintAdded,
+    ConstraintDropped,
     IndexCreated,
     ObjectChange,
+    ObjectDropped,
     ObjectRenamed,
     SimpleChange,
+    Statement,
 )
-from ddlsim.model.schema import Table
-from ddlsim.protocol.schema.compatibility import IEP, RuleSet, RuleVerdict, judge
-
-Step = dict[str, str | None]
-DROPS: Final = {
-    "110.table.drop": "the table",
-    "110.view": "the view",
-    "110.column.drop": "the column",
-}
-MOVED: Final = frozenset({"110.column.type", "110.column.rename"})
-"""What another column takes the place of: the statement itself is not run."""
+from ddlsim.model.schema import Column, Table
+from ddlsim.protocol.schema.alter_table import is_mandatory
+from ddlsim.protocol.schema.compatibility import judge
+from ddlsim.protocol.schema.ddl import Built, build
 
 
-def step(do: str, sql: str | None = None) -> Step:
-    """One step."""
-    return {"do": do, "sql": sql}
+def remedy(change: ObjectChange, sql: str, ground: Ground) -> list[Step]:
+    """The steps in place of an incompatible statement, which makes this change of an object."""
+    return _whole(change, sql, ground) or _apart(change, ground)
 
 
-def remedy(
-    objects: Sequence[ObjectChange],
-    verdicts: Sequence[Sequence[RuleVerdict]],
-    sql: str,
-    rules: RuleSet = IEP,
-) -> list[Step]:
-    """The steps for each rule that forbids a statement, in the rules' order."""
-    steps: list[Step] = []
-    for change, rulings in zip(objects, verdicts, strict=True):
-        if _fits_whole(change, rulings, rules):
-            steps += [one for one in _against(change, rulings, sql) if one not in steps]
-        else:
-            steps += [step("write each of its changes as a statement of its own")]
-            steps += _apart(change, rules)
-    return steps
-
-
-def _fits_whole(change: ObjectChange, rulings: Sequence[RuleVerdict], rules: RuleSet) -> bool:
-    """Whether the steps may end with the very statement, or it makes one change only.
-
-    They may not where columns are compared by name and a name passes to another column.
-    """
-    if len(change.changes) == 1:
-        return True
-    forbidding = [ruling.clause for ruling in rulings if not ruling.compatible]
-    passed_on = any(
-        isinstance(one, ColumnAltered) and one.before.id != one.after.id
-        for one in rules.changes_of(change)
-    )
-    return len(forbidding) < 2 and not passed_on and not {*forbidding} & MOVED
-
-
-def _apart(change: ObjectChange, rules: RuleSet) -> list[Step]:
-    """Each change of a statement by itself, as it is written."""
-    steps: list[Step] = []
-    for place, one in enumerate(change.changes):
-        alone = structs.replace(change, changes=(one,))
-        sql = f"ALTER TABLE {change.name} {written(one)}"
-        rulings = judge(one, change.kind, rules)
-        if isinstance(one, ColumnRenamed):
-            kind = type_of_renamed(change, place)
-            moved = _moved(change.name, one.old_name, one.new_name, kind, rename=False)
-            steps += [step("this one aborts nothing", sql)] if _allows(rulings) else moved
-        elif _allows(rulings):
-            steps.append(step("this one aborts nothing", sql))
-        else:
-            steps += _against(alone, rulings, sql)
-    return steps
-
-
-def _allows(rulings: Sequence[RuleVerdict]) -> bool:
-    return all(ruling.compatible for ruling in rulings)
-
-
-def _against(change: ObjectChange, rulings: Sequence[RuleVerdict], sql: str) -> list[Step]:
-    """The steps for what forbids a statement that need not be taken apart, each once."""
-    forbidding = [ruling for ruling in rulings if not ruling.compatible]
-    retyped = {one.column for one in forbidding if one.clause == "110.column.type"}
-    steps: list[Step] = []
-    for ruling in forbidding:
-        if ruling.column in retyped and ruling.clause != "110.column.type":
-            continue  # the new column is made as it shall be
-        steps += [one for one in _steps(change, ruling, sql) if one not in steps]
-    return steps
-
-
-def _drain(name: str) -> Step:
-    return step(f"let every transaction end that used {name} before (drain)")
-
-
-def _steps(change: ObjectChange, ruling: RuleVerdict, sql: str) -> list[Step]:
-    name, column = change.name, ruling.column or ""
-    if ruling.clause in DROPS and not _renamed(change.changes):
-        what = f"column {column} of {name}" if column else name
-        return [step(f"deploy clients that no longer use {what}"), _drain(name), step("then", sql)]
-    if ruling.clause == "110.column.nullable":
-        return _tightened(name, column, sql)
-    if ruling.clause == "110.column.default":
-        what = f"deploy clients that give {column} a value in every INSERT into {name}"
-        return [step(what), _drain(name), step("then", sql)]
-    if ruling.clause == "110.column.type":
-        return _retyped(name, column, change.changes)
-    if ruling.clause == "110.column.rename":
-        return _column_renamed(change)
-    if _renamed(change.changes):
-        return _object_renamed(change, sql)
-    checked = _checked(change)
-    if checked is not None:
-        return [checked, step(f"deploy clients that obey it in {name}"), _drain(name),
-                step("then", sql)]  # fmt: skip
-    return [_drain(name), step("then", sql)]
-
-
-def _renamed(changes: Sequence[SimpleChange]) -> bool:
-    return any(isinstance(one, ObjectRenamed) for one in changes)
-
-
-def _tightened(name: str, column: str, sql: str) -> list[Step]:
-    return [
-        step(f"deploy clients that give {column} a value in every row of {name}"),
-        step("give the old rows one (backfill)",
-             f"UPDATE {name} SET {column} = ... WHERE {column} IS NULL"),
-        _drain(name),
-        step("then tighten", sql),
-    ]  # fmt: skip
-
-
-def _retyped(name: str, column: str, changes: Sequence[SimpleChange]) -> list[Step]:
-    found = next(one for one in changes if isinstance(one, ColumnAltered))
-    steps = _moved(name, column, f"{column}_new", str(found.after.type), rename=True)
-    after = found.after
-    alter = f"ALTER TABLE {name} ALTER COLUMN {column}"
-    if not after.nullable:
-        steps.append(step("tighten it", f"{alter} SET NOT NULL"))
-    if after.default is not None:  # given earlier, old rows would show it and not their values
-        steps.append(step("give it its default", f"{alter} SET DEFAULT {literal(after.default)}"))
-    return steps
-
-
-def _column_renamed(change: ObjectChange) -> list[Step]:
-    """Where columns are compared by name, as Ignite 3 as shipped does."""
-    found = next(one for one in change.changes if isinstance(one, ColumnRenamed))
-    kind = type_of_renamed(change, 0)
-    return _moved(change.name, found.old_name, found.new_name, kind, rename=False)
-
-
-def _moved(name: str, old: str, new: str, kind: str, *, rename: bool) -> list[Step]:
-    """A column moved to another one: expand, backfill, switch, drain, contract."""
-    steps = [
-        step("add a nullable column", f"ALTER TABLE {name} ADD COLUMN {new} {kind}"),
-        step(f"deploy clients that write both {old} and {new}"),
-        step("copy the old rows (backfill)",
-             f"UPDATE {name} SET {new} = CAST({old} AS {kind}) WHERE {new} IS NULL"),
-        step(f"deploy clients that use {new} only"),
-        _drain(name),
-        step("drop the old column", f"ALTER TABLE {name} DROP COLUMN {old}"),
-    ]  # fmt: skip
-    if rename:
-        steps += [
-            step(f"deploy clients that accept the name {old} for {new}"),
-            _drain(name),
-            step("rename it", f"ALTER TABLE {name} RENAME COLUMN {new} TO {old}"),
-        ]
-    return steps
-
-
-def _object_renamed(change: ObjectChange, sql: str) -> list[Step]:
-    found = next(one for one in change.changes if isinstance(one, ObjectRenamed))
-    old, new = found.old_name, found.new_name
-    return [
-        step(f"give {old} its new name as an alias to read by",
-             f"CREATE VIEW {new} AS SELECT * FROM {old}"),
-        step(f"deploy clients that read {new}, and are ready to write {new}"),
-        _drain(old),
-        step("take the alias away", f"DROP VIEW {new}"),
-        step("then, with clients that try again", sql),
-    ]  # fmt: skip
-
-
-def _checked(change: ObjectChange) -> Step | None:
-    """The query that finds rows which a new constraint or unique index does not allow."""
-    for one in change.changes:
-        if isinstance(one, IndexCreated) and isinstance(change.definition, Table):
-            names = {column.id: column.name for column in change.definition.columns}
-            columns = ", ".join(names[each] for each in one.index.columns)
-            query = f"SELECT {columns} FROM {change.name} GROUP BY {columns} HAVING COUNT(*) > 1"
-            return step("find and mend rows that are there twice", query)
-        if isinstance(one, ConstraintAdded):
-            return step(f"find and mend rows that do not obey {one.constraint.text}")
-    return None
-
-
-def remedy_of_refused(statement: Any, *, widens_only: bool = False) -> list[Step]:
-    """What to do instead of a statement that the catalog does not take.
+def remedy_of_refused(statement: Statement, ground: Ground) -> list[Step]:
+    """What to do instead of a statement that the catalog does not take; empty for most reasons.
 
     A NOT NULL column without default is in no catalog [110.column.add]. Where columns may only
-    become wider (`widens_only`, as in Ignite 3), neither is another change of a type, nor a NOT
-    NULL that is added; what the column shall be then is another column.
+    become wider, as in Ignite 3, neither is another change of a type, nor a NOT NULL that is added.
+    A statement that would be refused all the same if these were allowed has another reason.
     """
-    if not isinstance(statement, AlterTable):
+    snapshot = ground.snapshot
+    built = build(statement, snapshot, snapshot.next_object_id, mandatory=True)
+    return _apart(built.objects[0], ground) if isinstance(built, Built) else []
+
+
+# --- the statement itself, behind what makes clients ready for it ---------------------------------
+
+
+def _whole(change: ObjectChange, sql: str, ground: Ground) -> list[Step]:
+    """Steps that end with the statement itself; none where it has to be taken apart.
+
+    It has where several of its changes are forbidden, or one by several rules; where the change is
+    that of a column which the statement itself makes or changes before; and where columns are
+    compared by name and a name passes to another column.
+    """
+    forbidden = [one for one in change.changes if _clauses(one, change, ground)]
+    if len(forbidden) != 1 or _passes_names_on(change, ground):
         return []
-    steps: list[Step] = []
-    for action in statement.actions:
-        if isinstance(action, AddColumn):
-            steps += _mandatory(statement.name, action.column, widens_only=widens_only)
-        elif isinstance(action, AlterColumn) and widens_only:
-            steps += _replaced(statement.name, action)
-    return steps
-
-
-def _mandatory(name: str, spec: ColumnSpec, *, widens_only: bool) -> list[Step]:
-    if spec.nullable or spec.default is not None or spec.computed:
+    draft = Draft(ground, change.object_id)
+    if not _is_ready(draft, change, forbidden[0]):
         return []
-    add = f"ALTER TABLE {name} ADD COLUMN {spec.name} {spec.type}"
-    if widens_only:
-        what = "add it with a default, which old rows show"
-        return [step(what, f"{add} NOT NULL DEFAULT ...")]
-    tighten = f"ALTER TABLE {name} ALTER COLUMN {spec.name} SET NOT NULL"
-    return [step("add it nullable", add), *_tightened(name, spec.name, tighten)]
+    renames = isinstance(forbidden[0], ObjectRenamed)
+    # A table is renamed directly after its alias is gone: the drain before that is the rename's.
+    taken = draft.tries("then, with clients that try again" if renames else "then", sql,
+                        drained=renames)  # fmt: skip
+    return draft.steps if taken else []
 
 
-def _replaced(name: str, action: AlterColumn) -> list[Step]:
-    """Another column in the place of one that cannot be changed as it should."""
-    if action.type is not None:
-        new = f"{action.name}_new"
-        return _moved(name, action.name, new, str(action.type), rename=False)
-    if action.nullable is not False:
-        return []
-    what = f"deploy clients that give {action.name} a value in every row of {name}"
-    filled = f"UPDATE {name} SET {action.name} = ... WHERE {action.name} IS NULL"
-    return [
-        step(what),
-        step("give the old rows one (backfill)", filled),
-        step("leave the column nullable, or move it to one that is added NOT NULL with a default"),
-    ]
+def _clauses(one: SimpleChange, change: ObjectChange, ground: Ground) -> list[str]:
+    """What forbids a simple change."""
+    rulings = judge(one, change.kind, ground.rules)
+    return [ruling.clause for ruling in rulings if not ruling.compatible]
+
+
+def _passes_names_on(change: ObjectChange, ground: Ground) -> bool:
+    return any(
+        isinstance(one, ColumnAltered) and one.before.id != one.after.id
+        for one in ground.rules.changes_of(change)
+    )
+
+
+def _is_ready(draft: Draft, change: ObjectChange, one: SimpleChange) -> bool:
+    """Add the steps by which clients are ready for the one forbidden change of a statement.
+
+    False where no such steps are known, or not for the columns as they are before it.
+    """
+    match one:
+        case ObjectDropped():
+            draft.say(f"deploy clients that no longer use {draft.name}")
+        case ObjectRenamed(old_name=old_name, new_name=new_name):
+            _aliased(draft, old_name, new_name)
+        case ColumnDropped(column=column) if _has(draft, column):
+            _unused(draft, column.name)
+        case ColumnRenamed(old_name=old_name, new_name=new_name) if len(change.changes) == 1:
+            _renamable(draft, old_name, new_name)
+        case ColumnAltered(before=before) if _has(draft, before):
+            clauses = _clauses(one, change, draft.ground)
+            if clauses == ["110.column.default"]:
+                _given(draft, before.name)
+            elif clauses == ["110.column.nullable"]:
+                _filled(draft, before.name)
+            else:
+                return False
+        case ConstraintAdded() | IndexCreated() if len(change.changes) == 1:
+            _obeyed(draft, change)
+        case _:
+            return False
+    return True
+
+
+def _has(draft: Draft, column: Column) -> bool:
+    return column in draft.table.columns
+
+
+def _aliased(draft: Draft, old: str, new: str) -> None:
+    """Let clients read a table or view by its new name before it has it."""
+    draft.run(f"give {old} its new name as an alias to read by",
+              f"CREATE VIEW {quoted(new)} AS SELECT * FROM {quoted(old)}")  # fmt: skip
+    draft.say(f"deploy clients that read {new}, and are ready to write {new}")
+    draft.run("take the alias away", f"DROP VIEW {quoted(new)}")
+
+
+def _unused(draft: Draft, column: str) -> None:
+    leave_out(draft, column)
+    draft.say(f"deploy clients that no longer use column {column} of {draft.name}")
+
+
+def _renamable(draft: Draft, old: str, new: str) -> None:
+    draft.say(f"deploy clients that accept the name {new} for {old}")
+
+
+def _given(draft: Draft, column: str) -> None:
+    draft.say(f"deploy clients that give {column} a value in every INSERT into {draft.name}")
+
+
+def _filled(draft: Draft, column: str, unfilled: str = "IS NULL") -> None:
+    """Let every row have a value; after the drain no transaction adds one without."""
+    name = quoted(column)
+    draft.say(f"deploy clients that give {column} a value in every row of {draft.name}")
+    draft.drain()
+    update = f"UPDATE {quoted(draft.name)} SET {name} = ... WHERE {name} {unfilled}"
+    draft.say("give the old rows one (backfill)", update)
+
+
+def _obeyed(draft: Draft, change: ObjectChange) -> None:
+    """Let every row obey a new constraint or unique index, which the change makes."""
+    [one], table = change.changes, change.definition
+    assert isinstance(table, Table), table
+    names = {column.id: column.name for column in table.columns}
+    draft.say(f"deploy clients that obey it in {draft.name}")
+    draft.drain()
+    if isinstance(one, IndexCreated):
+        mend(draft, "", [names[each] for each in one.index.columns])
+    elif isinstance(one, ConstraintAdded):
+        unique = one.constraint.kind == "unique"
+        columns = [names[each] for each in one.constraint.columns] if unique else None
+        mend(draft, one.constraint.text, columns)
+
+
+# --- change by change ----------------------------------------------------------------------------
+
+
+def _apart(change: ObjectChange, ground: Ground) -> list[Step]:
+    """Each change of ALTER TABLE by itself, upon the table that the one before it leaves."""
+    names = [one.constraint.name for one in change.changes if isinstance(one, ConstraintAdded)]
+    draft = Draft(ground, change.object_id, names)
+    if len(change.changes) > 1:
+        draft.say("write each of its changes as a statement of its own")
+    for one in change.changes:
+        _made(draft, one)
+    return draft.steps
+
+
+def _made(draft: Draft, one: SimpleChange) -> None:
+    """The steps for one change of ALTER TABLE."""
+    match one:
+        case ColumnAltered(before=before, after=after):
+            _altered(draft, before.name, after)
+        case ConstraintDropped(constraint=constraint):
+            _freed(draft, constraint.name)
+        case ColumnAdded(column=column) if is_mandatory(column):
+            _mandatory(draft, column)
+        case _ if draft.aborts_nothing(draft.altering(written(one))):
+            draft.alters("this one aborts nothing", written(one))
+        case _:
+            _ready(draft, one)
+            draft.alters("then", written(one))
+
+
+def _ready(draft: Draft, one: SimpleChange) -> None:
+    """Clients made ready for an incompatible change of a name, a column or a constraint."""
+    match one:
+        case ColumnDropped(column=column):
+            _unused(draft, column.name)
+        case ColumnRenamed(old_name=old_name, new_name=new_name):
+            _renamable(draft, old_name, new_name)
+        case ConstraintAdded(constraint=constraint):
+            draft.successors.pop(constraint.name, None)
+            changes = draft.built(draft.altering(written(one)))
+            assert changes is not None, f"{one} is refused"
+            _obeyed(draft, changes[0])
+
+
+def _freed(draft: Draft, constraint: str) -> None:
+    """The steps that drop a constraint, or the one that has taken its place meanwhile."""
+    name: str | None = constraint
+    while name in draft.successors:
+        name = draft.successors.pop(name)
+    if name is not None:
+        draft.alters("this one aborts nothing", f"DROP CONSTRAINT {quoted(name)}")
+
+
+def _mandatory(draft: Draft, column: Column) -> None:
+    """The steps that add a NOT NULL column without default [110.column.add]."""
+    name = quoted(column.name)
+    add, alter = f"ADD COLUMN {name} {column.type}", f"ALTER COLUMN {name}"
+    if draft.ground.tightens:
+        draft.alters("add it nullable", add)
+        _filled(draft, column.name)
+        draft.alters("then tighten", f"{alter} SET NOT NULL")
+        return
+    default = zero(column.type.name)
+    add_with_default(draft, f"{add} NOT NULL", default)
+    _filled(draft, column.name, f"= {default}")
+    draft.alters("then", f"{alter} DROP DEFAULT")
+
+
+def _altered(draft: Draft, name: str, target: Column) -> None:
+    """One ALTER COLUMN: type first, then default, NOT NULL last [110.mixed]."""
+    column, alter = draft.column(name), f"ALTER COLUMN {quoted(name)}"
+    tightens = column.nullable and not target.nullable
+    retype = f"{alter} SET DATA TYPE {target.type}"
+    retyped = column.type != target.type
+    exact = not retyped or draft.aborts_nothing(draft.altering(retype))
+    if not exact or (tightens and not draft.ground.tightens):
+        moved(draft, name, target)
+        return
+    if retyped:
+        draft.alters("this one aborts nothing", retype)
+    if target.nullable and not column.nullable:
+        draft.alters("this one aborts nothing", f"{alter} DROP NOT NULL")
+    if not keeps_default(draft.column(name), target):
+        default = target.default
+        _given(draft, name)
+        kept = "DROP DEFAULT" if default is None else f"SET DEFAULT {literal(default)}"
+        draft.alters("then", f"{alter} {kept}")
+    if tightens:
+        _filled(draft, name)
+        draft.alters("then tighten", f"{alter} SET NOT NULL")

@@ -1,77 +1,91 @@
-"""One change of ALTER TABLE as SQL, and the type that a column has when it is renamed."""
+"""Names, constants, conditions and changes of a table as SQL writes them."""
+
+from collections.abc import Sequence
+from typing import Final
 
 from ddlsim.model.ddl import (
     ColumnAdded,
-    ColumnAltered,
     ColumnDropped,
     ColumnRenamed,
     ConstraintAdded,
     ConstraintDropped,
-    ObjectChange,
     SimpleChange,
 )
-from ddlsim.model.schema import Column, Table, Value
+from ddlsim.model.schema import Column, Condition, IsNull, Junction, Value
 from ddlsim.protocol.schema.column_types import same_default
+from ddlsim.sql.reader import RESERVED
+
+_ZEROS: Final[dict[str, Value]] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "DECIMAL"), 0),
+    "BOOLEAN": False,
+    "DATE": "1970-01-01",
+    "TIME": "00:00:00",
+    "TIMESTAMP": "1970-01-01 00:00:00",
+    "TIMESTAMP WITH LOCAL TIME ZONE": "1970-01-01 00:00:00",
+    "UUID": "00000000-0000-0000-0000-000000000000",
+}
+"""A value of each type; an empty one of those that are left out."""
+
+
+def quoted(name: str) -> str:
+    """A name, between quotes where it means another or none without them."""
+    if name.isidentifier() and name == name.lower() and name.upper() not in RESERVED:
+        return name
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas between them."""
+    return ", ".join(map(quoted, names))
 
 
 def literal(value: Value) -> str:
-    """A constant as SQL writes it."""
+    """A constant."""
     if isinstance(value, str):
-        quoted = value.replace("'", "''")
-        return f"'{quoted}'"
+        doubled = value.replace("'", "''")
+        return f"'{doubled}'"
     return "NULL" if value is None else str(value).upper()
 
 
+def zero(type_name: str) -> str:
+    """Some constant of a type."""
+    return literal(_ZEROS.get(type_name, ""))
+
+
+def condition(said: Condition, names: Sequence[str]) -> str:
+    """A condition of a CHECK whose places count these names."""
+    if isinstance(said, Junction):
+        parts = (condition(one, names) for one in said.parts)
+        joined = f" {said.operator.upper()} ".join(parts)
+        return f"({joined})"
+    name = quoted(names[said.place])
+    if isinstance(said, IsNull):
+        return f"{name} IS NOT NULL" if said.negated else f"{name} IS NULL"
+    return f"{name} {said.operator} {literal(said.constant)}"
+
+
 def written(change: SimpleChange) -> str:
-    """What stands behind ALTER TABLE and the name of the table."""
+    """What stands behind ALTER TABLE and the table, for all changes but ALTER COLUMN."""
     match change:
         case ColumnAdded(column=column):
             null = "" if column.nullable else " NOT NULL"
             default = "" if column.default is None else f" DEFAULT {literal(column.default)}"
-            return f"ADD COLUMN {column.name} {column.type}{null}{default}"
+            return f"ADD COLUMN {quoted(column.name)} {column.type}{null}{default}"
         case ColumnDropped(column=column):
-            return f"DROP COLUMN {column.name}"
+            return f"DROP COLUMN {quoted(column.name)}"
         case ColumnRenamed(old_name=old_name, new_name=new_name):
-            return f"RENAME COLUMN {old_name} TO {new_name}"
-        case ColumnAltered(before=before, after=after):
-            return f"ALTER COLUMN {before.name} {_altered(before, after)}"
+            return f"RENAME COLUMN {quoted(old_name)} TO {quoted(new_name)}"
         case ConstraintAdded(constraint=constraint):
-            return f"ADD CONSTRAINT {constraint.name} {constraint.text}"
+            return f"ADD CONSTRAINT {quoted(constraint.name)} {constraint.text}"
         case ConstraintDropped(constraint=constraint):
-            return f"DROP CONSTRAINT {constraint.name}"
+            return f"DROP CONSTRAINT {quoted(constraint.name)}"
         case _:
             raise AssertionError(f"ALTER TABLE does not make {change}")
 
 
-def _altered(before: Column, after: Column) -> str:
-    """The aspects that differ; after SET DATA TYPE they need no SET of their own."""
-    aspects = []
-    if before.nullable != after.nullable:
-        aspects.append("NULL" if after.nullable else "NOT NULL")
-    kept = before.default == after.default and type(before.default) is type(after.default)
-    if not kept and (before.type == after.type or not same_default(before, after)):
-        aspects.append(f"DEFAULT {literal(after.default)}")
-    if before.type == after.type and aspects == ["NULL"]:
-        return "DROP NOT NULL"
-    if before.type == after.type and len(aspects) == 1:
-        return f"SET {aspects[0]}"
-    return " ".join([f"SET DATA TYPE {after.type}", *aspects])
-
-
-def type_of_renamed(change: ObjectChange, place: int) -> str:
-    """The type of the column that the change at `place` renames, as it is right then."""
-    renamed = change.changes[place]
-    assert isinstance(renamed, ColumnRenamed), renamed
-    own = renamed.column_id
-    for one in reversed(change.changes[:place]):
-        if isinstance(one, ColumnAltered) and one.after.id == own:
-            return str(one.after.type)
-        if isinstance(one, ColumnAdded) and one.column.id == own:
-            return str(one.column.type)
-    for one in change.changes[place:]:
-        if isinstance(one, ColumnAltered) and one.before.id == own:
-            return str(one.before.type)
-        if isinstance(one, ColumnDropped) and one.column.id == own:
-            return str(one.column.type)
-    assert isinstance(change.definition, Table), change.definition
-    return next(str(one.type) for one in change.definition.columns if one.id == own)
+def keeps_default(before: Column, after: Column) -> bool:
+    """Whether a column has the default that it had, or after another type one that means it."""
+    if before.default == after.default and type(before.default) is type(after.default):
+        return True
+    return before.type != after.type and same_default(before, after)

@@ -20,7 +20,7 @@ _WORDS: Final = """
 """
 DIGITS: Final = 18
 """No size or precision has more."""
-_RESERVED: Final = frozenset(_WORDS.split())
+RESERVED: Final = frozenset(_WORDS.split())
 """Words that name nothing unless they are quoted."""
 
 _EXPECTED: Final = re.compile(r"Expect(?:ing|ed) (.+?)(?: but got .*)?", re.DOTALL)
@@ -115,7 +115,7 @@ class Reader(BaseParser):
     def _is_plain_name(self, token: Token) -> bool:
         if not token or token.token_type in self.TEXT_MATCH_EXCLUDED_TOKENS:
             return False
-        return token.text.upper() not in _RESERVED and _NAME.fullmatch(token.text) is not None
+        return token.text.upper() not in RESERVED and _NAME.fullmatch(token.text) is not None
 
     def object_name(self, what: str) -> str:
         """The name of a table, view or index, with or without the schema PUBLIC."""
