@@ -202,6 +202,18 @@ def _enlisted_again(tx: Transaction) -> Iterator[tuple[SchemaResolved, int]]:
 # --- the reasons ---------------------------------------------------------------------------------
 
 
+def _had_run(tx: Transaction, resolved: SchemaResolved) -> bool:
+    """Whether an operation had run on what was looked up, or through it, if that is a view."""
+    if any(use.object_id == resolved.object_id for use in tx.uses()):
+        return True
+    ran = {access.op for access in tx.accesses}
+    return any(
+        earlier.object_id == resolved.object_id and earlier.op in ran
+        for _, earlier in tx.resolved
+        if earlier.purpose in AT_THE_PRIMARY and earlier.op != resolved.op
+    )
+
+
 def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
     """An operation at op_ts: some table's version then was another than the enlisted one.
 
@@ -217,8 +229,7 @@ def _changed(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None
         if due is None or due.version == version:
             continue
         straddled = enlist_ts < due.activation_ts <= resolved.ts
-        first = not any(use.object_id == resolved.object_id for use in tx.uses())
-        if straddled and first:
+        if straddled and not _had_run(tx, resolved):
             unused = f"no operation had run under version {version} yet"
             again = aborted.reason == "SCHEMA_CHANGED" and _enlists_again(case, tx, resolved)
             return Needless("not-enlisted-again" if again else QUIRK, unused)

@@ -53,6 +53,22 @@ def test_a_change_between_enlistment_and_the_first_operation_is_the_quirk() -> N
     assert counts(story) == {"quirk": 1}
 
 
+@pytest.mark.parametrize(("op", "quirks"), [("T.1", {}), (None, {"quirk": 1})])
+def test_a_view_that_an_operation_went_through_was_used(
+    op: str | None, quirks: dict[str, int]
+) -> None:
+    """[110.view] Operations through it are executed on its table."""
+    story = Story()
+    t, view = story.table(), story.table("v")
+    story.ddl("D", view, ddl.ObjectDropped(), tu=20, submit=1)
+    story._enlist("T", view, 9, 1)
+    story.resolve("T", view, 10, 1, op=op)
+    story.write("T", t, "x", 10, op="T.1")
+    story.resolve("T", view, 20, 0, op="T.2")
+    story.abort("T", 21, "TABLE_DROPPED")
+    assert counts(story) == quirks
+
+
 def test_schema_rules_judge_schema_reasons_only() -> None:
     story = Story()
     story.abort("T", 5)
