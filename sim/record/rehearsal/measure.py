@@ -8,7 +8,7 @@ Errors end no wait, so a table that is gone from the last statement on is waited
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -26,7 +26,10 @@ CONTROL: Final = re.compile(r"\s*(?:BEGIN|START|COMMIT|ROLLBACK)\b", re.IGNORECA
 
 
 class Call(NamedTuple):
-    """A statement of a client and its outcome: `kind` is the class of its error, or empty."""
+    """A statement of a client and its outcome: `kind` is the class of its error, or empty.
+
+    `rows` is how many rows it showed, `changed` how many it changed.
+    """
 
     tx: int
     at: int
@@ -37,6 +40,7 @@ class Call(NamedTuple):
     sql: str
     values: tuple[object, ...]
     rows: int | None
+    changed: int | None = None
 
 
 @dataclass(slots=True)
@@ -137,7 +141,7 @@ def lines_of(folder: Path, clients: int, targets: Sequence[Target], tables: Iter
             elif isinstance(found, Ended) and found.tx in transactions:
                 one = transactions[found.tx]
                 one.end, one.outcome, one.why = found.at, found.outcome, found.why
-    return Lines(sorted(calls, key=lambda one: one.until), transactions)
+    return Lines(sorted(_judged(calls, transactions), key=lambda one: one.until), transactions)
 
 
 class _Tables:
@@ -160,10 +164,20 @@ class _Tables:
 def _call(found: Statement, known: _Tables) -> Call:
     kind, text = ("", "") if found.problem is None else found.problem[1:]
     rows = None if found.rows is None else len(found.rows)
-    if found.count == 0 and not kind:
-        kind, text = NO_ROW, "an UPDATE by the primary key found no row"
     return Call(found.tx, found.at, found.until, known.of(found.sql), kind, text, found.sql,
-                found.values, rows)  # fmt: skip
+                found.values, rows, found.count)  # fmt: skip
+
+
+def _judged(calls: Sequence[Call], transactions: Mapping[int, Transacted]) -> Iterator[Call]:
+    """Calls as their transactions took them: of one that ended for it, the last UPDATE that found
+    no row is an error.
+    """
+    last = {one.tx: one for one in calls if one.changed == 0 and not one.kind}
+    for one in calls:
+        if transactions[one.tx].why == NO_ROW and last.get(one.tx) is one:
+            yield one._replace(kind=NO_ROW, text="an UPDATE by the primary key found no row")
+        else:
+            yield one
 
 
 def measure(lines: Lines, marks: Sequence[Mark]) -> Figures:

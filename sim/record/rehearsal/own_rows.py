@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from ddlsim.record.rehearsal.deeds import deleting, rekeys
 from ddlsim.record.rehearsal.load_file import Load, form_of
 from ddlsim.record.rehearsal.loading import Target
 from ddlsim.record.rehearsal.measure import Lines
 from ddlsim.record.rehearsal.migration import Mark
-from ddlsim.record.rehearsal.rows import LOST, VANISHED, Anomaly, deleting, key_text, rekeys
+from ddlsim.record.rehearsal.rows import LOST, VANISHED, Anomaly, key_text
 
 KNOWN: Final = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|VALUES|WITH|SHOW)\b", re.IGNORECASE)
 """First words of statements of a load that say what rows they take away."""

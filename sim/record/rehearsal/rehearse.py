@@ -240,6 +240,7 @@ class _Cast:
             for number in range(clients):
                 one = Loader(stage, wanted.isolation, self._journal, self._made.tally,
                              number, clients + 2)  # fmt: skip
+                one.marks = migration.marks
                 plan = plans.programs(dice(wanted.seed, number), number)
                 loaders.append(one)
                 self._threads.add(partial(one.work, plan, self._stop))

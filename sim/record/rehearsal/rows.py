@@ -5,16 +5,16 @@ after the transaction of another has ended: the first is replaced then, whatever
 isolation.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
 from ddlsim.history.recording import as_told
+from ddlsim.record.errors import NO_ROW
+from ddlsim.record.rehearsal.deeds import deletes, mentions, rekeys
 from ddlsim.record.rehearsal.loading import Target
 from ddlsim.record.rehearsal.measure import Lines
 from ddlsim.record.rehearsal.migration import Mark
-from ddlsim.record.rehearsal.tables import Table
 
 Type = Literal["vanished-rows", "lost-write", "unwritten-value"]
 VANISHED: Final = "vanished-rows"
@@ -25,14 +25,6 @@ MEANING: Final = {
     LOST: "an acknowledged write is gone: the row is not there, or has an older value, in the end",
     UNWRITTEN: "a value is there that no client wrote, in a column that the migration leaves alone",
 }
-
-_ANY: Final = re.IGNORECASE | re.DOTALL
-_NO_DEED: Final = re.compile(
-    r"\b(?:ON|BEFORE|AFTER|OF|OR|FOR)\s+(?:DELETE|TRUNCATE)\b|^\s*(?:GRANT|REVOKE)\b.*", _ANY
-)
-"""Where these words delete nothing: what a foreign key, a trigger or a rule waits for, and rights
-on a table."""
-_DELETES: Final = re.compile(r"\b(?:DELETE|TRUNCATE|MERGE|REPLACE\s+INTO)\b|^\s*REPLACE\b", _ANY)
 
 
 class Anomaly(NamedTuple):
@@ -73,6 +65,7 @@ def anomalies(
             continue
         if deletes(sent, target.table):
             notes.append(f"{target.name}: the migration deletes rows of it; none are missed")
+            notes += _empty_updates(lines, target)
         else:
             gone = [*_gone(target, held)]
             vanished = _counted(VANISHED, target, [*_missing(lines, target), *gone])
@@ -105,30 +98,20 @@ def as_number(value: Any) -> Any:
     return int(made) if made == made.to_integral_value() else made.normalize()
 
 
-def mentions(sent: Sequence[str], name: str) -> bool:
-    """Whether a statement has a name in it."""
-    return any(re.search(rf"\b{re.escape(name)}\b", sql, re.IGNORECASE) for sql in sent)
-
-
-def deletes(sent: Sequence[str], table: Table) -> bool:
-    """Whether a statement may delete rows of a table."""
-    return mentions([sql for sql in sent if deleting(sql)], table.name)
-
-
-def deleting(sql: str) -> bool:
-    """Whether a statement may delete rows: `ON DELETE CASCADE` of a foreign key does not."""
-    return _DELETES.search(_NO_DEED.sub(" ", sql)) is not None
-
-
-def rekeys(sent: Sequence[str], table: Table) -> bool:
-    """Whether a statement updates the primary key of a table."""
-    keys = "|".join(map(re.escape, table.key))
-    form = re.compile(rf"\bUPDATE\b.*\bSET\b((?!\bWHERE\b).)*?\b(?:{keys})\b\W?\s*=", _ANY)
-    return mentions([sql for sql in sent if form.search(sql)], table.name)
-
-
 def _counted(type_: Type, target: Target, cases: Sequence[str]) -> list[Anomaly]:
     return [Anomaly(type_, target.name, len(cases), cases[0])] if cases else []
+
+
+def _empty_updates(lines: Lines, target: Target) -> Iterator[str]:
+    """A note of updates that found no row and went on, as the migration deletes rows."""
+    number = sum(one.sql == target.write_sql and not one.kind and one.changed == 0
+                 for one in lines.calls)  # fmt: skip
+    if number:
+        updates = "1 UPDATE" if number == 1 else f"{number:,} UPDATEs"
+        yield (
+            f"{target.name}: {updates} of rows that the migration may have deleted found none; "
+            "this counts as no abort"
+        )
 
 
 def _missing(lines: Lines, target: Target) -> Iterator[str]:
@@ -137,7 +120,7 @@ def _missing(lines: Lines, target: Target) -> Iterator[str]:
         read = call.sql == target.read_sql and call.rows == 0
         if read and lines.transactions[call.tx].outcome == "ok":
             yield f"{call.sql}, of {_shown(call.values)}: no row"
-        elif call.sql == target.write_sql and call.kind == "no-row":
+        elif call.sql == target.write_sql and call.kind == NO_ROW:
             yield f"{call.sql}, of {_shown(call.values[1:])}: no row"
 
 
@@ -152,7 +135,7 @@ def _ends(lines: Lines, target: Target, held: tuple[Any, ...]) -> Iterator[tuple
     rows = {_text(as_told(key)): row for row, key in enumerate(target.keys)}
     writes: list[list[Written]] = [[] for _ in held]
     for call in lines.calls:
-        if call.sql == target.write_sql and not call.kind:
+        if call.sql == target.write_sql and not call.kind and call.changed != 0:
             one = lines.transactions[call.tx]
             row = rows[_text(call.values[1:])]
             value = int(str(call.values[0]))

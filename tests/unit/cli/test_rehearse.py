@@ -166,9 +166,20 @@ def test_rows_that_vanish_are_missed(tmp_path: Path) -> None:
         code=1,
     )
     assert [one["type"] for one in found["anomalies"]] == ["vanished-rows"]
+    assert found["why"]["no-row"] > 0
+
+
+def test_rows_that_the_migration_deletes_are_neither_missed_nor_abort_what_updates_them(
+    tmp_path: Path,
+) -> None:
+    """Half of the rows that the load prefers are deleted, so that updates find none."""
     deleted = rehearsed(tmp_path, "DELETE FROM accounts WHERE id <= 5")
-    assert deleted["anomalies"] == []
-    assert "accounts: the migration deletes rows of it; none are missed" in deleted["notes"]
+    assert (deleted["anomalies"], deleted["why"], deleted["failed"]) == ([], {}, 0)
+    [one] = deleted["statements"]
+    assert (one["aborts"], "aborted" in one["effects"]) == ({}, False)
+    assert deleted["notes"][0] == "accounts: the migration deletes rows of it; none are missed"
+    assert deleted["notes"][1].endswith("found none; this counts as no abort")
+    assert deleted["check"]["outcome"] == "ok"
 
 
 def test_values_that_the_migration_makes_are_not_judged(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ddlsim.cli.verbs.predicted import predictions
 from ddlsim.record.dialects.base import Connection
 from ddlsim.record.errors import class_of
 from ddlsim.record.rehearsal import load_file, rehearse
+from ddlsim.record.rehearsal.deeds import deleting
 from ddlsim.record.rehearsal.load_file import Drawn, Form, form_of
 from ddlsim.record.rehearsal.loading import FIRST, Target, whole
 from ddlsim.record.rehearsal.measure import (
@@ -25,7 +26,7 @@ from ddlsim.record.rehearsal.measure import (
     waits_of,
 )
 from ddlsim.record.rehearsal.migration import Mark, Order
-from ddlsim.record.rehearsal.rows import anomalies, deleting
+from ddlsim.record.rehearsal.rows import anomalies
 from ddlsim.record.rehearsal.stages.base import STAGES
 from ddlsim.record.rehearsal.tables import (
     Table,
@@ -410,3 +411,28 @@ def test_a_read_of_no_row_counts_where_its_transaction_committed(
     ended = {0: Transacted(10 * MS, 15 * MS, outcome, "", {})}
     found = anomalies(Lines([read], ended), [target()], [(FIRST, FIRST + 1)], [], [])
     assert {one.type: one.number for one in found} == missed
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ((0, 0), ["t: 2 UPDATEs of rows that the migration may have deleted found none"]),
+        ((0, 1), ["t: 1 UPDATE of rows that the migration may have deleted found none"]),
+        ((1, 1), []),
+    ],
+)
+def test_updates_of_rows_that_the_migration_deletes_are_noted(
+    changed: tuple[int, ...], told: list[str]
+) -> None:
+    calls = [Call(0, 1, 2, "t", "", "", "UPDATE", (FIRST, 1), None, one) for one in changed]
+    ended = {0: Transacted(1, 3, "ok", "", {})}
+    mark = Mark(order("DELETE FROM t WHERE id = 1"), 1, 2, 2)
+    notes: list[str] = []
+    assert anomalies(Lines(calls, ended), [target()], [(None, FIRST + 1)], [mark], notes) == []
+    assert [one.partition(";")[0] for one in notes[1:]] == told
+
+
+def test_an_update_that_found_no_row_is_no_write_of_the_row() -> None:
+    later = Call(0, 5, 6, "t", "", "", "UPDATE", (FIRST + 5, 1), None, 0)
+    ended = {0: Transacted(5, 7, "ok", "", {})}
+    assert not anomalies(Lines([later], ended), [target()], [(FIRST, FIRST + 1)], [], [])
