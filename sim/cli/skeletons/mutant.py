@@ -9,7 +9,7 @@ from ddlsim.mutants.base import mutates
 from ddlsim.units import Timestamp
 
 
-@mutates("activation_ts", "my_mutant", "98.flow.2", "atomicity")
+@mutates("activation_ts", "my_mutant", "98.past.2", "atomicity")
 def activates_at_once(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
     """Schema updates activate when they are logged: Tu = Tm, without DD."""
     del delay_duration_ms

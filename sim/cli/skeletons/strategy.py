@@ -13,7 +13,7 @@ from ddlsim.units import Timestamp, plus_ms
 
 
 def twice_the_delay_later(message_ts: Timestamp, delay_duration_ms: int) -> Timestamp:
-    """Tu = Tm + 2 * DD. The documents say Tu = Tm + DD [98.flow.2]."""
+    """Tu = Tm + 2 * DD. The documents say Tu = Tm + DD [98.past.2]."""
     return plus_ms(message_ts, 2 * delay_duration_ms)
 
 

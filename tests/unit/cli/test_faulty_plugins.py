@@ -59,7 +59,7 @@ AT_LOAD = {
     ],
     "mutant": [
         ('"activation_ts"', '"activation_tz"', "'activation_tz'; did you mean activation_ts"),
-        ('"98.flow.2"', '"98.flow.99"', "no clause is called '98.flow.99'; ddlsim list clauses"),
+        ('"98.past.2"', '"98.past.99"', "no clause is called '98.past.99'; ddlsim list clauses"),
         ('"atomicity"', '"atomicity", plane="fdb"', "plane 'fdb' has no field `activation_ts`"),
         ('"atomicity"', '"atomicity", plane="x"', "no plane is called 'x'; known: ignite, fdb"),
         ('"atomicity"', '"atomicity", also="98.def.1"', "`also` is '98.def.1'; give a tuple"),

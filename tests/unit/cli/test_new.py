@@ -12,6 +12,7 @@ import pytest
 
 from ddlsim.cli.arguments import NEW
 from ddlsim.cli.verbs.new import KINDS, command, filled
+from ddlsim.model.clauses import CLAUSES
 from tests.support.command import ROOT, Done, ddlsim
 from tests.support.forked import forked
 
@@ -58,6 +59,18 @@ def test_a_new_file_is_listed_and_loaded_by_worker_processes(tmp_path: Path) -> 
     assert "own" in {entry["name"] for entry in json.loads(listed.out)}
     done = call(tmp_path, f"{command('strategy', 'own', 'own.py')} --seeds 0..1 --jobs 2")
     assert (done.code, done.out.split()[0]) == (0, "OK"), done
+
+
+CITED = {"strategy": {"98.past.2"}, "mutant": {"98.past.2"}}
+"""The clauses that the files of each kind cite; both replace the rule of an update's activation."""
+
+
+@pytest.mark.parametrize("kind", NEW)
+def test_a_new_file_cites_the_clause_of_the_rule_that_it_replaces(kind: str) -> None:
+    cited = set(re.findall(r"\b(?:98|110)(?:\.\w+)+", filled(kind, "own")))
+    sentences = {one.id: one.sentence for one in CLAUSES}
+    assert cited == CITED.get(kind, set())
+    assert all("Tu = Tm + DD" in sentences[one] for one in cited)
 
 
 @pytest.mark.parametrize("kind", NEW)

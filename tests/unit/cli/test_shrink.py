@@ -43,7 +43,7 @@ GENERATED = (
 CRASHING = """
 from ddlsim.mutants.base import mutates
 
-@mutates("activation_ts", "crashes_at_first_update", "98.flow.2", "atomicity")
+@mutates("activation_ts", "crashes_at_first_update", "98.past.2", "atomicity")
 def crashes(message_ts, delay_duration_ms):
     \"\"\"The first update of a run fails.\"\"\"
     if message_ts >> 16 > 1:
