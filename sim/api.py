@@ -128,7 +128,9 @@ class Runs:
         A run is a function of scenario and seed: it is run again, once.
         """
         rows = self.report.sum
-        chosen = (rows.first_failed or rows.runs[0]).seed if seed is None else seed
+        chosen = (rows.first_failed or rows.runs[0]).seed
+        if seed is not None:
+            chosen = arguments.seed_of(_number(seed))
         if chosen not in self.verdicts:
             raise ValueError(f"seed {chosen} was not run; there are {sorted(self.verdicts)}")
         if chosen not in self._histories:

@@ -147,6 +147,14 @@ def _default(context: click.Context, param: click.Parameter) -> Any:
     return None if default is None else param.type_cast_value(context, default)
 
 
+def seed_of(value: Any) -> int:
+    """A seed that is given from Python, a number or its text; raises `InputError`."""
+    try:
+        return values.seed(_word(value))
+    except click.BadParameter as error:
+        raise InputError(f"seed: {error.message}") from None
+
+
 def _word(value: Any) -> str:
     """A value as a word of the command line."""
     if isinstance(value, range) and value and value.step == 1:

@@ -69,8 +69,10 @@ def check_names(entries: tuple[MigrationEntry, ...], declared: Declared, origin:
     for index, entry in enumerate(entries):
         for line in entry.statements:
             if (why := declared.refused(line.statement, MEANT)) is not None:
-                path = ("migration", index, "sql" if entry.table.file is None else "file")
-                raise origin.error(path, f"{line.sql!r}: {why}")
+                what, file = f"{line.sql!r}: {why}", entry.table.file
+                if file is None:
+                    raise origin.error_at(line.line, ("migration", index, "sql"), what)
+                raise origin.file_error(("migration", index, "file"), file, line.line, what)
 
 
 def _statements(

@@ -46,6 +46,13 @@ def paths_of(overrides: Mapping[str, Any]) -> dict[Path, Any]:
     return found
 
 
+def flags_of(overrides: Mapping[str, Any]) -> dict[Path, str]:
+    """The keys that flags of their own set, each with the flag as it was given."""
+    if MIGRATION not in overrides:
+        return {}
+    return {("migration", 0, "file"): f"{MIGRATION} {overrides[MIGRATION]}"}
+
+
 def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of a scenario's data with every override set; missing tables are made."""
     for path, value in paths_of(overrides).items():

@@ -2,10 +2,11 @@
 
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -20,12 +21,22 @@ class ScenarioError(BadInputError):
 
 
 class Origin:
-    """Where a scenario came from: each key's line in the file, or the override that set it."""
+    """Where a scenario came from: each key's line in the file, or the override that set it.
 
-    def __init__(self, name: str, text: str, overridden: Iterable[Path] = ()) -> None:
+    `flags` are the flags of their own, with their values, that set a key in the place of `--set`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        overridden: Iterable[Path] = (),
+        flags: Mapping[Path, str] = MappingProxyType({}),
+    ) -> None:
         self.name = name
         self._text = text
-        self._overridden = list(overridden)
+        self._overridden = [*overridden, *flags]
+        self._flags = flags
 
     @cached_property
     def _positions(self) -> Positions:
@@ -37,7 +48,9 @@ class Origin:
         return any(path[: len(own)] == own for own in self._overridden)
 
     def at(self, path: Path) -> str:
-        """`smoke.toml:12: network.loss`, or `smoke.toml: --set network.loss`."""
+        """`smoke.toml:12: network.loss`, `smoke.toml: --set network.loss`, `--migration x.sql`."""
+        if path in self._flags:
+            return self._flags[path]
         if self.is_overridden(path):
             return f"{self.name}: --set {show_path(path)}"
         below = [own for own in self._overridden if own[: len(path)] == path]
@@ -64,6 +77,12 @@ class Origin:
         if self.is_overridden(path):
             return self.error(path, what)
         return ScenarioError(f"{self.name}:{line}: {show_path(path)}: {what}")
+
+    def file_error(self, path: Path, file: str, line: int, what: str) -> ScenarioError:
+        """An error on a line of a file that a key names; a flag names the file itself."""
+        if path in self._flags:
+            return ScenarioError(f"{self._flags[path]}:{line}: {what}")
+        return self.error(path, f"{file}:{line}: {what}")
 
     def error(self, path: Path, what: str) -> ScenarioError:
         return ScenarioError(f"{self.at(path)}: {what}")
@@ -93,8 +112,15 @@ def few(name: str, known: Iterable[str], where: str) -> str:
 _UNITS: Final = ("_ms", "_us", "_s", "_sec", "_seconds", "_millis", "_ns", "_ppm")
 
 
-def unknown_key(name: str, known: Iterable[str]) -> str:
-    """The message for an unknown key; names the right unit if only the unit is wrong."""
+_LISTED: Final = {"protocol": "ddlsim list settings"}
+"""What lists the keys of a table that has many."""
+
+
+def unknown_key(name: str, known: Iterable[str], table: Path = ()) -> str:
+    """The message for an unknown key of a table; names the right unit if only the unit is wrong.
+
+    A key with a unit is like keys with one alone.
+    """
     choices = sorted(known)
     stem = name
     for unit in _UNITS:
@@ -102,7 +128,11 @@ def unknown_key(name: str, known: Iterable[str]) -> str:
     for unit in ("_ms", "_ppm"):
         if stem + unit in choices and name != stem + unit:
             return f"unknown key; did you mean {stem}{unit}?"
-    return f"unknown key; {near(name, choices)}"
+    if not table or table[0] not in _LISTED:
+        return f"unknown key; {near(name, choices)}"
+    if name != stem:
+        choices = [one for one in choices if one.endswith(_UNITS)]
+    return f"unknown key; {few(name, choices, _LISTED[str(table[0])])}"
 
 
 def convert(data: Any, kind: Any, origin: Origin, prefix: Path = ()) -> Any:
@@ -215,7 +245,7 @@ def _in_record(value: dict[str, Any], kind: _Table, path: Path, tag: str | None)
             continue
         if key not in fields:
             known = [*fields, *([tag] if tag else [])]
-            return (*path, key), unknown_key(key, known)
+            return (*path, key), unknown_key(key, known, path)
         if found := misfit(each, fields[key].type, (*path, key)):
             return found
     for name, field in fields.items():

@@ -28,7 +28,14 @@ from ddlsim.scenario.migrations import (
     read_migrations,
     read_schema,
 )
-from ddlsim.scenario.overrides import EMBEDDED, MIGRATION, apply_overrides, paths_of, repeat_options
+from ddlsim.scenario.overrides import (
+    EMBEDDED,
+    MIGRATION,
+    apply_overrides,
+    flags_of,
+    paths_of,
+    repeat_options,
+)
 from ddlsim.scenario.planes import (
     check_design,
     check_plane,
@@ -37,7 +44,6 @@ from ddlsim.scenario.planes import (
     on_a_plane,
     processes_of,
 )
-from ddlsim.scenario.positions import Path
 from ddlsim.scenario.problems import Origin, ScenarioError, convert
 from ddlsim.scenario.rules import FIRST, IGNITE, BadRuleError, value_of
 from ddlsim.scenario.samples import SamplesByFile, read_samples
@@ -192,12 +198,10 @@ def read(
     """A scenario from its text, which errors call `label`; `directory` is where the files that it
     names are, all of them at or below the folder `within` (default: `directory`)."""
     changes = dict(overrides or {})
-    overridden: list[Path] = list(paths_of(changes))
-    overridden += [("migration",)] if MIGRATION in changes else []
     if label is None:
         label = name if name.endswith(".toml") else f"{name}.toml"
     data = apply_overrides(parse_toml(text, label), changes)
-    origin = Origin(label, text, overridden)
+    origin = Origin(label, text, paths_of(changes), flags_of(changes))
     table: ScenarioTable = on_a_plane(convert(data, ScenarioTable, origin))
     bounds.check_cluster(table.cluster, origin)
     folders = [None if folder is None else FilePath(folder) for folder in (directory, within)]

@@ -14,10 +14,11 @@ ErrorAt = Callable[[int, str], ScenarioError]
 
 
 class SqlLine(NamedTuple):
-    """One statement, read, with its text."""
+    """One statement, read, with its text, and the line on which it begins."""
 
     statement: Statement
     sql: str
+    line: int = 1
 
 
 def read_ddl(text: str, origin: Origin, path: Path) -> tuple[SqlLine, ...]:
@@ -27,7 +28,7 @@ def read_ddl(text: str, origin: Origin, path: Path) -> tuple[SqlLine, ...]:
 
 def read_file(text: str, name: str, origin: Origin, path: Path) -> tuple[SqlLine, ...]:
     """The DDL statements of a file that a key of the scenario names."""
-    return _ddl(text, 1, lambda line, what: origin.error(path, f"{name}:{line}: {what}"))
+    return _ddl(text, 1, lambda line, what: origin.file_error(path, name, line, what))
 
 
 def read_operation(
@@ -63,7 +64,7 @@ def _ddl(text: str, first_line: int, error_at: ErrorAt) -> tuple[SqlLine, ...]:
     for parsed in _read(text, first_line, error_at):
         if isinstance(parsed.statement, Get | Scan):
             raise error_at(parsed.line, 'a query is not DDL; write do = "SELECT …"')
-        lines.append(SqlLine(parsed.statement, parsed.sql))
+        lines.append(SqlLine(parsed.statement, parsed.sql, parsed.line))
     if not lines:
         raise error_at(first_line, "no statement")
     return tuple(lines)

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -239,6 +240,25 @@ def test_an_unknown_flag_is_a_type_error() -> None:
 def test_another_seed_has_no_history(bad: api.Runs) -> None:
     with pytest.raises(ValueError, match="seed 7 was not run"):
         bad.history(7)
+
+
+@pytest.mark.parametrize("seed", [0, "0", "0x0", np.int64(0)])
+def test_a_seed_of_a_history_is_a_number_or_its_text(bad: api.Runs, seed: Any) -> None:
+    assert bad.history(seed) is bad.history()
+
+
+@pytest.mark.parametrize(
+    ("seed", "what"),
+    [
+        ("x", "seed: expected a whole number, not 'x'"),
+        (0.5, "seed: expected a whole number, not '0.5'"),
+        (True, "seed: cannot use True"),
+        ("7", r"seed 7 was not run; there are \[0\]"),
+    ],
+)
+def test_what_is_no_seed_has_no_history(bad: api.Runs, seed: Any, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        bad.history(seed)
 
 
 def test_a_foreign_history_has_no_graph() -> None:

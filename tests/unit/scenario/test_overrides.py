@@ -1,5 +1,6 @@
 """`--set path=value`, embedded files and `--migration`."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,9 @@ def test_an_override_of_an_override_leaves_what_was_given_alone() -> None:
 
 BAD: list[tuple[str, Any, str]] = [
     ("protocol.delay_duration", 5, "unknown key; did you mean delay_duration_ms?"),
+    ("protocol.nope_ms", 5, "unknown key; see ddlsim list settings"),
+    ("protocol.nodes.n2.nope_ms", 5, "unknown key; see ddlsim list settings"),
+    ("protocol.presett", "x", "unknown key; did you mean preset?"),
     ("protocol.delay_duration_ms", -5, "must be at least 0, not -5"),
     ("workload[1].clients", 5, "the file has no workload"),
     ("workload.clients", 5, "workload is a list; say which: [0]"),
@@ -109,8 +113,26 @@ def test_a_migration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
     broken = tmp_path / "broken.sql"
     broken.write_text("ALTER TABLE t ADD COLUMN a INT;\nDORP TABLE t;", "utf-8")
-    with pytest.raises(ScenarioError, match=r"broken\.sql:2: unexpected 'DORP'"):
+    what = rf"^--migration {re.escape(str(broken))}:2: unexpected 'DORP'"
+    with pytest.raises(ScenarioError, match=what):
         with_migration(scenario(SCHEMA), str(broken))
+
+
+def test_a_migration_that_does_not_fit_is_named_with_its_line(tmp_path: Path) -> None:
+    """The scenario's file is right, and no --set is given."""
+    file = tmp_path / "new.sql"
+    file.write_text("ALTER TABLE t ADD COLUMN a INT;\n\nALTER TABLE t DROP COLUMN b;", "utf-8")
+    what = rf"^--migration {re.escape(str(file))}:3: 'ALTER TABLE t DROP COLUMN b': no version of t"
+    with pytest.raises(ScenarioError, match=what):
+        with_migration(scenario(SCHEMA), str(file))
+
+
+def test_the_pace_of_a_replaced_migration_is_that_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "new.sql").write_text("DROP TABLE t", "utf-8")
+    text = f'[protocol]\npreset = "ignite3_tests"\n{SCHEMA}'
+    text += '[[migration]]\nat_ms = 7\nnode = "n9"\nsql = "DROP TABLE t"\n'
+    with pytest.raises(ScenarioError, match=r"^small\.toml:\d+: migration\[0\]\.node: no node"):
+        read(text, "small.toml", overrides={"--migration": str(tmp_path / "new.sql")})
 
 
 def test_scripted_ddl_is_not_replaced(tmp_path: Path) -> None:
