@@ -89,6 +89,21 @@ class RowTypes:
             return None
         return f"{shown(value)} is not a value of {column} {' or '.join(map(str, types))}"
 
+    def not_of_key(self, table: str, key: Key, column: str, value: Value) -> str | None:
+        """Why no row of a table of this name with this key has this value; None if one can.
+
+        Only where the column is one of the key, whichever of the table's keys it is.
+        """
+        parts = key if isinstance(key, tuple) else (key,)
+        keys = [dict(one) for one in self._keys.get(table, ()) if _is_key(parts, one)]
+        if not keys or not all(column in one for one in keys):
+            return None
+        said = dict.fromkeys(parts[[*one].index(column)] for one in keys)
+        if value in said:
+            return None
+        whole = f"the key {shown(key)} says {column} = {' or '.join(map(shown, said))}"
+        return f"{whole}, not {shown(value)}; leave {column} out"
+
     def lacks(self, table: str, column: str, meant: str = "") -> str | None:
         """Why no version of a table of this name has this column; None if one has.
 
@@ -189,4 +204,6 @@ def shown(value: Key) -> str:
         return f"[{', '.join(map(shown, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
+    if value is None:
+        return "NULL"
     return f'"{value}"' if isinstance(value, str) else str(value)

@@ -124,19 +124,21 @@ class StepReader:
     def _check_columns(
         self, index: int, do: DataOperation, types: RowTypes, *, scripted: bool
     ) -> None:
-        """Check that columns can have the values that a step gives them, and that they exist.
+        """Check that columns can have the values that a step gives them and its key, and exist.
 
-        Unless it expects to fail: where all DDL is `scripted`, else another may add the column.
+        Unless it expects to fail: where all DDL is `scripted`, else another may add the column, or
+        make a table with another key.
         """
         path: Path = ("step", index, "do")
         values = getattr(do, "values", None) or {}
-        fails = self._fails(index)
+        certain = scripted and not self._fails(index)
         for name in (*do.columns, *values):
-            own = path if self._texts[index] else (*path, 3, name)
-            if scripted and not fails and (why := types.lacks(do.table, name, MEANT)) is not None:
-                raise self._origin.error(own, why)
-            if (why := types.wrong_value(do.table, name, values.get(name))) is not None:
-                raise self._origin.error(own, why)
+            why = types.lacks(do.table, name, MEANT) if certain else None
+            why = why or types.wrong_value(do.table, name, values.get(name))
+            if certain and name in values and not isinstance(do, Scan | Find):
+                why = why or types.not_of_key(do.table, do.key, name, values[name])
+            if why is not None:
+                raise self._origin.error(path if self._texts[index] else (*path, 3, name), why)
 
     def _check_indexes(self, declared: Declared) -> None:
         """Check that some statement makes every index that a step names."""
