@@ -47,7 +47,7 @@ def execute(options: Options) -> int:
     if options.output == "json":
         streams.write(documents.text(made))
     else:
-        _show(made, judged)
+        _show(made, judged, database.left_behind)
     if not recorded.tally.ended["ok"]:
         return Outcome.VACUOUS.exit_code
     return Outcome.OK.exit_code if judged is None else judged.outcome.exit_code
@@ -137,7 +137,9 @@ def document(
 
 
 def command_of(options: Options) -> str:
-    """The command that records again; a password in the URL is left out."""
+    """The command that records again, once what the first one wrote is removed; a password in the
+    URL is left out.
+    """
     words = ["ddlsim", "record", without_password(options.url), "--out", options.out]
     words += ["--workload", options.workload, "--clients", str(options.clients)]
     words += ["--seed", str(options.seed), "--ddl-rate", str(options.ddl_rate)]
@@ -149,7 +151,8 @@ def command_of(options: Options) -> str:
     return shlex.join(words + ["--prepared"] * options.prepared + ["--unjudged"] * options.unjudged)
 
 
-def _show(made: shapes_record.Record, judged: Foreign | None) -> None:
+def _show(made: shapes_record.Record, judged: Foreign | None, file: str) -> None:
+    """The report; `file` is the database's, if it is one."""
     from ddlsim.cli.views.words import command, console, labelled, say
 
     to = console()
@@ -171,4 +174,5 @@ def _show(made: shapes_record.Record, judged: Foreign | None) -> None:
         to.print()
         judged.show(to)
     to.print()
-    command(made["command"], to)
+    both = f"{file} and {made['directory']} are" if file else f"{made['directory']} is"
+    command(made["command"], to, f"once {both} removed")

@@ -321,9 +321,11 @@ def _latency(found: Latency) -> LatencyOf:
 
 
 def command_of(options: Options) -> str:
-    """The command that rehearses again; a password in the URL is left out."""
+    """The command that rehearses again; a password in the URL is left out, and so is the folder of
+    `--out`, which holds the first rehearsal.
+    """
     words = ["ddlsim", "rehearse", without_password(options.url), options.migration]
-    for name in ("schema", "load", "clients", "isolation", "max_stall_ms", "out"):
+    for name in ("schema", "load", "clients", "isolation", "max_stall_ms"):
         value = getattr(options, name)
         if value is not None:
             shown = f"{value:g}" if isinstance(value, float) else str(value)

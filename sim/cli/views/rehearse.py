@@ -56,7 +56,7 @@ def show(found: Rehearse, judged: Foreign | None, to: Console) -> None:
         to.print()
         judged.show(to)
     to.print()
-    command(found["command"], to)
+    command(found["command"], to, "on the database as it was" if found["in_place"] else "")
 
 
 def ended(found: Rehearse) -> str:

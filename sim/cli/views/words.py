@@ -84,9 +84,10 @@ def say(text: str, to: Console, style: str = "", indent: str = "") -> None:
         to.print(Text("\n".join(wrapped), style), soft_wrap=True)
 
 
-def command(words: str, to: Console) -> None:
-    """The last line: a command that can be copied."""
-    to.print(Text.assemble("repeat: ", (escaped(words, keep=""), "bold")), soft_wrap=True)
+def command(words: str, to: Console, first: str = "") -> None:
+    """The last line: a command that can be copied; `first` is what it needs before."""
+    label = escaped(f"repeat, {first}: " if first else "repeat: ", keep="")
+    to.print(Text.assemble(label, (escaped(words, keep=""), "bold")), soft_wrap=True)
 
 
 def labelled(label: str, text: str, to: Console, style: str = "") -> None:

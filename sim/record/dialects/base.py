@@ -113,6 +113,11 @@ class Database(ABC):
         self._engines: dict[URL, Engine] = {}
 
     @property
+    def left_behind(self) -> str:
+        """The file that a recording makes and leaves; empty where there is none."""
+        return ""
+
+    @property
     def arguments(self) -> Mapping[str, Any]:
         """What the driver is given to connect, where the URL does not say otherwise."""
         return {}

@@ -23,6 +23,10 @@ class FileGround(Database):
         """The file."""
         return self.url.database or ""
 
+    @property
+    def left_behind(self) -> str:
+        return self.path
+
     @contextmanager
     def ground(self) -> Iterator[None]:
         """Refuse a file that exists: what it holds is not the recorder's. The new one stays."""

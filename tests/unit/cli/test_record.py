@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from random import Random
@@ -40,6 +41,19 @@ def recorded(folder: Path, *words: str) -> Json:
     found: Json = json.loads(done.out)
     assert wrong("record", found) == []
     return found
+
+
+def test_a_recording_is_repeated_once_what_its_last_line_names_is_removed(tmp_path: Path) -> None:
+    url, out = f"sqlite:///{tmp_path}/db", tmp_path / "out"
+    words = ("--transactions", "20", "--clients", "2")
+    first = ddlsim("record", url, "--out", str(out), *words)
+    told, _, command = first.out.splitlines()[-1].partition(": ")
+    assert told == f"repeat, once {tmp_path}/db and {out} are removed"
+    (tmp_path / "db").unlink()
+    shutil.rmtree(out)
+    again = ddlsim(*shlex.split(command)[1:])
+    assert (first.code, again.code) == (0, 0), again
+    assert again.out.splitlines()[-1] == first.out.splitlines()[-1]
 
 
 @pytest.fixture(scope="module")

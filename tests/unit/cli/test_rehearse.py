@@ -1,6 +1,7 @@
 """`ddlsim rehearse` on SQLite: a migration on a copy, under load, and what it did."""
 
 import json
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -267,6 +268,7 @@ def test_in_place_changes_the_file_itself(file: Path, tmp_path: Path) -> None:
     done = called(tmp_path, sql, "--in-place", url=f"sqlite:///{file}")
     assert done.code == 0, done
     assert "the database itself" in done.out
+    assert "\nrepeat, on the database as it was: ddlsim rehearse sqlite" in done.out
     assert "w" in [row[1] for row in asked(file, "PRAGMA table_info(accounts)")]
     assert asked(file, "SELECT count(*) FROM accounts") == [(1,)]
     assert asked(file, "SELECT count(*) FROM notes") == [(0,)]
@@ -361,6 +363,15 @@ def test_out_has_the_recording_the_document_and_a_page(tmp_path: Path) -> None:
     assert "<b>" not in page
     done = ddlsim("check", str(out), "--output", "json")
     assert json.loads(done.out)["files"] == [found["check"]]
+
+
+def test_a_rehearsal_is_repeated_by_its_command_although_its_folder_is_there(
+    tmp_path: Path,
+) -> None:
+    sql = "ALTER TABLE accounts ADD COLUMN w INTEGER"
+    found = rehearsed(tmp_path, sql, "--out", str(tmp_path / "out"))
+    done = ddlsim(*shlex.split(found["command"])[1:], "--output", "json")
+    assert (done.code, json.loads(done.out)["command"]) == (0, found["command"]), done
 
 
 def test_the_text_has_a_row_for_each_statement(tmp_path: Path) -> None:
