@@ -18,6 +18,8 @@ STDIN = "-"
 SQL = ".sql"
 VERSION = re.compile(r"([^\W\d_]*)(\d+(?:[._]\d+)*)(.*)", re.DOTALL)
 """A name as tools for migrations have it: letters, numbers between `.` or `_`, and what it does."""
+FLYWAY = re.compile(r"(?:([VU])(\d+(?:[._]\d+)*)|R)__.+", re.DOTALL)
+"""A name as Flyway has it: V and a version, U and the version that it undoes, or R."""
 EMPTY = "there is no statement in it"
 
 
@@ -98,7 +100,11 @@ def lint(options: Options) -> compat.Report:
 
 
 def files_of(name: str) -> list[str]:
-    """A file, or the `.sql` files of a folder and below it, by their versions and names."""
+    """A file, or the `.sql` files of a folder and below it, by their versions and names.
+
+    Where all are named as Flyway's, V files come by their versions, then R files by their names,
+    wherever they lie, as Flyway runs them; U files are left out.
+    """
     if not name:
         raise InputError("compat: the name of a file is empty; name a file of SQL")
     folder = Path(name)
@@ -107,7 +113,23 @@ def files_of(name: str) -> list[str]:
     found = [one for one in folder.rglob("*") if one.suffix.lower() == SQL and one.is_file()]
     if not found:
         raise InputError(f"{name}: no {SQL} file in this folder")
-    return [str(one) for one in sorted(found, key=_in_order)]
+    return [str(one) for one in _of_flyway(found) or sorted(found, key=_in_order)]
+
+
+def _of_flyway(found: list[Path]) -> list[Path]:
+    """The files in Flyway's order; none unless all have its names, and one a version."""
+    matched = {one: FLYWAY.fullmatch(one.stem) for one in sorted(found)}
+    named = {one: match.groups() for one, match in matched.items() if match is not None}
+    letters = [letter for letter, _ in named.values()]
+    if len(named) < len(found) or "V" not in letters:
+        return []
+    ordered: list[tuple[int, list[int], str, Path]] = []
+    for one, (letter, version) in named.items():
+        if letter == "U":
+            note(f"{one}: left out: Flyway runs it to undo a version, never on the way up")
+        else:
+            ordered.append((int(letter is None), _numbers(version or ""), one.name, one))
+    return [one for *_, one in sorted(ordered)]
 
 
 def _in_order(path: Path) -> list[tuple[object, ...]]:
@@ -120,7 +142,11 @@ def _versioned(name: str) -> tuple[object, ...]:
     if found is None:
         return (name, [], [], name)
     letters, version, rest = found.groups()
-    return (letters, [int(one) for one in re.split("[._]", version)], _natural(rest), name)
+    return (letters, _numbers(version), _natural(rest), name)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(one) for one in re.split("[._]", version) if one]
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -163,6 +163,41 @@ def test_a_folder_is_read_by_versions_whatever_the_case_of_the_ending(
     assert told["files"] == [str(folder / name) for name in names]
 
 
+def order_of(folder: Path, schema: str, *names: str) -> tuple[list[str], str]:
+    """The names of files in the order in which they are read, and the notes."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        written(folder / name, "DROP TABLE IF EXISTS x")
+    done = ddlsim("compat", schema, str(folder), "--output", "json")
+    return [str(Path(one).relative_to(folder)) for one in json.loads(done.out)["files"]], done.err
+
+
+def test_a_folder_of_flyway_is_read_as_flyway_runs_it(schema: str, tmp_path: Path) -> None:
+    """Versions first, wherever they lie; then what is repeated, by name; nothing is undone."""
+    folder = tmp_path / "db"
+    names = ["b/V1__a.sql", "V2__b.SQL", "a/V2_1__c.sql", "V10__a.sql", "a/R__a.sql", "R__b.sql"]
+    found, told = order_of(folder, schema, *reversed(names), "U2__b.sql")
+    assert found == names
+    what = "left out: Flyway runs it to undo a version, never on the way up"
+    assert told == f"ddlsim: {folder}/U2__b.sql: {what}\n"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("R__a.sql", "V1__a.sql", "a.sql"),
+        ("R__a.sql", "V1_a.sql"),
+        ("R__a.sql", "r__b.sql", "V1__a.sql"),
+        ("R__a.sql", "U1__a.sql"),
+    ],
+)
+def test_a_folder_of_other_names_is_read_by_name(
+    names: tuple[str, ...], schema: str, tmp_path: Path
+) -> None:
+    found, told = order_of(tmp_path / "db", schema, *names)
+    assert (found, told) == (sorted(names), "")
+
+
 def test_a_migration_without_a_statement_is_not_compatible(schema: str, tmp_path: Path) -> None:
     """As of a tool that failed before it wrote anything."""
     empty = written(tmp_path / "empty.sql", "-- nothing\n;\n")
