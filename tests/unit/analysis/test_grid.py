@@ -94,6 +94,12 @@ def test_a_sample_covers_the_axes_and_is_deterministic(kind: str) -> None:
     assert [each["kind"] for each in found].count(5) == 8
 
 
+def test_points_of_a_sample_that_come_to_the_same_values_are_one_cell() -> None:
+    text = SAMPLED.replace("KIND", "latin_hypercube").replace("0..500", "0..5")
+    text = text.replace("10..1000 log", "7..7").replace("[5, 50]", "[5]")
+    assert sorted(each.parameters["dd"] for each in cells(text)) == [0, 1, 2, 3, 4, 5]
+
+
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=5), st.integers(1, 3))
 def test_pairwise_covers_every_pair_with_fewer_points(sizes: list[int], rule: int) -> None:
     everything = [p for p in product(*(range(n) for n in sizes)) if (sum(p) * 7) % (rule + 2) != 1]
