@@ -35,11 +35,19 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.history import History
-from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, NodeRestarted
+from ddlsim.history.world_events import (
+    FaultBegan,
+    FaultHealed,
+    LeaseBegan,
+    NodeCrashed,
+    NodeRestarted,
+)
 from ddlsim.model.design import LAYERED_PLANES
 from ddlsim.units import MIN_TIMESTAMP
 
 T = TypeVar("T")
+Starts = dict[tuple[str, str], dict[int, None]]
+"""When the leases of a partition began, by its group and their holder."""
 NO_RULE: Final = "none"
 """What a header names where a design has no rule in a field."""
 __all__ = ["Case", "Ddl", "Operation", "Placed", "Transaction", "Use"]
@@ -139,11 +147,18 @@ class Case:
             tx = _named(found, committed.tx)
             if tx.committed is None:
                 tx.committed, tx.committed_at = committed, position
-                _leave_out_copies(tx)
+                _leave_out_copies(tx, self._lease_starts)
         for position, aborted in self.of(TxAborted):
             tx = _named(found, aborted.tx)
             if tx.aborted is None:
                 tx.aborted, tx.aborted_at = aborted, position
+
+    @cached_property
+    def _lease_starts(self) -> Starts:
+        found: Starts = {}
+        for _, lease in self.of(LeaseBegan):
+            found.setdefault((lease.group, lease.holder), {})[lease.start_ts] = None
+        return found
 
     def _learn_outcomes(self, found: dict[str, Transaction]) -> None:
         """Commits that only storage tells: their process died, or never had an answer."""
@@ -375,26 +390,36 @@ def _asks_to_commit(operation: Operation) -> bool:
     return operation.invoked is not None and operation.invoked.kind == "commit"
 
 
-def _leave_out_copies(tx: Transaction) -> None:
+def _leave_out_copies(tx: Transaction, starts: Starts) -> None:
     """Keep of an implicit transaction the writes before its commit, and the reads that count.
 
-    It is one operation, which is tried again at another primary while the first one may still have
-    it: what is executed after the commit is a copy, and is answered with the result of the first.
-    What an earlier primary of a partition has read for it, where another one wrote later, was for
-    a refusal that came too late: that of a constraint shows the row that stood against the write.
+    It is one operation, which is tried again at another primary, or under another lease of the same
+    one, while the first try may still be under way: what is executed after the commit is a copy,
+    and is answered with the result of the first. What was read for it under an earlier lease of a
+    partition, where it was written under another one later, was for a refusal that came too late:
+    that of a constraint shows the row that stood against the write.
     """
     if not tx.implicit:
         return
     tx.writes = [placed for placed in tx.writes if placed[0] < tx.committed_at]
     if tx.reads and tx.writes:
-        wrote = {(one.object_id, one.partition): (at, one.node) for at, one in tx.writes}
-        tx.reads = [(at, one) for at, one in tx.reads if not _is_over(at, one, wrote)]
+        wrote = {(one.object_id, one.partition): (at, one) for at, one in tx.writes}
+        tx.reads = [(at, one) for at, one in tx.reads if not _is_over(at, one, wrote, starts)]
 
 
-def _is_over(at: int, event: ReadExecuted, wrote: dict[tuple[int, int], tuple[int, str]]) -> bool:
-    """Whether another node has written in its place later."""
-    write = wrote.get((event.object_id, event.partition))
-    return write is not None and at < write[0] and event.node != write[1]
+def _is_over(
+    at: int,
+    event: ReadExecuted,
+    wrote: dict[tuple[int, int], Placed[WriteExecuted]],
+    starts: Starts,
+) -> bool:
+    """Whether its place was written later at another node, or under a later lease of this one."""
+    written_at, write = wrote.get((event.object_id, event.partition), (-1, None))
+    if write is None or at >= written_at:
+        return False
+    group = f"{event.object_id}/{event.partition}"
+    later = (event.op_ts < one <= write.op_ts for one in starts.get((group, event.node), ()))
+    return event.node != write.node or any(later)
 
 
 def _named(found: dict[str, Transaction], name: str) -> Transaction:

@@ -292,6 +292,29 @@ def test_what_an_earlier_primary_read_for_a_refusal_that_came_too_late_does_not_
     assert kinds(story) == found
 
 
+@pytest.mark.parametrize(
+    ("written", "implicit", "found"),
+    [
+        (65, True, []),
+        (60, True, []),
+        (59, True, ["committed-beyond-lease"]),
+        (65, False, ["committed-beyond-lease", "under-two-leases"]),
+    ],
+)
+def test_what_was_read_under_an_earlier_lease_of_the_same_primary_does_not_count(
+    written: int, implicit: bool, found: list[str]
+) -> None:
+    story = Story()
+    t = story.table()
+    story.add(0, *lease(1, 50))
+    story.add(1, *lease(60, 200))
+    story.add(3, TxBegan, "T", "n3", ts(3), implicit=implicit)
+    story.read("T", t, "y", 10, None)
+    story.write("T", t, "x", written)
+    story.add(70, TxCommitted, "n1", "T", ts(70), ((t, 1, 1),))
+    assert [one for one in kinds(story) if one != "executed-beyond-lease"] == found
+
+
 def executed(*times: int, implicit: bool = False, holder: str = "n1") -> list[str]:
     """Operations of one transaction in a partition that has a lease of n1, and then another."""
     story = Story()
