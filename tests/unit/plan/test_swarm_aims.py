@@ -51,7 +51,7 @@ AIMS = [
     ("iep", "subtracts_raised_delay", "DD raised on a node", 295, "I1"),
     ("iep", "restarts_ahead_of_clocks", "leader dies", 729, "I12"),
     ("iep", "hides_final_refusals", "late into the log", 114, "I9"),
-    ("iep", "keeps_its_first_op_ts", "writes at once behind checks that wait", 198, "I3"),
+    ("iep", "keeps_its_first_op_ts", "writes at once behind checks that wait", 5088, "I3"),
     ("b13_alias", "forgets_old_names", "old names outlived", 6, "I8"),
     ("iep", "trusts_own_clock", "quiet", 51, "I12"),
     ("iep_closed", "forgets_shown_columns", "changes between two tables", 494, "I3"),
