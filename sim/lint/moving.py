@@ -93,7 +93,7 @@ def _cover(draft: Draft, old: Column, new: str) -> None:
         kind = "INDEX"
         if index.unique:
             kind = "UNIQUE INDEX"
-            draft.say("find and mend rows that are there twice", twice(draft, columns))
+            mend_twice(draft, columns)
         draft.run(
             f"in place of index {index.name}, and under this name from now on",
             f"CREATE {kind} {quoted(name)} ON {quoted(draft.name)} ({listed(columns)})",
@@ -118,16 +118,16 @@ def _constrain(draft: Draft, constraint: Constraint, old: Column, new: str) -> N
             f"find another constraint in place of {constraint.name}, which does not fit {new}"
         )
         return
-    mend(draft, text, columns if constraint.condition is None else None)
+    if constraint.condition is None:
+        mend_twice(draft, columns)
+    else:
+        mend(draft, text)
     draft.run(f"in place of constraint {constraint.name}, and under this name from now on", add)
     draft.successors[constraint.name] = name
 
 
-def mend(draft: Draft, text: str, unique: list[str] | None) -> None:
-    """The query that finds rows which a constraint of this text or a unique index forbids."""
-    if unique is not None:
-        draft.say("find and mend rows that are there twice", twice(draft, unique))
-        return
+def mend(draft: Draft, text: str) -> None:
+    """Add the query that finds rows which a constraint of this text forbids."""
     if not text.upper().startswith("CHECK"):
         draft.say(f"find and mend rows that do not obey {text}")
         return
@@ -135,14 +135,15 @@ def mend(draft: Draft, text: str, unique: list[str] | None) -> None:
     draft.say(f"find and mend rows that do not obey {text}", false)
 
 
-def twice(draft: Draft, names: list[str]) -> str:
-    """The query for values that a unique index on these columns does not allow; NULLs differ."""
+def mend_twice(draft: Draft, names: list[str]) -> None:
+    """Add the query for values that a unique index on columns does not allow; NULLs differ."""
     columns = listed(names)
     nullable = [quoted(one) for one in names if draft.column(one).nullable]
     known = " AND ".join(f"{one} IS NOT NULL" for one in nullable)
     where = f" WHERE {known}" if nullable else ""
     table = quoted(draft.name)
-    return f"SELECT {columns} FROM {table}{where} GROUP BY {columns} HAVING COUNT(*) > 1"
+    query = f"SELECT {columns} FROM {table}{where} GROUP BY {columns} HAVING COUNT(*) > 1"
+    draft.say("find and mend rows that are there twice", query)
 
 
 # --- a column that INSERT leaves out --------------------------------------------------------------

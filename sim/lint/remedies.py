@@ -12,7 +12,7 @@ after the other.
 """
 
 from ddlsim.lint.draft import Draft, Ground, Step
-from ddlsim.lint.moving import add_with_default, leave_out, mend, moved
+from ddlsim.lint.moving import add_with_default, leave_out, mend, mend_twice, moved
 from ddlsim.lint.written import keeps_default, literal, quoted, written, zero
 from ddlsim.model.ddl import (
     ColumnAdded,
@@ -158,11 +158,11 @@ def _obeyed(draft: Draft, change: ObjectChange) -> None:
     draft.say(f"deploy clients that obey it in {draft.name}")
     draft.drain()
     if isinstance(one, IndexCreated):
-        mend(draft, "", [names[each] for each in one.index.columns])
+        mend_twice(draft, [names[each] for each in one.index.columns])
+    elif isinstance(one, ConstraintAdded) and one.constraint.kind == "unique":
+        mend_twice(draft, [names[each] for each in one.constraint.columns])
     elif isinstance(one, ConstraintAdded):
-        unique = one.constraint.kind == "unique"
-        columns = [names[each] for each in one.constraint.columns] if unique else None
-        mend(draft, one.constraint.text, columns)
+        mend(draft, one.constraint.text)
 
 
 # --- change by change ----------------------------------------------------------------------------

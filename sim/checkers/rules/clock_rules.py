@@ -100,7 +100,7 @@ def _shown(case: Case) -> Iterator[Anomaly]:
                 continue
             if _is_of_reader(case, event) or shown_ms <= clocks.furthest_ms(event.at_us):
                 continue
-            if position > _first_full(case):
+            if position > case.once(_first_full):
                 continue
             found[node] = None
             yield Anomaly(

@@ -57,38 +57,41 @@ class _Shown:
         """Why an operation must not have been executed at its op_ts."""
         at = (ran.node, ran.op, ran.op_ts)
         looked_up = self._found.get((*at, ran.object_id))
-        table = self._case.schemas.name(ran.object_id)
         if at in self._missing:
-            yield _without_table(table, self._missing[at], ran)
+            yield _without_table(self._case, self._missing[at], ran)
         elif looked_up is None:
-            yield _unchecked(table, ran)
+            yield _unchecked(self._case, ran)
         elif self._same and looked_up.version != ran.version:
-            yield _under_another(table, looked_up, ran)
+            yield _under_another(self._case, looked_up, ran)
 
 
-def _without_table(table: str, looked_up: SchemaResolved, ran: Executed) -> Anomaly:
+def _table(case: Case, ran: Executed) -> str:
+    return case.schemas.name(ran.object_id)
+
+
+def _without_table(case: Case, looked_up: SchemaResolved, ran: Executed) -> Anomaly:
     return Anomaly(
         "went-on-without-its-table",
-        f"{_operation(ran)}, where it was shown that {table}, or a view that leads "
-        "to it, is missing then",
+        f"{_operation(ran)}, where it was shown that {_table(case, ran)}, or a view that "
+        "leads to it, is missing then",
         (looked_up, ran),
         clauses=("110.table.exists",),
     )
 
 
-def _unchecked(table: str, ran: Executed) -> Anomaly:
+def _unchecked(case: Case, ran: Executed) -> Anomaly:
     return Anomaly(
         "ran-unchecked",
-        f"{_operation(ran)}, of which it had not looked up {table}",
+        f"{_operation(ran)}, of which it had not looked up {_table(case, ran)}",
         (ran,),
         clauses=("110.valid.2", "110.x.1"),
     )
 
 
-def _under_another(table: str, looked_up: SchemaResolved, ran: Executed) -> Anomaly:
+def _under_another(case: Case, looked_up: SchemaResolved, ran: Executed) -> Anomaly:
     return Anomaly(
         "ran-under-another-version",
-        f"{_operation(ran)} under version {ran.version} of {table}, where it was "
+        f"{_operation(ran)} under version {ran.version} of {_table(case, ran)}, where it was "
         f"shown version {looked_up.version}",
         (looked_up, ran),
         clauses=("110.valid.2",),

@@ -37,6 +37,8 @@ NEXT = {"": "write_only", "write_only": "reorganization", "reorganization": PUBL
 EDGED = 3
 Work = tuple[PartitionId, int, Timestamp]
 """A partition, an index, and the activation of what begins the work."""
+Fills = list[tuple[PartitionId, int, int, Timestamp]]
+Erasures = list[Work]
 
 
 class Questions(Ports):
@@ -246,8 +248,8 @@ class ModelledBackfill(Backfill):
     def __init__(self, node: Node, *given: Any, **named: Any) -> None:
         super().__init__(node, *given, **named)
         self._divergence = self.models.divergence("backfill", node.name)
-        self._fills: list[tuple[PartitionId, int, int, Timestamp]] = []
-        self._erasures: list[Work] = []
+        self._fills: Fills = []
+        self._erasures: Erasures = []
         self._since: dict[tuple[PartitionId, int], Timestamp] = {}
         self._rested_us: dict[tuple[PartitionId, int], int] = {}
         self._looks = 0
@@ -265,18 +267,8 @@ class ModelledBackfill(Backfill):
                         fills.append((place, change.index_id, step.version, applied.activation_ts))
                     if isinstance(change, IndexDropped):
                         erasures.append((place, change.index.id, applied.activation_ts))
-        self._divergence.compare(
-            "what it begins to fill",
-            self._fills,
-            fills,
-            list[tuple[PartitionId, int, int, Timestamp]],
-        )
-        self._divergence.compare(
-            "what it begins to erase",
-            self._erasures,
-            erasures,
-            list[tuple[PartitionId, int, Timestamp]],
-        )
+        self._divergence.compare("what it begins to fill", self._fills, fills, Fills)
+        self._divergence.compare("what it begins to erase", self._erasures, erasures, Erasures)
         for place, index_id, _ in erasures:
             if (place, index_id) not in self.erasing:
                 self._divergence.found(f"index {index_id} of {place} is not to be erased")
