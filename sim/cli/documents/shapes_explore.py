@@ -1,8 +1,9 @@
 """The shapes of the documents of `ddlsim explore --output json`: of a scenario, and of a scope."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from ddlsim.cli.documents.shapes_hunt import SeenShape
+from ddlsim.spec.visited import Decision
 
 LateMessage = TypedDict(
     "LateMessage",
@@ -71,10 +72,6 @@ class Explore(TypedDict):
     levels: list[ExploreLevel]
     found: list[ExploreFound]
     command: str
-
-
-Decision = Literal["holds", "violated", "not tested", "not decided"]
-"""What may be known of an invariant of a scope."""
 
 
 class ScopeStep(TypedDict):

@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,6 @@ from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import streams
 from ddlsim.cli.documents import documents, shapes_explore
-from ddlsim.cli.documents.shapes_explore import Decision
 from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
@@ -25,7 +24,8 @@ from ddlsim.scenario.overrides import read_setting
 from ddlsim.scenario.shipped import place_of
 from ddlsim.spec import tla
 from ddlsim.spec.base import BASELINE, SCOPES, Machine, Setup, set_up
-from ddlsim.spec.exhaust import STATES_MOST, Ended, Exhaustion, Explored, Found
+from ddlsim.spec.exhaust import STATES_MOST, Found
+from ddlsim.spec.visited import Decision, Visited
 
 OF_SCENARIOS: Final = (
     "late", "fate", "kind", "seed", "strict", "all_claims", "out", "jobs", "allow_outside",
@@ -51,9 +51,10 @@ def execute(options: Options) -> int:
     for invariant in setup.scope.invariants:
         checker_of(invariant)
     files = _written(setup, options.tla)
-    visited = Visited(setup, options)
-    with StatesMeter(visited) as meter:
-        interrupt = visited.run(meter.watch)
+    visited = Visited(
+        setup, depth=options.depth, keep_going=options.keep_going, states_most=STATES_MOST
+    )
+    interrupt = _visit(visited, options)
     whole = document(options, setup, visited, files)
     if options.output == "json":
         streams.write(documents.text(whole))
@@ -61,7 +62,7 @@ def execute(options: Options) -> int:
         show(whole)
     if interrupt is not None:
         return code_of(interrupt)
-    came = visited.outcome
+    came = Outcome.called(whole["outcome"])
     return NOT_DECIDED if came is Outcome.UNKNOWN else came.exit_code
 
 
@@ -89,85 +90,25 @@ def _written(setup: Setup, folder: str | None) -> tuple[Path, ...]:
 # --- the search -----------------------------------------------------------------------------------
 
 
-class Visited:
-    """What was visited: all states with every invariant judged, up to the first that breaks one.
+def outcome_of(decisions: Collection[Decision]) -> Outcome:
+    """Violated; unknown where something is not decided, vacuous where it is not tested; ok."""
+    if "violated" in decisions:
+        return Outcome.VIOLATED
+    if "not decided" in decisions:
+        return Outcome.UNKNOWN
+    return Outcome.VACUOUS if "not tested" in decisions else Outcome.OK
 
-    With --keep-going up to the first for each invariant; and then, for each that was not broken
-    there, all states with that one judged alone, since nothing is visited behind a broken state.
-    """
 
-    def __init__(self, setup: Setup, options: Options) -> None:
-        self._setup, self._options = setup, options
-        self._until = None if options.time is None else time.monotonic() + options.time
-        self.visits: list[Explored] = []
-        self._tested: dict[str, bool] = {}
-        self._every = setup.scope.invariants
-        self.search = self._search(self._every, len(self._every) if options.keep_going else 1)
+def _visit(visited: Visited, options: Options) -> KeyboardInterrupt | None:
+    """Visit all within --time, and show how far it is; the interrupt that ended it, if one did."""
+    until = None if options.time is None else time.monotonic() + options.time
+    with StatesMeter(visited) as meter:
 
-    def _search(self, judged: Sequence[str], until_broken: int) -> Exhaustion:
-        return Exhaustion(
-            self._setup.machine(judged),
-            depth=self._options.depth,
-            until_broken=until_broken,
-            states_most=STATES_MOST,
-        )
-
-    def run(self, watch: Callable[[], None]) -> KeyboardInterrupt | None:
-        """Visit all; the interrupt that ended it, if one did."""
-        try:
-            self._visit(self._every, watch)
-            for one in self._every if self._options.keep_going and self.found else ():
-                if one not in self.found:
-                    self.search = self._search((one,), 1)
-                    self._visit((one,), watch)
-        except KeyboardInterrupt as interrupt:
-            self.visits.append(self.search.result("interrupted"))
-            return interrupt
-        return None
-
-    def _visit(self, judged: Sequence[str], watch: Callable[[], None]) -> None:
         def is_over() -> bool:
-            watch()
-            return self._until is not None and time.monotonic() >= self._until
+            meter.watch()
+            return until is not None and time.monotonic() >= until
 
-        explored = self.search.run(is_over)
-        self.visits.append(explored)
-        if explored.ended == "exhausted" and not explored.found:
-            self._tested |= {one: one in explored.tested for one in judged}
-
-    @property
-    def found(self) -> dict[str, Found]:
-        """The broken invariants."""
-        return {one.invariant: one for visit in self.visits for one in visit.found}
-
-    @property
-    def largest(self) -> Explored:
-        """The visit with the most states."""
-        return max(self.visits, key=lambda visit: visit.states)
-
-    @property
-    def ended(self) -> Ended:
-        """What ended it: what left states, else a violation, else that there are no others."""
-        ends = [visit.ended for visit in self.visits]
-        return next((end for end in ends if end not in {"exhausted", "violation"}), ends[-1])
-
-    def decision(self, invariant: str) -> Decision:
-        """What is known of an invariant."""
-        if invariant in self.found:
-            return "violated"
-        if invariant not in self._tested:
-            return "not decided"
-        return "holds" if self._tested[invariant] else "not tested"
-
-    @property
-    def outcome(self) -> Outcome:
-        """Violated; unknown where something is not decided, vacuous where it is not tested; ok."""
-        decisions = {self.decision(one) for one in self._every}
-        if "violated" in decisions:
-            return Outcome.VIOLATED
-        if "not decided" in decisions:
-            return Outcome.UNKNOWN
-        return Outcome.VACUOUS if "not tested" in decisions else Outcome.OK
+        return visited.run(is_over)
 
 
 class StatesMeter(Meter):
@@ -202,6 +143,7 @@ def document(
 ) -> shapes_explore.ExploreScope:
     """The document of `--output json`."""
     machine, largest = setup.machine(), visited.largest
+    decided = {one: visited.decision(one) for one in setup.scope.invariants}
     return {
         "format": FORMAT,
         "scope": setup.scope.name,
@@ -210,12 +152,12 @@ def document(
         "mutant": setup.mutant,
         "constants": setup.constants,
         "rules": setup.rules,
-        "outcome": visited.outcome.word,
+        "outcome": outcome_of(decided.values()).word,
         "ended": visited.ended,
         "states": largest.states,
         "generated": largest.generated,
         "depth": largest.depth,
-        "invariants": {one: visited.decision(one) for one in setup.scope.invariants},
+        "invariants": decided,
         "found": [_found(machine, found) for found in visited.found.values()],
         "tla": [file.as_posix() for file in files],
         "command": _command(options),
