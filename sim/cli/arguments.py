@@ -20,7 +20,7 @@ from ddlsim.cli.flags import complete, values
 from ddlsim.cli.flags.flag import PREFIX, Verb, argument, flag, is_switch, repeated
 from ddlsim.cli.flags.many import budgets, inputs, judging, load, output, outside
 from ddlsim.cli.flags.record import recording, rehearsal
-from ddlsim.cli.flags.search import exploring, hunting, shrinking
+from ddlsim.cli.flags.search import ablating, exploring, hunting, shrinking
 from ddlsim.cli.flags.slips import sentence
 from ddlsim.cli.flags.values import Known
 from ddlsim.cli.options import Options
@@ -34,6 +34,7 @@ VERBS: Final = {
     "explain": "tell in words and pictures why a history is judged as it is",
     "shrink": "the smallest scripted scenario that fails as a run did",
     "explore": "every run of a small world with few messages late, or every state of a scope",
+    "ablate": "the matrix of rules left out or changed, and the invariants that show it",
     "compat": "lint a migration: which transactions in flight survive it",
     "verify": "run the regression suite: scenarios, mutants, claims",
     "hunt": "search for violations in drawn worlds, guided by coverage",
@@ -223,8 +224,8 @@ def _command() -> Verbs:
     )
     click.version_option(__version__, prog_name="ddlsim", message="%(prog)s %(version)s")(command)
     for verb in (_run(), _check(), _record(), _rehearse(), _explain(), _shrink(), _explore(),
-                 _compat(), _verify(), _hunt(), _sweep(), _compare(), _advise(), _tune(), _plot(),
-                 _report(), _list(), _new(), _completion()):  # fmt: skip
+                 _ablate(), _compat(), _verify(), _hunt(), _sweep(), _compare(), _advise(),
+                 _tune(), _plot(), _report(), _list(), _new(), _completion()):  # fmt: skip
         command.add_command(verb)
     return command
 
@@ -298,6 +299,19 @@ def _shrink() -> Verb:
 
 def _explore() -> Verb:
     return _verb("explore", exploring())
+
+
+def _ablate() -> Verb:
+    return _verb("ablate", ablating(), check=_what_to_ablate)
+
+
+def _what_to_ablate(context: click.Context) -> None:
+    """Something must be named, or drawn."""
+    if context.params["scenario"] is None and not context.params["swarm"]:
+        what = (
+            "SCENARIO or SCOPE is missing; ddlsim list scopes and ddlsim list scenarios tell them"
+        )
+        raise click.UsageError(f"{what}; or say --swarm", context)
 
 
 def _compat() -> Verb:

@@ -9,7 +9,7 @@ from ddlsim.cli.signals import SIGNALLED
 SIGHUP, SIGTERM = 1, 15
 """The numbers of the signals, as POSIX has them."""
 NOT_DECIDED: Final = 7
-"""`verify` or `explore` had too little time to decide something, and nothing else is wrong."""
+"""`verify`, `explore` or `ablate` had too little time to decide something, the rest is right."""
 
 
 class ExitCode(NamedTuple):
@@ -38,8 +38,8 @@ CODES: Final = tuple(
         (
             *(ExitCode(one.exit_code, one.word, means) for one, means in _MEANINGS.items()),
             ExitCode(BAD_INPUT, "(bad input)", "nothing was run; `check`: a file cannot be judged"),
-            ExitCode(NOT_DECIDED, "(not decided)", "`verify`, `explore`: the time did not suffice "
-                     "to decide; nothing else is wrong"),
+            ExitCode(NOT_DECIDED, "(not decided)", "`verify`, `explore`, `ablate`: the time did "
+                     "not suffice to decide; nothing else is wrong"),
             ExitCode(SIGNALLED + SIGHUP, "(hung up)", "ended by SIGHUP"),
             ExitCode(INTERRUPTED, "(interrupted)", "ended by an interrupt (SIGINT)"),
             ExitCode(PIPE_CLOSED, "(pipe closed)", "the reader of the output went away"),

@@ -88,16 +88,19 @@ def _mutant(plan: Plan, plane: str) -> Mutant | None:
     mutant = MUTANTS.get(plan.mutant)
     if mutant.plane == plane:
         return mutant
-    fit = [
-        name
-        for name, one in MUTANTS.items()
-        if one.plane == plane and one.under in ("", plan.strategy)
-    ]
+    fit = fitting(plane, plan.strategy)
     under = mutant.under or f"a design of plane {mutant.plane!r}"
     raise BadDesignError(
         f"mutant {plan.mutant!r} breaks a rule of plane {mutant.plane!r}, not of {plane!r}; run it "
         f"under {under}, or one of {plane!r}: {', '.join(fit[:NAMED])} ...; ddlsim list mutants"
     )
+
+
+def fitting(plane: str, strategy: str) -> list[str]:
+    """The mutants of a plane that break a rule of every design there, or of this one."""
+    return [
+        name for name, one in MUTANTS.items() if one.plane == plane and one.under in ("", strategy)
+    ]
 
 
 def declared(plan: Plan) -> DesignHeader:

@@ -19,6 +19,7 @@ from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.outcome import STATUSES
 from ddlsim.cli.documents import (
     shapes,
+    shapes_ablate,
     shapes_compare,
     shapes_explore,
     shapes_hunt,
@@ -441,6 +442,11 @@ SCHEMAS: Final[dict[str, Published]] = {
         "what the runs of a small world with few late messages came to",
         "ddlsim explore --output json",
         _document(shapes_explore.Explore, shapes_explore.ExploreScope),
+    ),
+    "ablate": Published(
+        "rules of a scope, or mutants of a scenario, and the invariants that show them",
+        "ddlsim ablate --output json",
+        _document(shapes_ablate.AblateScope, shapes_ablate.AblateScenario),
     ),
     "hunt": Published(
         "what a hunt came to and found", "ddlsim hunt --output json", _document(shapes_hunt.Hunt)

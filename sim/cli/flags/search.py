@@ -70,6 +70,29 @@ def exploring() -> list[click.Parameter]:
     ]  # fmt: skip
 
 
+def ablating() -> list[click.Parameter]:
+    """What is ablated, under which design, in which worlds, and when it ends."""
+    return [
+        argument("scenario", "a scope; or a file, or the name of a shipped scenario; with --swarm "
+                 "it may be left out", "[SCENARIO|SCOPE]", required=False,
+                 shell_complete=complete.worlds),
+        flag("--seeds", "every seed from A to B, or so many (default: 10)", "A..B",
+             type=values.some_seeds),
+        flag("--strategy", "another design", "S", shell_complete=complete.strategies),
+        repeated("--set", "set a key of the file; of a scope a constant, or the choice of a rule, "
+                 "in every row", "PATH=VALUE"),
+        flag("--mutants", "only these mutants (default: all that fit the design)", "M[,M...]",
+             type=values.names, shell_complete=complete.mutants),
+        flag("--swarm", "draw what is around the scenario from the seed"),
+        *judging(),
+        flag("--depth", "of a scope: runs of so many actions at most (default: all)", "N",
+             type=values.positive),
+        flag("--time", "end after 90s, 10m or 1h, wherever it is then", "T", type=values.duration),
+        flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
+        outside(), load(), output("text", "json"),
+    ]  # fmt: skip
+
+
 def hunting() -> list[click.Parameter]:
     """What every world has, and when the hunt ends."""
     return [

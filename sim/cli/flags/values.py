@@ -139,6 +139,14 @@ def voters(text: str) -> int | tuple[str, ...]:
     return names
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas, `a,b`, each once."""
+    found = tuple(name.strip() for name in text.split(","))
+    if not all(found):
+        raise click.BadParameter(f"expected names with commas, as in a,b, not {text!r}")
+    return tuple(dict.fromkeys(found))
+
+
 def setting(text: str) -> dict[str, int]:
     """`dd=300,h=100,csmax=20`; what is left out is as recommended."""
     found: dict[str, int] = {}

@@ -18,7 +18,7 @@ from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError
 from ddlsim.cli.signals import code_of
-from ddlsim.cli.verbs import explore_scope, hunted
+from ddlsim.cli.verbs import explore_scope, hunted, scoped
 from ddlsim.cli.views import words
 from ddlsim.cli.views.progress import Meter
 from ddlsim.cli.views.words import counted
@@ -29,9 +29,7 @@ from ddlsim.plan import work
 from ddlsim.plan.plan import plan
 from ddlsim.registry import load_file
 from ddlsim.scenario import bounds
-from ddlsim.scenario.load import load
 from ddlsim.scenario.loosened import loosen
-from ddlsim.scenario.problems import ScenarioError
 from ddlsim.scenario.repeated import repeated
 from ddlsim.scenario.scenario import Scenario
 from ddlsim.scenario.tomltext import toml_text
@@ -67,13 +65,13 @@ def execute(options: Options) -> int:
     """Explore, print what was found, write the scenarios that show it; the exit code."""
     for file in options.load:
         load_file(file)
-    if explore_scope.is_scope(options.scenario):
+    if scoped.is_scope(options.scenario):
         return explore_scope.execute(options)
     if options.tla is not None:
         raise InputError("explore: --tla is for scopes; those are listed by ddlsim list scopes")
     directory = options.out or OUT
     no_file("--out", directory)
-    scenario = _scenario(options)
+    scenario = scoped.scenario_of("explore", options)
     bounds.check_run(scenario.name, scenario.estimate, None)
     world = world_of(options, scenario)
     sent = exhaust.check(world)
@@ -93,17 +91,6 @@ def execute(options: Options) -> int:
         return code_of(done.interrupt)
     code = outcome(done.explored).exit_code
     return NOT_DECIDED if code == 0 and done.ended == "time" else code
-
-
-def _scenario(options: Options) -> Scenario:
-    try:
-        return load(options.scenario, repeat.settings(options), outside=options.allow_outside)
-    except ScenarioError:
-        near = explore_scope.near(options.scenario)
-        if near is None:
-            raise
-        what = "neither a file nor a shipped scenario; did you mean"
-        raise InputError(f"explore {options.scenario}: {what} {near}, a scope?") from None
 
 
 def world_of(options: Options, scenario: Scenario) -> World:

@@ -2,54 +2,37 @@
 
 import shlex
 import time
-from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli import streams
 from ddlsim.cli.documents import documents, shapes_explore
 from ddlsim.cli.exit_codes import NOT_DECIDED
 from ddlsim.cli.options import Options
-from ddlsim.cli.problems import InputError
 from ddlsim.cli.signals import code_of
+from ddlsim.cli.verbs import scoped
 from ddlsim.cli.views import words
 from ddlsim.cli.views.progress import Meter
 from ddlsim.cli.views.words import counted
 from ddlsim.files import no_file
 from ddlsim.history.history import FORMAT
-from ddlsim.scenario.overrides import read_setting
-from ddlsim.scenario.shipped import place_of
 from ddlsim.spec import tla
-from ddlsim.spec.base import BASELINE, SCOPES, Machine, Setup, set_up
+from ddlsim.spec.base import BASELINE, SCOPES, Machine, Setup
 from ddlsim.spec.exhaust import STATES_MOST, Found
 from ddlsim.spec.visited import Decision, Visited
 
+VERB: Final = "explore"
 OF_SCENARIOS: Final = (
     "late", "fate", "kind", "seed", "strict", "all_claims", "out", "jobs", "allow_outside",
 )  # fmt: skip
 """Flags that mean nothing for a scope."""
 
 
-def is_scope(name: str) -> bool:
-    """Whether a word names a scope, not a scenario."""
-    return name in SCOPES
-
-
-def near(name: str) -> str | None:
-    """The scope that a name may stand for that is neither a file's nor a scenario's."""
-    if name.endswith(".toml") or Path(name).exists() or place_of(name) is not None:
-        return None
-    return next(iter(get_close_matches(name.casefold(), SCOPES, 1)), None)
-
-
 def execute(options: Options) -> int:
     """Explore, print what holds and what does not; the exit code."""
-    setup = _set_up(options)
-    for invariant in setup.scope.invariants:
-        checker_of(invariant)
+    setup = scoped.setup_of(VERB, options, OF_SCENARIOS)
     files = _written(setup, options.tla)
     visited = Visited(
         setup, depth=options.depth, keep_going=options.keep_going, states_most=STATES_MOST
@@ -66,19 +49,6 @@ def execute(options: Options) -> int:
     return NOT_DECIDED if came is Outcome.UNKNOWN else came.exit_code
 
 
-def _set_up(options: Options) -> Setup:
-    name = options.scenario
-    for flag in OF_SCENARIOS:
-        value = getattr(options, flag)
-        if not (value is None or value is False or value == ()):
-            what = f"--{flag.replace('_', '-')} is for scenarios, and {name} is a scope"
-            where = f"ddlsim list scopes {name} --output json"
-            raise InputError(f"explore: {what}; its constants and rules: {where}")
-    settings = dict(read_setting(text) for text in options.set)
-    design = BASELINE if options.strategy is None else options.strategy
-    return set_up(SCOPES.get(name), design, options.mutant, settings)
-
-
 def _written(setup: Setup, folder: str | None) -> tuple[Path, ...]:
     """The TLA+ module and its configuration, if they are asked for."""
     if folder is None:
@@ -88,15 +58,6 @@ def _written(setup: Setup, folder: str | None) -> tuple[Path, ...]:
 
 
 # --- the search -----------------------------------------------------------------------------------
-
-
-def outcome_of(decisions: Collection[Decision]) -> Outcome:
-    """Violated; unknown where something is not decided, vacuous where it is not tested; ok."""
-    if "violated" in decisions:
-        return Outcome.VIOLATED
-    if "not decided" in decisions:
-        return Outcome.UNKNOWN
-    return Outcome.VACUOUS if "not tested" in decisions else Outcome.OK
 
 
 def _visit(visited: Visited, options: Options) -> KeyboardInterrupt | None:
@@ -152,7 +113,7 @@ def document(
         "mutant": setup.mutant,
         "constants": setup.constants,
         "rules": setup.rules,
-        "outcome": outcome_of(decided.values()).word,
+        "outcome": scoped.outcome_of(decided.values()).word,
         "ended": visited.ended,
         "states": largest.states,
         "generated": largest.generated,
@@ -168,7 +129,7 @@ def _found(machine: Machine[Any], found: Found) -> shapes_explore.ScopeFound:
     last = found.steps[-1].state if found.steps else found.first
     return {
         "invariant": found.invariant,
-        "checker": checker_of(found.invariant),
+        "checker": scoped.checker_of(VERB, found.invariant),
         "summary": machine.why(found.invariant, last),
         "states": found.states,
         "steps": list(_steps(machine, found)),
@@ -185,15 +146,6 @@ def _steps(machine: Machine[Any], found: Found) -> Iterator[shapes_explore.Scope
             "state": machine.shown(step.state),
         }
         before = step.state
-
-
-def checker_of(invariant: str) -> str:
-    """The name of the checker that judges an invariant of runs; `InputError` where none does."""
-    for name, one in CHECKERS.items():
-        if one.invariant == invariant:
-            return name
-    known = "those are listed by ddlsim list checkers"
-    raise InputError(f"explore: no checker judges the scope's invariant {invariant}; {known}")
 
 
 def _command(options: Options) -> str:
@@ -219,13 +171,13 @@ def show(whole: shapes_explore.ExploreScope) -> None:
     states = f"{whole['states']:,} states, {whole['generated']:,} generated"
     deep = f"depth {whole['depth']} ({counted(whole['depth'] - 1, 'action')})"
     words.labelled("explored", f"{states}, {deep}; {ENDS[whole['ended']]}", to)
-    words.labelled("constants", _settings(whole["constants"]), to)
-    for label, text in _other_rules(whole["scope"], whole["rules"]):
+    words.labelled("constants", settings(whole["constants"]), to)
+    for label, text in other_rules(whole["scope"], whole["rules"]):
         words.labelled(label, text, to)
     for decision, why in DECISIONS.items():
         of = [one for one, is_so in whole["invariants"].items() if is_so == decision]
         if of:
-            named = ", ".join(f"{one} {checker_of(one)}" for one in of)
+            named = ", ".join(f"{one} {scoped.checker_of(VERB, one)}" for one in of)
             words.labelled(decision, f"{named}{why}", to)
     for found in whole["found"]:
         words.say(f"{found['invariant']} {found['checker']}", to, "bold")
@@ -237,11 +189,11 @@ def show(whole: shapes_explore.ExploreScope) -> None:
     words.command(whole["command"], to)
 
 
-def _settings(values: Mapping[str, object]) -> str:
+def settings(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items())
 
 
-def _other_rules(scope: str, chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def other_rules(scope: str, chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The rules in which it differs from `iep`, each with what it says; or that there are none."""
     others = [one for one in SCOPES.get(scope).rules if chosen[one.name] != one.default]
     for one in others:

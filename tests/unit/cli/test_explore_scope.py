@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ddlsim.cli.signals import EndedError
-from ddlsim.cli.verbs import explore_scope
+from ddlsim.cli.verbs import explore_scope, scoped
 from ddlsim.spec.base import set_up
 from ddlsim.spec.exhaust import Exhaustion
 from ddlsim.spec.iep110 import IEP110
@@ -284,7 +284,7 @@ def test_tla_refuses_a_file(tmp_path: Path) -> None:
 
 
 def test_every_invariant_of_a_scope_has_a_checker() -> None:
-    assert [explore_scope.checker_of(one) for one in ("I1", "I4", "I3")] == [
+    assert [scoped.checker_of("explore", one) for one in ("I1", "I4", "I3")] == [
         "atomicity",
         "own_ddl",
         "serializability",

@@ -31,6 +31,7 @@ WORDS = {
     "report": ("report", "{folder}/swept"),
     "hunt": ("hunt", "--seed", "3", "--worlds", "1", "--jobs", "1", "--out", "{folder}/hunted"),
     "explore": ("explore", "{scenario}", "--fate", "lost", "--kind", "submit", "--jobs", "1"),
+    "ablate": ("ablate", "{scenario}", "--mutants", "no_commit_check", "--jobs", "1"),
     "shrink": ("shrink", "strategies/B3-T1", "--runs", "20"),
     "record": (
         "record",
