@@ -20,6 +20,7 @@ from ddlsim.checkers.outcome import STATUSES
 from ddlsim.cli.documents import (
     shapes,
     shapes_compare,
+    shapes_explain,
     shapes_explore,
     shapes_hunt,
     shapes_predict,
@@ -148,7 +149,7 @@ def _facts() -> Schema:
 
 
 def _explain() -> Schema:
-    made = _document(shapes.Explain, shapes.ExplainForeign)()
+    made = _document(shapes_explain.Explain, shapes_explain.ExplainForeign)()
     return _with_witness(made, "ExplainForeign")
 
 
