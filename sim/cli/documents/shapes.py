@@ -43,7 +43,9 @@ class RunOfSeed(TypedDict):
 class Run(TypedDict):
     """The result of a run. `settings` are those of the cluster (under the empty name) and of each
     node, `swarm` what was drawn in the run that `command` repeats, `never_reached` the probes that
-    none of several runs has reached. summary.json has `writer` and `finished` as well."""
+    none of several runs has reached. `violated_below`: at 95 % less than this share of such runs is
+    violated, stuck or crashed, since none of several was. summary.json has `writer` and `finished`
+    as well."""
 
     writer: NotRequired[str]
     finished: NotRequired[bool]
@@ -59,6 +61,7 @@ class Run(TypedDict):
     command: str
     swarm: NotRequired[dict[str, Any]]
     never_reached: NotRequired[list[str]]
+    violated_below: NotRequired[float]
     runs: list[RunOfSeed]
 
 
