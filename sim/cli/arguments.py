@@ -289,6 +289,12 @@ def _explain() -> Verb:
              type=values.written, shell_complete=complete.files),
         flag("--trace-out", "the run as Chrome trace JSON, for Perfetto", "perfetto:F",
              type=values.written),
+        flag("--likelihood", "how likely the violation was at each instant: the share of runs that "
+             "are the same up to there, with other delays from there on, which show it"),
+        flag("--continuations", "so many runs from each instant (default: 30)", "N",
+             type=values.positive),
+        flag("--jobs", "processes of --likelihood (default: all cores)", "J",
+             type=values.positive),
         *judging(), load(), output("text", "json"),
     ])  # fmt: skip
 

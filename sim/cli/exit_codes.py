@@ -39,7 +39,7 @@ CODES: Final = tuple(
             *(ExitCode(one.exit_code, one.word, means) for one, means in _MEANINGS.items()),
             ExitCode(BAD_INPUT, "(bad input)", "nothing was run; `check`: a file cannot be judged"),
             ExitCode(NOT_DECIDED, "(not decided)", "`verify`, `explore`, `ablate`: the time did "
-                     "not suffice to decide; nothing else is wrong"),
+                     "not suffice; nothing else is wrong"),
             ExitCode(SIGNALLED + SIGHUP, "(hung up)", "ended by SIGHUP"),
             ExitCode(INTERRUPTED, "(interrupted)", "ended by an interrupt (SIGINT)"),
             ExitCode(PIPE_CLOSED, "(pipe closed)", "the reader of the output went away"),

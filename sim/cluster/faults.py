@@ -17,7 +17,8 @@ from ddlsim.cluster.group_faults import GroupFaults, Undo
 from ddlsim.cluster.machines import Machines
 from ddlsim.history.world_events import NodeCrashed, NodeRestarted, SettingChanged
 from ddlsim.kernel.channel import Envelope, LinkProfile
-from ddlsim.kernel.network import Block, Copy, Delay, Override, Rule, Slow, Strike, Verdict
+from ddlsim.kernel.network import Override
+from ddlsim.kernel.rules import Block, Copy, Delay, Rule, Slow, Strike, Verdict
 from ddlsim.model.groups import META
 from ddlsim.nemesis.actions import Fate, FaultActions
 from ddlsim.nemesis.roles import (

@@ -149,6 +149,9 @@ class Run:
 
     def _set_up(self) -> None:
         plan = self.plan
+        if plan.redraw is not None:
+            reseed, at_us = self.cluster.network.reseed, plan.redraw.after_us + 1
+            self.loop.call_at(at_us, reseed, plan.redraw.network_seed)
         for program in plan.programs:
             client = self._client(program.client, session=program.session)
             runner = ProgramRunner(client, program, plan.load_until_us)

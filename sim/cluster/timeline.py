@@ -14,7 +14,7 @@ from ddlsim.cluster.step_outcome import AT_THE_END, StepEvents, is_wanted, misse
 from ddlsim.history.events import AnyEvent
 from ddlsim.history.world_events import StepMissed
 from ddlsim.kernel.engine import Future
-from ddlsim.kernel.network import Hold, Verdict
+from ddlsim.kernel.rules import Hold, Verdict
 from ddlsim.model.ops import Begin, Ddl, Read
 from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.programs import Step

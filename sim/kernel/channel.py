@@ -72,7 +72,7 @@ class Channel:
         self.sender, self.to, self.kind, self.endpoint = sender, to, kind, endpoint
         self.deliver: Watch = endpoint.receive
         self.on_send: Watch | None = None  # called with each message, before its fate is drawn
-        self.key = mix(mix(seed, name_id(f"{sender} > {to}")), name_id(kind))
+        self.reseed(seed)
         self.count = 0
         self.last_due_us = 0
         self.seen: dict[int, int] = {}  # how often each label has been sent
@@ -80,6 +80,10 @@ class Channel:
         self.loopback = sender == to
         self.overrides: tuple[Any, ...] = ()  # the overrides that say what may happen to a message
         self.adopt(())
+
+    def reseed(self, seed: int) -> None:
+        """Draw by another seed from now on; its profiles are to be adopted anew."""
+        self.key = mix(mix(seed, name_id(f"{self.sender} > {self.to}")), name_id(self.kind))
 
     def adopt(self, profiles: Iterable[LinkProfile]) -> None:
         """Take over what these entries say and nothing else; of two the later one counts."""

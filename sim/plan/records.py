@@ -109,6 +109,15 @@ class TickPlan(Record, frozen=True):
     at_us: Micros
 
 
+class Redraw(Record, frozen=True):
+    """Later than `after_us` the run draws by another network seed, as another run would: delays and
+    fates of the messages that are sent, and the spans that hosts draw.
+    """
+
+    after_us: Micros
+    network_seed: int
+
+
 class LeaderPlan(Record, frozen=True):
     """The leader of `meta`, or primary of a partition (`t/0`); `at_us` 0: from the start."""
 
@@ -208,4 +217,5 @@ class Plan(Record, frozen=True):
     all_claims: bool = False
     never_reaches: tuple[str, ...] = ()
     schedule: PctPlan | BoundaryPlan | None = None
+    redraw: Redraw | None = None
     store: StorePlan | None = None

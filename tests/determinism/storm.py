@@ -8,8 +8,9 @@ from ddlsim.kernel.channel import LinkProfile, TracedEnvelope
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import Block, Network, Slow
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Exponential, Lognormal, Streams, mix, quantiles
+from ddlsim.kernel.rules import Block, Slow
 
 NAMES = ("n1", "n2", "n3", "n4")
 MESSAGES = 600

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddlsim.kernel.channel import LinkProfile
-from ddlsim.kernel.network import Hold, Slow
 from ddlsim.kernel.rng import (
     TABLE_SIZE,
     Distribution,
@@ -19,6 +18,7 @@ from ddlsim.kernel.rng import (
     Uniform,
     quantiles,
 )
+from ddlsim.kernel.rules import Hold, Slow
 from tests.support.engine import Ask, Note, Small
 
 NAMES = st.sampled_from("abc")

@@ -6,8 +6,9 @@ from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.clock import PhysicalClock
 from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import Network, Rule
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Constant, Distribution, quantiles
+from ddlsim.kernel.rules import Rule
 
 
 class Note(NamedTuple):

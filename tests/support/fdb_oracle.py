@@ -21,8 +21,8 @@ from ddlsim.fdb.processes import CLASSES, Classes
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.transaction import Transaction, TxOptions
 from ddlsim.kernel.channel import LinkProfile
-from ddlsim.kernel.network import Block
 from ddlsim.kernel.rng import Uniform
+from ddlsim.kernel.rules import Block
 from tests.support.fdb import FdbWorld
 
 KEYS: tuple[Key, ...] = tuple(("k", number) for number in range(12))

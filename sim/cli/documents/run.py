@@ -1,7 +1,8 @@
 """What a `run` has to tell, and the same as JSON and as tests of JUnit."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from math import expm1, log1p
+from typing import Any, Final, NamedTuple
 
 from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.outcome import Outcome
@@ -13,6 +14,11 @@ from ddlsim.history.history import FORMAT
 from ddlsim.model.probes import never_reached
 from ddlsim.verify.expectation import Sum
 from ddlsim.verify.row import RunRow
+
+LEVEL: Final = 0.95
+"""The confidence of bounds."""
+CLEAN: Final = (Outcome.OK, Outcome.VACUOUS)
+"""The outcomes of runs in which nothing claimed is broken."""
 
 
 class Report(NamedTuple):
@@ -44,9 +50,27 @@ class Report(NamedTuple):
         met = {probe for row in self.sum.runs for probe, times in row.reached.items() if times}
         return never_reached(met)
 
+    @property
+    def is_one_run(self) -> bool:
+        """Whether several seeds have made the very same run: nothing in it is drawn."""
+        prints = {row.fingerprint for row in self.sum.runs}
+        return len(self.sum.runs) > 1 and len(prints) == 1 and None not in prints
+
+    @property
+    def violated_below(self) -> float | None:
+        """With `LEVEL` confidence less than this share of the runs that seeds draw is violated,
+        stuck or crashed, since none of these was: 1 - (1 - level)^(1/n) (Clopper-Pearson), close
+        to 3/n. None where one was or is not judged, and where there are no several runs.
+        """
+        rows = self.sum.runs
+        if len(rows) < 2 or self.is_one_run or any(row.outcome not in CLEAN for row in rows):
+            return None
+        return -expm1(log1p(-LEVEL) / len(rows))
+
     def document(self) -> shapes.Run:
         """The document of `--output json`."""
         several = {"never_reached": self.never_reached} if len(self.sum.runs) > 1 else {}
+        below = {} if self.violated_below is None else {"violated_below": self.violated_below}
         drawn = {"swarm": dict(self.drawn)} if self.drawn else {}
         return part(
             self,
@@ -59,6 +83,7 @@ class Report(NamedTuple):
             runs=[part(row, shapes.RunOfSeed) for row in self.sum.runs],
             **drawn,
             **several,
+            **below,
         )
 
 

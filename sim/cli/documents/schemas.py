@@ -21,6 +21,7 @@ from ddlsim.cli.documents import (
     shapes,
     shapes_ablate,
     shapes_compare,
+    shapes_explain,
     shapes_explore,
     shapes_hunt,
     shapes_predict,
@@ -149,7 +150,7 @@ def _facts() -> Schema:
 
 
 def _explain() -> Schema:
-    made = _document(shapes.Explain, shapes.ExplainForeign)()
+    made = _document(shapes_explain.Explain, shapes_explain.ExplainForeign)()
     return _with_witness(made, "ExplainForeign")
 
 

@@ -7,10 +7,8 @@ meaning as long as `format` is the same.
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from ddlsim.checkers.argument import Moment, Party
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.judge import Violation
-from ddlsim.history.events import AnyEvent
 from ddlsim.history.figures import Figures
 
 Word = Literal["ok", "vacuous", "unknown", "unmet", "stuck", "violated", "crashed"]
@@ -45,7 +43,9 @@ class RunOfSeed(TypedDict):
 class Run(TypedDict):
     """The result of a run. `settings` are those of the cluster (under the empty name) and of each
     node, `swarm` what was drawn in the run that `command` repeats, `never_reached` the probes that
-    none of several runs has reached. summary.json has `writer` and `finished` as well."""
+    none of several runs has reached. `violated_below`: at 95 % less than this share of such runs is
+    violated, stuck or crashed, since none of several was. summary.json has `writer` and `finished`
+    as well."""
 
     writer: NotRequired[str]
     finished: NotRequired[bool]
@@ -61,6 +61,7 @@ class Run(TypedDict):
     command: str
     swarm: NotRequired[dict[str, Any]]
     never_reached: NotRequired[list[str]]
+    violated_below: NotRequired[float]
     runs: list[RunOfSeed]
 
 
@@ -107,81 +108,6 @@ class Check(TypedDict):
 
     format: int
     files: list[Checked]
-
-
-class Looked(TypedDict):
-    """What one judge had to judge."""
-
-    invariant: str
-    checker: str
-    claimed: bool
-    judged: bool
-    looked_at: dict[str, int]
-    nothing_to_judge: bool
-    found: int
-
-
-Argued = TypedDict(
-    "Argued",
-    {
-        "invariant": str,
-        "checker": str,
-        "kind": str,
-        "class": Literal["safety", "session", "liveness", "quality"],
-        "status": str,
-        "strict_only": bool,
-        "summary": str,
-        "witness": list[AnyEvent],
-        "clauses": list[str],
-        "because": str,
-        "times": int,
-        "paragraph": str,
-        "parties": list[Party],
-        "steps": list[Step],
-        "moments": list[Moment],
-    },
-)
-
-
-class Explain(TypedDict):
-    """The arguments against a history of this program, each a violation with its paragraph, its
-    parties and what was seen; `times` is how often it was found in this shape."""
-
-    format: int
-    file: str
-    scenario: str
-    strategy: str
-    mutant: str | None
-    seed: int
-    outcome: Word
-    fingerprint: str | None
-    arguments: list[Argued]
-    omitted: dict[str, int]
-    stuck: list[str]
-    unjudged: list[str]
-    missed: list[str]
-    unmatched: list[str]
-    never_reached: list[str]
-    figures: Figures | None
-    command: str
-    checked: list[Looked]
-    files: list[str]
-    not_met: list[str]
-
-
-class Amount(TypedDict):
-    """Something that was looked for or at, and in how much."""
-
-    what: str
-    amount: str
-
-
-class ExplainForeign(Checked):
-    """The verdict on a history of another program, with what was checked."""
-
-    format: int
-    checked: list[Amount]
-    files: list[str]
 
 
 WitnessViolation = TypedDict(

@@ -16,6 +16,7 @@ from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.argument import Argument, Moment, party_of
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import FINDING, Violation
+from ddlsim.cli.picture import curve
 from ddlsim.cli.picture import cycle as picture_cycle
 from ddlsim.cli.picture.layout import Row
 from ddlsim.cli.picture.rerun import with_messages
@@ -24,6 +25,7 @@ from ddlsim.cli.picture.state import State, columns_of, states
 from ddlsim.cli.picture.words import sentence, three_sentences
 from ddlsim.escape import escaped
 from ddlsim.history.events import AnyEvent
+from ddlsim.search.likelihood import Likelihood
 from ddlsim.verify.row import RunRow
 
 MOST_ARGUMENTS: Final = 10
@@ -82,8 +84,14 @@ def title_of(row: RunRow) -> str:
     return f"{row.scenario}, seed {row.seed}, design {design}: {row.outcome.word}"
 
 
-def html(case: Case, title: str, argued: Sequence[ArguedViolation], command: str) -> str:
-    """The page; the first argument is the one that is drawn."""
+def html(
+    case: Case,
+    title: str,
+    argued: Sequence[ArguedViolation],
+    command: str,
+    likelihood: Likelihood | None = None,
+) -> str:
+    """The page; the first argument is the one that is drawn, and whose likelihood it is."""
     traced = with_messages(case.history)
     if traced is not None and traced is not case.history:
         case = Case(traced)
@@ -101,6 +109,7 @@ def html(case: Case, title: str, argued: Sequence[ArguedViolation], command: str
             space=drawn,
             stepping=_stepping(case, drawn, () if violation is None else violation.witness),
             command=command,
+            likelihood=None if likelihood is None else curve.of(likelihood),
         )
     )
 

@@ -11,13 +11,13 @@ from ddlsim.checkers.argument import Argument, argue, prose
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.extent import Extent, extents
 from ddlsim.cli import repeat, stored, streams
-from ddlsim.cli.documents import documents, shapes
+from ddlsim.cli.documents import documents, shapes_explain
 from ddlsim.cli.options import Options
 from ddlsim.cli.picture import cycle as picture_cycle
 from ddlsim.cli.picture import page as picture
 from ddlsim.cli.picture import trace
 from ddlsim.cli.problems import InputError
-from ddlsim.cli.verbs import explain_foreign
+from ddlsim.cli.verbs import explain_foreign, explain_likelihood
 from ddlsim.cli.verbs.check_foreign import refuse_model
 from ddlsim.cli.views import checked as view_checked
 from ddlsim.cli.views import figures as view_figures
@@ -28,6 +28,7 @@ from ddlsim.foreign import inputs
 from ddlsim.history.history import FORMAT, History
 from ddlsim.registry import load_file
 from ddlsim.scenario import findings
+from ddlsim.search.likelihood import Likelihood
 from ddlsim.verify.row import RunRow, row_of
 
 PERFETTO: Final = "perfetto:"
@@ -54,12 +55,13 @@ def execute(options: Options) -> int:
     found = sorted(totals.grouped([row]), key=picture.gravest_first)
     arguments = [argue(case, one.example) for one in found]
     again = repeat.of_header(history.header, options)
-    files = _pictures(options, case, row, found, arguments)
+    likely = explain_likelihood.of(options, history, found)
+    files = _pictures(options, case, row, found, arguments, likely)
     looked = list(extents(case, all_claims=options.all_claims))
     if options.output == "json":
         document = documents.part(
             row,
-            shapes.Explain,
+            shapes_explain.Explain,
             format=FORMAT,
             file=options.history,
             arguments=[
@@ -73,9 +75,11 @@ def execute(options: Options) -> int:
             files=files,
             not_met=view_checked.unreached(row),
         )  # fmt: skip
+        if likely is not None:
+            document["likelihood"] = explain_likelihood.document(likely)
         streams.write(documents.text(document))
         return 0
-    _show(history, row, found, arguments, looked, files, again)
+    _show(history, row, found, arguments, looked, likely, files, again)
     return 0
 
 
@@ -88,6 +92,7 @@ def _show(
     found: list[ViolationGroup],
     arguments: list[Argument],
     looked: list[Extent],
+    likely: Likelihood | None,
     files: list[str],
     again: str,
 ) -> None:
@@ -114,6 +119,8 @@ def _show(
     if row.unmatched:
         labelled("met nothing", "; ".join(row.unmatched), to, "bold yellow")
     labelled("not met", unreached(view_checked.unreached(row)), to)
+    if likely is not None:
+        explain_likelihood.show(likely, to)
     if files:
         labelled("wrote", ", ".join(files), to)
     to.print()
@@ -129,6 +136,7 @@ def _pictures(
     row: RunRow,
     found: list[ViolationGroup],
     arguments: list[Argument],
+    likely: Likelihood | None,
 ) -> list[str]:
     """Every file that was asked for; their names. The drawing of a cycle comes last: there may be
     none."""
@@ -139,7 +147,7 @@ def _pictures(
             for one, argument in zip(found, arguments, strict=True)
         ]
         again = repeat.of_header(case.header, options)
-        write_text(options.html, picture.html(case, title, argued, again))
+        write_text(options.html, picture.html(case, title, argued, again, likely))
         files.append(options.html)
     if (file := _trace_file(options)) is not None:
         write_text(file, trace.perfetto(case))

@@ -21,6 +21,7 @@ from ddlsim.foreign.inputs import INPUTS
 from ddlsim.history.history import FORMAT
 
 PICTURES = ("html", "trace_out")
+OF_RUNS = ("likelihood", "continuations", "jobs")
 
 
 def execute(options: Options, kind: str) -> int:
@@ -31,6 +32,10 @@ def execute(options: Options, kind: str) -> int:
                 f"--{flag.replace('_', '-')}: draws runs of this program; {options.history} is a "
                 f"{kind} history, which explain tells in words, as --output json, and as --svg FILE"
             )
+    for flag in OF_RUNS:
+        if getattr(options, flag):
+            what = f"runs a history of this program again; {options.history} is a {kind} history"
+            raise InputError(f"--{flag}: {what}")
     for flag in ("strict", "all_claims"):
         if getattr(options, flag):
             what = f"is for runs of this program; --model says what a {kind} history must keep to"

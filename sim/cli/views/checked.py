@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ddlsim.checkers.extent import Extent
-from ddlsim.cli.documents import shapes
+from ddlsim.cli.documents import shapes_explain
 from ddlsim.cli.documents.documents import part
 from ddlsim.cli.views.words import INDENT, say
 from ddlsim.model.probes import never_reached
@@ -45,13 +45,13 @@ def counts(row: RunRow) -> Counter[str]:
     return found
 
 
-def document(extents: Sequence[Extent], row: RunRow) -> list[shapes.Looked]:
+def document(extents: Sequence[Extent], row: RunRow) -> list[shapes_explain.Looked]:
     """The same as data."""
     found = counts(row)
     return [
         part(
             one,
-            shapes.Looked,
+            shapes_explain.Looked,
             looked_at=dict(one.amounts),
             nothing_to_judge=one.is_empty,
             found=found[one.checker],

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ddlsim.analysis.sweep.totals import ViolationGroup, times_of
-from ddlsim.cli.documents.run import Report
+from ddlsim.cli.documents.run import LEVEL, Report
 from ddlsim.cli.views import figures as view_figures
 from ddlsim.cli.views.words import COLOURS, FEW, INDENT, command, labelled, say, unreached, verdict
 from ddlsim.scenario import findings as findings_known
@@ -56,6 +56,7 @@ def _verdict(report: Report, to: Console) -> None:
     say(f"design {design}{_fingerprint(report)}", to)
     if many:
         say(_tally(report.sum.runs), to)
+        _convinces(report, to)
     if report.sum.as_expected:
         say("as the scenario expects", to)
     _cut([f"not as the scenario expects: {line}" for line in report.sum.unexpected], to, "yellow")
@@ -81,6 +82,15 @@ def _tally(runs: Sequence[RunRow]) -> str:
     tally = ", ".join(f"{count} {word}" for word, count in counts if count)
     bad = [str(row.seed) for row in runs if row.failed]
     return f"{len(runs)} runs: {tally}" + (f"; failed: {some(bad)}" if bad else "")
+
+
+def _convinces(report: Report, to: Console) -> None:
+    """What several runs say about those of other seeds."""
+    if report.is_one_run:
+        say("all seeds make the same run: nothing in it is drawn", to)
+    elif report.violated_below is not None:
+        share = f"{100 * report.violated_below:.2f} %"
+        say(f"so at {100 * LEVEL:g} % fewer than {share} of such runs are violated", to)
 
 
 def some(names: Sequence[str]) -> str:

@@ -196,11 +196,6 @@ def test_the_help_of_a_verb_tells_the_rule_by_which_each_flag_has_a_variable(ver
         )
 
 
-def test_no_flag_of_a_later_day_is_offered() -> None:
-    told = "".join(ddlsim(verb, "--help").out for verb in VERBS)
-    assert "--likelihood" not in told
-
-
 # --- values ---------------------------------------------------------------------------------------
 
 

@@ -15,8 +15,8 @@ from ddlsim.fdb.keys import Key
 from ddlsim.fdb.messages import Push, ReportCommitted
 from ddlsim.fdb.processes import CLASSES, Classes
 from ddlsim.fdb.settings import FdbSettings
-from ddlsim.kernel.network import Block
 from ddlsim.kernel.rng import Uniform
+from ddlsim.kernel.rules import Block
 from ddlsim.model.ports import Node
 from ddlsim.units import Micros
 from tests.support.fdb import FdbWorld

@@ -9,7 +9,7 @@ from ddlsim.fdb.keys import Key
 from ddlsim.fdb.messages import ADD, CLEAR, SET, Mutation
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.store import Base, Store
-from ddlsim.kernel.network import Block
+from ddlsim.kernel.rules import Block
 from tests.support.fdb import FdbWorld
 
 A: Key = ("a",)

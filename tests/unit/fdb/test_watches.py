@@ -9,7 +9,7 @@ from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.settings import FdbSettings
 from ddlsim.fdb.watches import Watch
-from ddlsim.kernel.network import Block
+from ddlsim.kernel.rules import Block
 from tests.support.fdb import FdbWorld
 
 A: Key = ("a",)

@@ -7,8 +7,9 @@ import pytest
 from ddlsim.kernel.channel import LinkProfile
 from ddlsim.kernel.engine import Loop, SimulationCrashed
 from ddlsim.kernel.host import Host
-from ddlsim.kernel.network import Block, Network
+from ddlsim.kernel.network import Network
 from ddlsim.kernel.rng import Constant, Exponential, Uniform, mix, name_id, pick, quantiles
+from ddlsim.kernel.rules import Block
 from tests.support.engine import Note, Small
 
 LOGNORMALISH = Exponential(0.1, 2)

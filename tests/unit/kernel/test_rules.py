@@ -3,7 +3,7 @@
 import pytest
 
 from ddlsim.kernel.channel import Envelope, LinkProfile
-from ddlsim.kernel.network import Block, Copy, Delay, Rule, Slow, Strike, Verdict
+from ddlsim.kernel.rules import Block, Copy, Delay, Rule, Slow, Strike, Verdict
 from tests.support.engine import Ask, Note, Small
 
 
