@@ -4,13 +4,14 @@ The same in words is one paragraph. For a cycle the parties are its transactions
 order; for anything else the transactions and nodes in its witnesses.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case, Placed, Transaction
 from ddlsim.checkers.case.statements import Answered, answered
-from ddlsim.checkers.explain import WIDTH, describe
+from ddlsim.checkers.event_words import told
+from ddlsim.checkers.explain import WIDTH
 from ddlsim.checkers.judge import Violation
 from ddlsim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from ddlsim.model.records import Record
@@ -63,11 +64,20 @@ def argue(case: Case, violation: Violation) -> Argument:
     if violation.steps:
         paragraph = _order(violation, parties)
     else:
-        seen = [f"{one.event} at {decimal(one.at_ms)} ms" for one in moments]
-        shown = f" {_listed(seen)} show it." if seen else ""
+        shown = _shown(moments)
         clauses = f" [{', '.join(violation.clauses)}]" if violation.clauses else ""
         paragraph = f"{_sentence(violation.summary + clauses)}{shown}"
     return Argument(paragraph, parties, violation.steps, moments)
+
+
+def _shown(moments: Sequence[Moment]) -> str:
+    """When the events are that show a violation, each instant once."""
+    instants = list(dict.fromkeys(f"{decimal(one.at_ms)} ms" for one in moments))
+    if not instants:
+        return ""
+    if len(moments) == 1:
+        return f" An event at {instants[0]} shows it."
+    return f" {len(moments)} events at {_listed(instants)} show it."
 
 
 def names_of(violation: Violation) -> list[str]:
@@ -213,7 +223,7 @@ def _moments(case: Case, violation: Violation, parties: tuple[Party, ...]) -> It
     """The events of an argument, in words, by their instants."""
     for _, event in evidence(case, violation, parties):
         node = getattr(event, "node", None)
-        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, describe(event, case))
+        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, told(case, event))
 
 
 def evidence(case: Case, violation: Violation, parties: Iterable[Party]) -> list[Placed[AnyEvent]]:

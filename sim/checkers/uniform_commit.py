@@ -77,7 +77,7 @@ def _tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
             yield Anomaly(
                 "tables-not-as-used",
                 f"{tx.name} used {case.schemas.describe(object_id, versions[0])}, and its commit "
-                f"{'does not name it' if object_id not in named else 'names another version'}",
+                f"names {'another version' if object_id in named else 'no version of it'}",
                 (tx.committed,),
                 clauses=("98.one",),
             )
@@ -120,7 +120,7 @@ def _inconsistent(
     step, ruling = found
     by_name = is_compatible_by_name(case.schemas, step)
     clauses = ("98.one", "110.compat.id" if by_name else "110.fwd.1")
-    return f"version {step.version} is no forward-compatible step: {ruling.reason}", clauses
+    return f"the step to version {step.version} is not forward-compatible: {ruling.reason}", clauses
 
 
 def _several_timestamps(case: Case) -> Iterator[Anomaly]:

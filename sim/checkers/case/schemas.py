@@ -234,10 +234,26 @@ class SchemaLog:
         one = one or self.newest(object_id)
         return f"object {object_id}" if one is None else one.name
 
-    def group(self, group: str) -> str:
-        """A partition's group by its table's name, `t/0`; the meta storage's is `meta`."""
+    def name_by(self, object_id: int, at_us: int) -> str:
+        """An object's name in the newest update that was in the log by an instant."""
+        known = [
+            one.version
+            for one in self._versions.get(object_id, ())
+            if self._catalog[one.catalog_version].at_us <= at_us
+        ]
+        return self.name(object_id, max(known, default=None))
+
+    def group(self, group: str, at_us: int | None = None) -> str:
+        """A partition's group by its table's name, `t/0`; the meta storage's is `meta`.
+
+        The name is the table's newest one, or that of an instant.
+        """
         number, slash, partition = group.partition("/")
-        return f"{self.name(int(number))}/{partition}" if slash and number.isdigit() else group
+        if not slash or not number.isdigit():
+            return group
+        table = int(number)
+        name = self.name(table) if at_us is None else self.name_by(table, at_us)
+        return f"{name}/{partition}"
 
     def columns(self, object_id: int, version: int) -> dict[int, str]:
         """The names of a table's columns at a version, by their ids."""

@@ -59,7 +59,7 @@ def test_entries_of_indexes_are_told_in_words(tmp_path: Path) -> None:
     ddlsim("run", "strategies/C6-T2", "--seed", "0", "--out", str(tmp_path))
     page = tmp_path / "page.html"
     assert ddlsim("explain", str(tmp_path / "seed-0.jsonl"), "--html", str(page)).code == 0
-    assert "w puts the entry [5] of key 1 into index 2 of t" in page.read_text("utf-8")
+    assert "w puts the entry (5) of key 1 into index 2 of t" in page.read_text("utf-8")
 
 
 # --- cycles --------------------------------------------------------------------------------------
