@@ -236,12 +236,15 @@ class SchemaLog:
 
     def name_by(self, object_id: int, at_us: int) -> str:
         """An object's name in the newest update that was in the log by an instant."""
-        known = [
+        return self.name(object_id, max(self.versions_by(object_id, at_us), default=None))
+
+    def versions_by(self, object_id: int, at_us: int) -> list[int]:
+        """The versions of an object that were in the log by an instant, in its order."""
+        return [
             one.version
             for one in self._versions.get(object_id, ())
             if self._catalog[one.catalog_version].at_us <= at_us
         ]
-        return self.name(object_id, max(known, default=None))
 
     def group(self, group: str, at_us: int | None = None) -> str:
         """A partition's group by its table's name, `t/0`; the meta storage's is `meta`.

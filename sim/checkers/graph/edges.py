@@ -336,7 +336,7 @@ class Words:
             how = "scanned the table" if read.predicate else "asked by an index"
             return f"{source} {how}{_on(read)} without {place}, and {target} wrote it"
         if reason.row.writer is None:
-            return f"{source} found no {place}{_on(read)}, and {target} wrote it first"
+            return f"{source} found no {place}{_on(read)}, and {target} wrote its first version"
         return (
             f"{source} read {place} in the version of {reason.row.writer}{_on(read)}, and "
             f"{target} wrote the next one"

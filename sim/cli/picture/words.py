@@ -20,6 +20,7 @@ from ddlsim.history.events import (
     ReadExecuted,
     SafeTimeAdvanced,
     SchemaResolved,
+    UpdateApplied,
     UpdateLogged,
     WriteExecuted,
 )
@@ -130,12 +131,35 @@ def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
     parts = shown + [
         f"at {as_ms(event.at_us)} ms {_bare(told(case, event))}" for event in events[:MOST_EVENTS]
     ]
+    parts += _arrivals(case, updates[:MOST_UPDATES], events)
     left = len(events) - MOST_EVENTS
     more = f"; and {left} more event{'s' * (left > 1)}" if left > 0 else ""
     if parts:
         return f"{'; '.join(parts)}{more}."
     parties = [_party(one) for one in argument.parties]
     return f"It concerns {_listed(parties)}." if parties else "No event is named by the judge."
+
+
+def _arrivals(case: Case, updates: Sequence[str], events: Sequence[AnyEvent]) -> Iterator[str]:
+    """When the nodes whose look-ups were wrong had the updates: before, later, or never."""
+    looked_up = {one.node: one for one in events if isinstance(one, SchemaResolved)}
+    known = any(isinstance(one, UpdateApplied) for one in events)
+    for name in [] if known or case.is_layered else updates:
+        for node, event in looked_up.items():
+            first = next(
+                (
+                    one
+                    for _, one in case.of(UpdateApplied)
+                    if one.node == node and f"D{one.catalog_version}" == name
+                ),
+                None,
+            )
+            if first is None:
+                yield f"{node} never applies {name}"
+            elif first.at_us > event.at_us:
+                yield f"at {as_ms(first.at_us)} ms {node} applies {name}"
+            else:
+                yield f"{node} had applied {name} at {as_ms(first.at_us)} ms"
 
 
 def _update(case: Case, party: Party) -> str:

@@ -1,0 +1,187 @@
+"""What the page and the sentences of a failure must show: a scenario of each kind, read again."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ddlsim.checkers.argument import argue
+from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.judge import Violation, judge
+from ddlsim.cli.picture.cut import subject_of
+from ddlsim.cli.picture.space import space
+from ddlsim.cli.picture.words import three_sentences
+from ddlsim.cluster.run import run
+from ddlsim.history.history import History
+from ddlsim.plan.plan import plan
+from ddlsim.scenario.scenario import read
+from tests.support.command import ddlsim
+
+LATE = """
+step = [
+  { id = "d1", client = "c1", node = "n2", at_ms = 0, ddl = "ALTER TABLE a RENAME TO t1" },
+  { id = "d2", client = "c1", node = "n1", ddl = "ALTER TABLE t1 RENAME TO a", after = "d1.done" },
+  { id = "w", client = "c2", node = "n1", do = ["put", "b", 1], after = "d2.done" },
+  { id = "d3", client = "c1", after = "d2.done", ddl = "ALTER TABLE b RENAME TO t2" },
+]
+title = "what is shown"
+source = "here"
+[strategy]
+mutant = "no_completeness_wait"
+[cluster]
+nodes = 2
+[protocol]
+preset = "ignite3_tests"
+delay_duration_ms = 20
+operation_timeout_ms = 70
+[schema]
+sql = '''
+CREATE ZONE z WITH (PARTITIONS = 4, REPLICAS = 3);
+CREATE TABLE a (id INT PRIMARY KEY, v INT);
+CREATE TABLE b (id INT PRIMARY KEY, v INT, s VARCHAR(20), CONSTRAINT pair UNIQUE (v, s)) ZONE z;
+'''
+[[faults]]
+name = "partition"
+shape = "one_node"
+node = "primary of b"
+when = { moment = "update-logged" }
+from_ms = 1
+"""
+"""The update of d3 is committed when the partition heals, long after its Tu."""
+SMALL = """
+title = "what is shown"
+source = "here"
+[network]
+latency_ms = 1
+client_latency_ms = 1
+[schema]
+sql = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
+[cluster]
+nodes = 1
+[protocol]
+preset = "ignite3_tests"
+"""
+LATE_LOOK_UP = f"""
+step = [
+  {{ id = "d", client = "c1", node = "n1", at_ms = 0, ddl = "ALTER TABLE a RENAME TO t1" }},
+  {{ id = "w", client = "c2", node = "n1", after = "d.done", do = ["put", "a", 1] }},
+]
+strategy = {{ mutant = "looks_up_in_the_past" }}
+{SMALL}
+"""
+MARKED = f"""
+step = [
+  {{ id = "d", client = "c1", node = "n1", at_ms = 0, ddl = "ALTER TABLE a RENAME TO t1" }},
+  {{ id = "r", client = "c2", tx = "T", node = "n1", at_ms = 0, do = ["get", "a", 1] }},
+]
+strategy = {{ mutant = "marks_on_receipt" }}
+{SMALL}
+"""
+STAMPED = """
+step = [
+  { id = "d1", client = "c1", node = "n1", ddl = "ALTER TABLE c ADD COLUMN d1 INT DEFAULT 1" },
+  { id = "d2", client = "c2", node = "n3", after = "d1.done", ddl = "ALTER TABLE d ADD x INT" },
+  { id = "d3", client = "c1", after = "d2.done", ddl = "ALTER TABLE c ALTER d1 SET DEFAULT 9" },
+  { id = "w", client = "c3", node = "n3", at_ms = 18.785, do = ["put", "c", 1, { v = 41 }] },
+]
+title = "what is shown"
+source = "here"
+[strategy]
+mutant = "one_phase_trusts_arrival"
+[protocol]
+delay_duration_ms = 5
+max_clock_skew_ms = 2
+safe_time_interval_ms = 2
+[clocks]
+nodes = { n1 = { offset_ms = -0.131 } }
+[network]
+latency_ms = 1
+[schema]
+sql = '''
+CREATE ZONE z WITH (PARTITIONS = 2, REPLICAS = 3);
+CREATE TABLE d (id INT PRIMARY KEY, v INT);
+CREATE TABLE c (id INT PRIMARY KEY, v INT);
+'''
+"""
+
+
+def history_of(text: str) -> History:
+    return run(plan(read(text, "shown"), 0, trace=True))
+
+
+def first(history: History, kind: str) -> Violation:
+    return next(one for one in judge(history).violations if one.kind == kind)
+
+
+def how(history: History, kind: str) -> str:
+    """The second sentence."""
+    violation, case = first(history, kind), Case(history)
+    return three_sentences(case, violation, argue(case, violation))[1]
+
+
+def test_a_wrong_look_up_is_told_with_when_its_node_had_the_update() -> None:
+    """Whether a node lacked the update or looked it up wrongly was not to be seen."""
+    late = how(history_of(LATE), "wrong-version")
+    assert re.search(r"with Tm = 56\+\d+ ms and Tu = 76\+\d+ ms, in the log at \d{4}", late)
+    assert re.search(r"; at \d{4}[\d.]* ms n1 applies D\d\.$", late), late
+    wrong = how(history_of(LATE_LOOK_UP), "wrong-version")
+    assert wrong.endswith("; n1 had applied D2 at 1 ms.")
+
+
+def test_the_words_beside_a_bar_lie_beside_all_bars_of_their_client() -> None:
+    """Tries of one operation overlap, and bars lay over the words of others."""
+    history = history_of(LATE)
+    violation, case = first(history, "wrong-version"), Case(history)
+    drawn = space(case, violation, argue(case, violation))
+    tries = [bar for bar in drawn.bars if bar.text.endswith("of client c2")]
+    assert len({bar.x for bar in tries}) > 1
+    lane = drawn.layout.lane("c2")
+    assert lane is not None
+    words = [one for one in drawn.notches if lane.left <= one.x < lane.right]
+    assert words
+    assert min(one.x for one in words) >= max(bar.x + bar.width for bar in tries)
+
+
+def test_the_tm_of_a_statement_lies_behind_the_request_for_it() -> None:
+    """Both are at 56 ms here, and the request was drawn below Tm."""
+    history = history_of(LATE)
+    violation, case = first(history, "wrong-version"), Case(history)
+    drawn = space(case, violation, argue(case, violation))
+    [asked] = [
+        row.y
+        for row in drawn.layout.rows
+        if any(getattr(one, "op", None) == "d3" for one in drawn.steps.events_of(row.shown.step))
+    ][:1]
+    [tm] = [mark.y for mark in drawn.layout.marks if mark.named.name.startswith("Tm")]
+    assert tm > asked
+
+
+def test_explain_begins_with_what_the_scenario_expects_by_its_signature(tmp_path: Path) -> None:
+    """The page of a shrunk scenario was about another violation of its run."""
+    history = history_of(LATE)
+    names = {(one.invariant, one.kind): one for one in judge(history).violations}
+    assert len(names) > 1, names
+    for (invariant, kind), violation in names.items():
+        clauses = ", ".join(violation.clauses)
+        signature = f"{invariant} {violation.checker} {kind}: {clauses}"
+        head = f'expect = {{ violated = ["{violation.checker}"], signature = "{signature}" }}'
+        (tmp_path / "one.toml").write_text(head + LATE)
+        out = tmp_path / kind
+        ran = ddlsim("run", str(tmp_path / "one.toml"), "--out", str(out), "--no-shrink")
+        assert "seed-0.jsonl" in ran.out, ran.err
+        done = ddlsim("explain", str(out / "seed-0.jsonl"), "--output", "json")
+        assert json.loads(done.out)["arguments"][0]["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("MARKED", "marked-too-early"), ("STAMPED", "inconsistent-row")]
+)
+def test_the_update_that_a_transaction_met_is_told(text: str, kind: str) -> None:
+    """The judges name neither: one came in force at commit_ts, the other was only known."""
+    history = history_of({"MARKED": MARKED, "STAMPED": STAMPED}[text])
+    violation, case = first(history, kind), Case(history)
+    argument = argue(case, violation)
+    assert subject_of(case, argument.parties, violation.witness).updates(case)
+    what = r"D\d is ALTER TABLE .* with Tm = "
+    assert re.match(what, three_sentences(case, violation, argument)[1])
