@@ -67,11 +67,13 @@ def ms(milliseconds: float) -> Micros:
 
 
 def show(ts: int) -> str:
-    """A timestamp for people: `1250` or `1250+3` (milliseconds, logical); the initial schema's is
-    `BEGINNING`.
+    """A timestamp for people: `1250` or `1250+3` (milliseconds, logical); the initial schema's,
+    and that of no schema, is `BEGINNING`.
     """
-    if ts == BOOT_TS:
+    if ts in {BOOT_TS, MIN_TIMESTAMP}:
         return BEGINNING
+    if ts == MAX_TIMESTAMP:
+        return "for ever"
     counter = ts & LOGICAL_MASK
     return f"{ts >> LOGICAL_BITS}+{counter}" if counter else str(ts >> LOGICAL_BITS)
 

@@ -158,7 +158,7 @@ def _ddl(case: Case, name: str, update: UpdateLogged) -> Party:
     return Party(
         name=name,
         is_ddl=True,
-        did=_short(case.statement(update.op)) or update.op or "the initial schema",
+        did=_short(case.statement(update.op)) or _unasked(update),
         node=update.node,
         client=None if invoked is None else invoked.client,
         begins_ms=None if invoked is None else invoked.at_us / US_PER_MS,
@@ -168,6 +168,13 @@ def _ddl(case: Case, name: str, update: UpdateLogged) -> Party:
             "Tu": show(update.activation_ts),
         },
     )
+
+
+def _unasked(update: UpdateLogged) -> str:
+    """What an update is for which no client asked: the initial schema, or the end of an alias."""
+    if update.op is None:
+        return "the initial schema"
+    return f"the end of the name {' and '.join(repr(one.name) for one in update.objects)}"
 
 
 def _transaction(case: Case, tx: Transaction) -> Party:

@@ -66,7 +66,7 @@ from ddlsim.history.world_events import (
     TrafficDelayed,
     TxRecovered,
 )
-from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, show
+from ddlsim.units import BEGINNING, US_PER_MS, Timestamp, as_ms, physical_ms, show
 
 MOST_ROWS: Final = 3
 """So many of the rows that a scan found are named."""
@@ -135,6 +135,8 @@ def _encoded(case: Case, event: Encoded) -> str:
 
 
 def _logged(case: Case, event: UpdateLogged) -> str:
+    if event.op is None:
+        return f"the initial schema, D{event.catalog_version}, is in the log from {BEGINNING} on"
     stamps = f"Tm = {show(event.message_ts)}, Tu = {show(event.activation_ts)}"
     what = " ".join(case.statement(event.op).split())
     return f"D{event.catalog_version} is in the log{f' ({what})' if what else ''}: {stamps}"

@@ -121,7 +121,10 @@ def _short(summary: str) -> str:
         if len(first) + len(part) + 2 > TITLE:
             break
         first += f"; {part}"
-    return first.partition(": ")[0] if len(first) > TITLE else first
+    for mark in (": ", ", "):
+        while len(first) > TITLE and mark in first:
+            first = first.rpartition(mark)[0]
+    return first
 
 
 def _comment(text: str, indent: str = "") -> list[str]:

@@ -114,7 +114,7 @@ def _crash(case: Case, violation: Violation) -> tuple[str, str, str]:
 def _party(party: Party) -> str:
     """A transaction or a statement with its timestamps in milliseconds."""
     known = {name: value for name, value in party.stamps.items() if value != BEGINNING}
-    stamps = [f"{name} = {value} ms" for name, value in known.items()]  # not the initial schema's
+    stamps = [f"{name} = {value} ms" for name, value in known.items()]
     parts = [party.did, *stamps] if party.is_ddl else stamps
     return f"{party.name} ({', '.join(parts)})" if parts else party.name
 
@@ -125,7 +125,8 @@ def _witnesses(case: Case, violation: Violation, argument: Argument) -> str:
     events = [
         event
         for _, event in evidence(case, violation, ())
-        if not (isinstance(event, UpdateLogged) and f"D{event.catalog_version}" in updates)
+        if not isinstance(event, UpdateLogged)
+        or (event.op is not None and f"D{event.catalog_version}" not in updates)
     ]
     shown = [_update(case, party_of(case, name)) for name in updates[:MOST_UPDATES]]
     parts = shown + [
@@ -182,7 +183,8 @@ def _counts(case: Case, violation: Violation) -> str:
     if finding:
         table = next(one for one in described() if one.id == finding)
         rules = ", ".join(f"{field} = {rule}" for field, rule in table.closing.items())
-        closing = f"; {rules} closes it" if rules else ""
+        close = "close" if len(table.closing) > 1 else "closes"
+        closing = f"; {rules} {close} it" if rules else ""
         words = f"{design} has the known finding {finding} ({table.title}), no violation{closing}"
     elif status == "violation":
         words = f"{design} promises that this cannot happen, and all that it assumes holds"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.checkers.argument import argue
+from ddlsim.checkers.argument import argue, prose
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cli.picture.cut import subject_of
@@ -15,6 +15,8 @@ from ddlsim.cli.picture.words import three_sentences
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
+from ddlsim.scenario.findings import known
+from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 from tests.support.command import ddlsim
 
@@ -185,3 +187,28 @@ def test_the_update_that_a_transaction_met_is_told(text: str, kind: str) -> None
     assert subject_of(case, argument.parties, violation.witness).updates(case)
     what = r"D\d is ALTER TABLE .* with Tm = "
     assert re.match(what, three_sentences(case, violation, argument)[1])
+
+
+@pytest.mark.parametrize("name", ["findings/F-7", "negative/values_stay_unlocked"])
+def test_no_timestamp_of_the_beginning_is_a_number(name: str) -> None:
+    """The initial schema was active from -86400000, and no schema from -70368744177664 on."""
+    history = run(plan(load(name), 0))
+    case = Case(history)
+    for violation in judge(history, findings=known()).violations:
+        argument = argue(case, violation)
+        texts = [*three_sentences(case, violation, argument), *prose(argument), violation.summary]
+        assert not re.search(r"-\d{6}", " ".join(texts))
+        assert "the beginning ms" not in " ".join(texts)
+
+
+def test_a_look_up_by_an_id_is_told_by_the_name_of_its_table() -> None:
+    violation = first(history_of(LATE_LOOK_UP), "wrong-version")
+    assert "resolving 'a' for w" in violation.summary
+    ids = [one for one in judge(history_of(LATE)).violations if "(arrival)" in one.summary]
+    assert all("object" not in one.summary for one in ids)
+
+
+def test_the_end_of_an_alias_is_told_by_its_name() -> None:
+    history = run(plan(load("negative/ends_alias_early"), 0))
+    told = how(history, "alias-ended-early")
+    assert "is the end of the name 't', with Tm" in told

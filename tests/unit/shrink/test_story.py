@@ -182,7 +182,10 @@ LOOKED_UP: Data = {
 
 FAULTS = [
     ({"name": "pause", "node": "n3", "from_ms": 20, "for_ms": 2}, "# From 20 ms for 2 ms: "),
-    ({"name": "clog", "node": "n3", "delay_ms": 1}, "# From 0 ms until the load ends: "),
+    (
+        {"name": "clog", "node": "n3", "delay_ms": 1},
+        "# From 0 ms until the load ends, at 3600 ms: ",
+    ),
     (
         {"name": "clog", "node": "n3", "delay_ms": 1, "until": "update-logged"},
         '# From 0 ms until the moment "update-logged" (',
