@@ -199,13 +199,16 @@ def _rows(event: ReadExecuted) -> str:
     return ", ".join(shown[:MOST_ROWS]) + more
 
 
-def _wrote(case: Case, event: WriteExecuted) -> str:
+def write_words(case: Case, event: WriteExecuted) -> str:
+    """A write in some words, without its row."""
     at = f"at op_ts = {show(event.op_ts)} under version {event.version}"
     place = f"{case.schemas.name(event.object_id, event.version)}[{event.key}]"
-    if event.row is None:
-        return f"{event.tx} deletes {place} {at}"
+    return f"{event.tx} {'deletes' if event.row is None else 'writes'} {place} {at}"
+
+
+def _wrote(case: Case, event: WriteExecuted) -> str:
     row = row_words(case, event.object_id, event.version, event.row)
-    return f"{event.tx} writes {place} {at}: {row}"
+    return write_words(case, event) + ("" if event.row is None else f": {row}")
 
 
 def _shown(case: Case, event: MetadataRead) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ddlsim.checkers.argument import Argument, Party, evidence, party_of, update_of
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.event_words import event_words, told
+from ddlsim.checkers.event_words import event_words, told, write_words
 from ddlsim.checkers.judge import Violation
 from ddlsim.checkers.signature import CRASH
 from ddlsim.cli.picture.cut import subject_of
@@ -74,7 +74,10 @@ def _words_of(case: Case, events: Sequence[AnyEvent], witness: set[int]) -> Iter
             silent = used and not event.waited_us
         if silent and id(event) not in witness:
             continue
-        yield event_words(case, event)
+        if isinstance(event, WriteExecuted):
+            yield write_words(case, event)  # there is room for two lines
+        else:
+            yield event_words(case, event)
 
 
 # --- a violation in three sentences --------------------------------------------------------------

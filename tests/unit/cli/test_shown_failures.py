@@ -212,3 +212,10 @@ def test_the_end_of_an_alias_is_told_by_its_name() -> None:
     history = run(plan(load("negative/ends_alias_early"), 0))
     told = how(history, "alias-ended-early")
     assert "is the end of the name 't', with Tm" in told
+
+
+def test_a_design_without_a_rule_for_newer_rows_is_not_said_to_have_one() -> None:
+    """It was "the rule off does not allow"."""
+    history = run(plan(load("strategies/B7-T1"), 0))
+    reasons = [step.because for one in judge(history).violations for step in one.steps]
+    assert any("which no rule allows [110.back]" in one for one in reasons)
