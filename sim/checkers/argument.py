@@ -17,6 +17,8 @@ from ddlsim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from ddlsim.model.records import Record
 from ddlsim.units import US_PER_MS, decimal, show
 
+ALIAS_END = "end of alias"
+"""What the command of an update begins with that ends an alias."""
 MOST_SQL = 120
 """So much of a statement is quoted."""
 
@@ -174,6 +176,8 @@ def _unasked(update: UpdateLogged) -> str:
     """What an update is for which no client asked: the initial schema, or the end of an alias."""
     if update.op is None:
         return "the initial schema"
+    if not update.op.startswith(ALIAS_END):
+        return update.op
     return f"the end of the name {' and '.join(repr(one.name) for one in update.objects)}"
 
 

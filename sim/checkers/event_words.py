@@ -326,6 +326,11 @@ def _clock(_: Case, event: ClockSet) -> str:
     return f"its clock is now {event.offset_us / US_PER_MS:+g} ms from true time{drift}"
 
 
+def _diverged(case: Case, event: PartDiverged) -> str:
+    what = case.schemas.in_names(event.what)
+    return f"{event.part} did not do what the model of it does: {what}"
+
+
 def _setting(_: Case, event: SettingChanged) -> str:
     name = SETTINGS.get(event.key, f"setting {event.key}")
     return f"its {name} is now {event.value} ms"
@@ -386,7 +391,7 @@ OF_EVENTS: Final[dict[type[Any], Words]] = {
     CommandLogged: _command,
     EntryLost: _entry_lost,
     AppliedLost: _applied_lost,
-    PartDiverged: lambda _, one: f"the part {one.part} did not do as its model: {one.what}",
+    PartDiverged: _diverged,
     SnapshotInstalled: _snapshot,
     LeaseBegan: _lease,
     PartitionSafeTime: _partition,

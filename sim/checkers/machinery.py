@@ -203,7 +203,8 @@ def _diverged(case: Case) -> Iterator[Anomaly]:
     for _, diverged in case.of(PartDiverged):
         yield Anomaly(
             f"{diverged.part}-diverged",
-            f"{diverged.part} of node {diverged.node}: {diverged.what}",
+            f"{diverged.part} of node {diverged.node} did not do what the model of it does: "
+            f"{case.schemas.in_names(diverged.what)}",
             (diverged,),
         )
 

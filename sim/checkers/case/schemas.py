@@ -5,10 +5,11 @@ alone, whatever any node believed. Version v is effective on [Tu, Tu') [98.def.1
 and at commit_ts = Tu the new version counts already.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.aliased import ObjectAliased
@@ -30,6 +31,9 @@ class SchemaVersion(NamedTuple):
     changes: tuple[SimpleChange, ...]
     op: str | None
     position: int
+
+
+OBJECT: Final = re.compile(r"\bobject (\d+)\b")
 
 
 def _number(one: SchemaVersion) -> int:
@@ -257,6 +261,10 @@ class SchemaLog:
         table = int(number)
         name = self.name(table) if at_us is None else self.name_by(table, at_us)
         return f"{name}/{partition}"
+
+    def in_names(self, text: str) -> str:
+        """A text of a run with the newest names of objects in the place of their numbers."""
+        return OBJECT.sub(lambda found: self.name(int(found[1])), text)
 
     def columns(self, object_id: int, version: int) -> dict[int, str]:
         """The names of a table's columns at a version, by their ids."""

@@ -7,6 +7,7 @@ import pytest
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.event_words import OF_EVENTS, told
+from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
 from ddlsim.history.events import (
     AnyEvent,
@@ -20,7 +21,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.index_events import IndexWritten
-from ddlsim.history.world_events import CommandLogged, LeaseBegan, PartitionSafeTime
+from ddlsim.history.world_events import CommandLogged, LeaseBegan, PartDiverged, PartitionSafeTime
 from ddlsim.plan.plan import plan
 from ddlsim.scenario.load import load
 from ddlsim.units import timestamp
@@ -108,3 +109,17 @@ def test_a_table_is_called_by_the_name_that_its_transaction_knows() -> None:
     group = f"{changed.object_id}/0"
     assert case.schemas.group(group, logged.at_us - 1) == f"{before}/0"
     assert case.schemas.group(group) == f"{after}/0"
+
+
+def test_a_part_that_diverged_is_told_with_names_of_objects() -> None:
+    history = b2_t2(add_column(2, "w")).history()
+    t = next(one.object_id for one in history.events if isinstance(one, Enlisted))
+    what = f"r ran under version 1 of object {t} at 5"
+    history.events.append(PartDiverged(5_000, "n1", "operations", what))
+    case = Case(history)
+    said = "operations did not do what the model of it does: r ran under version 1 of t at 5"
+    assert told(case, history.events[-1]) == f"on n1 {said}"
+    [anomaly] = [one for one in judge(history).violations if one.kind == "operations-diverged"]
+    assert "of node n1 did not do what the model of it does: r ran under version 1 of t" in (
+        anomaly.summary
+    )
