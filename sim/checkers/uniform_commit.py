@@ -69,16 +69,18 @@ def _tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     assert tx.committed is not None, tx.name
     named = {object_id: initial for object_id, initial, _ in tx.committed.tables}
     used: dict[int, list[int]] = {}
+    first: dict[int, ReadExecuted | WriteExecuted] = {}
     for object_id, version, _, event in tx.uses():
         if isinstance(event, ReadExecuted | WriteExecuted):
             used.setdefault(object_id, []).append(version)
+            first.setdefault(object_id, event)
     for object_id, versions in used.items():
         if named.get(object_id) not in versions:
             yield Anomaly(
                 "tables-not-as-used",
                 f"{tx.name} used {case.schemas.describe(object_id, versions[0])}, and its commit "
                 f"names {'another version' if object_id in named else 'no version of it'}",
-                (tx.committed,),
+                (first[object_id], tx.committed),
                 clauses=("98.one",),
             )
 

@@ -35,6 +35,7 @@ from ddlsim.history.world_events import (
     LeaseBegan,
     MessageDelivered,
     MessageSent,
+    NeverCompleted,
     NodeCrashed,
     NodeRestarted,
     SettingChanged,
@@ -188,10 +189,13 @@ def cut(steps: Steps, subject: Subject, evidence: Iterable[int], offending: Iter
     """The steps that matter to an argument.
 
     `evidence` are the positions of its events, `offending` of those that break the invariant.
-    Without evidence the whole run counts as the past.
+    Without evidence the whole run counts as the past, and all that was before the end of a run with
+    an operation that never ended: no message tells its client why.
     """
+    evidence = list(evidence)
     last = _numbers(steps, evidence)
-    if last and steps.traced:
+    is_answered = not any(isinstance(steps.events[at], NeverCompleted) for at in evidence)
+    if last and steps.traced and is_answered:
         past = steps.past(last)
     else:
         past = {step.number for step in steps.steps if not last or step.number <= max(last)}

@@ -401,13 +401,15 @@ class _Drawing:
     def _placed(self) -> Iterator[tuple[Span, Lane, Band, int]]:
         """Their bars, each beside those of its client that it overlaps."""
         taken: dict[tuple[str, int], float] = {}
+        drawn: list[tuple[float, float, Lane, Span]] = []
         for span in spans(self._case, self._subject):
             lane = self._layout.lane(span.client)
             steps = [step for at in span.positions if (step := self._step(at)) is not None]
             if lane is None or self._rows.keys().isdisjoint(step.number for step in steps):
                 continue
             heights = [self._layout.y((step.at_us, step.first)) for step in steps]
-            top, bottom = min(heights) - 11, max(heights) + 11
+            drawn.append((min(heights) - 11, max(heights) + 11, lane, span))
+        for top, bottom, lane, span in sorted(drawn, key=lambda one: one[0]):
             side = next(n for n in range(99) if taken.get((span.client, n), 0.0) <= top)
             taken[span.client, side] = bottom
             x = lane.x - 4 + side * (BAR + 2)

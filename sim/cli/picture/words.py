@@ -195,9 +195,13 @@ def _counts(case: Case, violation: Violation) -> str:
         if violation.invariant not in claimed:
             words = f"{design} does not claim {violation.invariant}, which is judged all the same"
         words += _mutant(case.header.mutant)
+    elif status == "stuck":
+        words = f"the run is stuck, which counts whatever {design} claims"
+        words += _mutant(case.header.mutant)
     else:
         because = f": {_bare(violation.because)}" if violation.because else ""
         words = f"{design} has this as {status.replace('_', ' ')}{because}"
+        words += _mutant(case.header.mutant)
     names = {"DD": "delay_duration_ms", "CSmax": "max_clock_skew_ms"}
     bounds = [
         f"{name} = {max(case.settings(key))} ms"

@@ -10,7 +10,7 @@ from ddlsim.checkers.argument import argue, prose
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cli.picture.cut import subject_of
-from ddlsim.cli.picture.space import space
+from ddlsim.cli.picture.space import Space, space
 from ddlsim.cli.picture.words import three_sentences
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
@@ -219,3 +219,41 @@ def test_a_design_without_a_rule_for_newer_rows_is_not_said_to_have_one() -> Non
     history = run(plan(load("strategies/B7-T1"), 0))
     reasons = [step.because for one in judge(history).violations for step in one.steps]
     assert any("which no rule allows [110.back]" in one for one in reasons)
+
+
+def test_a_stuck_run_of_a_mutant_names_the_mutant() -> None:
+    history = run(plan(load("negative/ticks_in_old_term"), 0))
+    case = Case(history)
+    violation = first(history, "never-completed")
+    counts = three_sentences(case, violation, argue(case, violation))[2]
+    assert "the run is stuck, which counts whatever the design iep claims; it ran with" in counts
+    assert "the mutant ticks_in_old_term (" in counts
+
+
+def drawn(name: str, kind: str) -> Space:
+    history = run(plan(load(name), 0, trace=True))
+    violation, case = first(history, kind), Case(history)
+    return space(case, violation, argue(case, violation))
+
+
+def test_a_statement_that_made_several_updates_has_one_bar_with_all_their_names() -> None:
+    shown = drawn("strategies/C9-T1", "schema-G2-item")
+    [bar] = [one for one in shown.bars if one.look == "ddl"]
+    assert bar.text.startswith("D2, D3, of client ")
+
+
+def test_bars_stand_side_by_side_in_the_order_of_their_beginnings() -> None:
+    """A statement stood beside the line of its client, for a transaction that began later."""
+    shown = drawn("strategies/A8-T2", "resolved-too-early")
+    own = sorted(shown.bars, key=lambda bar: bar.top)
+    assert len(own) > 1
+    assert all(bar.x == own[0].x for bar in own if bar.top >= own[0].bottom)
+    lane = shown.layout.lanes[0]
+    assert own[0].x == lane.x - 4
+
+
+def test_an_operation_without_an_answer_is_drawn_with_what_its_node_did() -> None:
+    """No message leads back to its client, and the picture had its client alone."""
+    shown = drawn("negative/ticks_in_old_term", "never-completed")
+    assert {lane.kind for lane in shown.layout.lanes} == {"client", "node"}
+    assert shown.arrows
