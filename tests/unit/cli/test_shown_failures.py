@@ -12,6 +12,7 @@ from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cli.picture.cut import subject_of
 from ddlsim.cli.picture.space import Space, space
 from ddlsim.cli.picture.words import three_sentences
+from ddlsim.cli.views.checked import amount_words
 from ddlsim.cluster.run import run
 from ddlsim.history.history import History
 from ddlsim.plan.plan import plan
@@ -257,3 +258,13 @@ def test_an_operation_without_an_answer_is_drawn_with_what_its_node_did() -> Non
     shown = drawn("negative/ticks_in_old_term", "never-completed")
     assert {lane.kind for lane in shown.layout.lanes} == {"client", "node"}
     assert shown.arrows
+
+
+def test_one_of_what_was_looked_at_is_said_as_one() -> None:
+    assert amount_words(1, "nodes") == "1 node"
+    assert amount_words(1, "queries by an index") == "1 query by an index"
+    assert amount_words(1, "aborted or read-only transactions that read") == (
+        "1 aborted or read-only transaction that read"
+    )
+    assert amount_words(1_000, "look-ups of a schema") == "1,000 look-ups of a schema"
+    assert amount_words(1, "acknowledged DDL") == "1 acknowledged DDL"
