@@ -215,7 +215,9 @@ class _Drawing:
             at_us = exact_us if node is None else first_shows_us(self._clocks, node, ms)
             stamped = at_us == update.at_us and (name == "Tm" or (layered and ms == message_ms))
             before = logged_at - 0.5 if stamped else FIRST
-            if name == "Tm" and not stamped:
+            if node and not at_us and self._clocks.offsets(0)[node] > ms * US_PER_MS:
+                before = FIRST  # its clock has shown that before the run began
+            elif name == "Tm" and not stamped:
                 before = self._asked_at(update, at_us)
             found.append((name, ms, (at_us, before)))
         return found

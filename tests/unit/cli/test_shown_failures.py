@@ -268,3 +268,33 @@ def test_one_of_what_was_looked_at_is_said_as_one() -> None:
     )
     assert amount_words(1_000, "look-ups of a schema") == "1,000 look-ups of a schema"
     assert amount_words(1, "acknowledged DDL") == "1 acknowledged DDL"
+
+
+AHEAD = """
+step = [
+  { id = "d", client = "c1", node = "n1", at_ms = 0, ddl = "ALTER TABLE t DROP COLUMN w" },
+  { id = "r1", client = "c2", node = "n3", at_ms = 95, do = ["get", "t", 1] },
+  { id = "r2", client = "c3", node = "n1", after = "r1.done", do = ["get", "t", 2] },
+]
+title = "what is shown"
+source = "here"
+[clocks]
+nodes = { n3 = { offset_ms = 5 } }
+[protocol]
+preset = "ignite3_tests"
+[schema]
+sql = "CREATE TABLE t (id INT PRIMARY KEY, w INT)"
+[cluster]
+partitions = 2
+"""
+
+
+def test_a_band_that_began_before_the_run_begins_with_the_picture() -> None:
+    """The clock of n3 shows Tm from the beginning; its band began where the update was logged."""
+    history = history_of(AHEAD)
+    [violation] = judge(history).violations
+    case = Case(history)
+    shown = space(case, violation, argue(case, violation))
+    bands = {one.text.partition(": ")[0][-2:]: one.top for one in shown.bands if one.look == "dd"}
+    assert bands["n3"] < bands["n1"]
+    assert bands["n3"] <= min(row.y for row in shown.layout.rows)
