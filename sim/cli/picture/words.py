@@ -3,6 +3,7 @@
 Timestamps are `150+10`: milliseconds and the logical part of the hybrid clock.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ddlsim.checkers.argument import Argument, Party, evidence, party_of, update_of
@@ -30,10 +31,12 @@ from ddlsim.history.world_events import (
     MessageSent,
     PartitionSafeTime,
 )
+from ddlsim.model.clauses import CLAUSES
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario.findings import described
 from ddlsim.units import BEGINNING, US_PER_MS, Timestamp, as_ms, decimal, physical_ms
 
+CITED = re.compile(r"\b(?:98|110)(?:\.\w+)+")
 MOST_UPDATES = 2
 MOST_EVENTS = 4
 """So many events that show a violation are in its sentence."""
@@ -100,6 +103,15 @@ def three_sentences(case: Case, violation: Violation, argument: Argument) -> tup
         how = _capital(_witnesses(case, violation, argument))
     broken = f"{violation.invariant} {violation.checker} is broken ({violation.kind}): {what}."
     return broken, how, _counts(case, violation)
+
+
+def cited(violation: Violation, sentences: Sequence[str]) -> str:
+    """The clauses that a violation breaks and its sentences name, each with what it says."""
+    named = (one for text in sentences for one in CITED.findall(text))
+    says = {clause.id: clause.sentence for clause in CLAUSES}
+    known = [one for one in dict.fromkeys([*violation.clauses, *named]) if one in says]
+    parts = [f"[{one}] {says[one]}" for one in known]
+    return f"Clauses: {'; '.join(parts)}." if parts else ""
 
 
 def _crash(case: Case, violation: Violation) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.signature import CRASH, signature_of
 from ddlsim.cli.documents import shapes_shrink
 from ddlsim.cli.picture import page as picture
-from ddlsim.cli.picture.words import three_sentences
+from ddlsim.cli.picture.words import cited, three_sentences
 from ddlsim.cli.views.progress import Meter
 from ddlsim.cli.views.words import counted
 from ddlsim.history.history import FORMAT
@@ -61,11 +61,14 @@ def shrunk_text(state: Shrinking, file: str, loads: Sequence[str]) -> ShrunkText
     command = shlex.join(words)
     note = f"Shrunk from {name}, seed {seed}: {was}; now {size_words(shrunk.best.data)}."
     source = f"shrunk from {name}, seed {seed}"
-    text = scenario_text(shrunk.best, _sentences(shrunk), note, source, command)
+    said = _sentences(shrunk)
+    clauses = cited(shrunk.best.violation, said)
+    said = (*said, clauses) if clauses else said
+    text = scenario_text(shrunk.best, said, note, source, command)
     return ShrunkText(state, shrunk, text, command, before, was)
 
 
-def _sentences(shrunk: Shrunk) -> tuple[str, str, str]:
+def _sentences(shrunk: Shrunk) -> tuple[str, ...]:
     """What is broken, the events that show it, and why it counts."""
     case, violation = Case(shrunk.best.history), shrunk.best.violation
     return three_sentences(case, violation, argue(case, violation))
