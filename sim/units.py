@@ -35,6 +35,12 @@ def timestamp(physical_ms: int, logical: int = 0) -> Timestamp:
     return Timestamp((physical_ms << LOGICAL_BITS) | logical)
 
 
+BOOT_TS: Final = timestamp(-86_400_000)
+"""When the initial schema is in the log and active: a day before simulated time begins."""
+BEGINNING: Final = "the beginning"
+"""The same for people."""
+
+
 def physical_ms(ts: Timestamp) -> int:
     """The whole milliseconds of a timestamp."""
     return ts >> LOGICAL_BITS
@@ -61,7 +67,13 @@ def ms(milliseconds: float) -> Micros:
 
 
 def show(ts: int) -> str:
-    """A timestamp for people: `1250` or `1250+3` (milliseconds, logical)."""
+    """A timestamp for people: `1250` or `1250+3` (milliseconds, logical); the initial schema's,
+    and that of no schema, is `BEGINNING`.
+    """
+    if ts in {BOOT_TS, MIN_TIMESTAMP}:
+        return BEGINNING
+    if ts == MAX_TIMESTAMP:
+        return "for ever"
     counter = ts & LOGICAL_MASK
     return f"{ts >> LOGICAL_BITS}+{counter}" if counter else str(ts >> LOGICAL_BITS)
 

@@ -4,18 +4,21 @@ The same in words is one paragraph. For a cycle the parties are its transactions
 order; for anything else the transactions and nodes in its witnesses.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from ddlsim.checkers.base import Step
 from ddlsim.checkers.case.case import Case, Placed, Transaction
 from ddlsim.checkers.case.statements import Answered, answered
-from ddlsim.checkers.explain import WIDTH, describe
+from ddlsim.checkers.event_words import told
+from ddlsim.checkers.explain import WIDTH
 from ddlsim.checkers.judge import Violation
 from ddlsim.history.events import AnyEvent, UpdateApplied, UpdateLogged
 from ddlsim.model.records import Record
 from ddlsim.units import US_PER_MS, decimal, show
 
+ALIAS_END = "end of alias"
+"""What the command of an update begins with that ends an alias."""
 MOST_SQL = 120
 """So much of a statement is quoted."""
 
@@ -63,11 +66,20 @@ def argue(case: Case, violation: Violation) -> Argument:
     if violation.steps:
         paragraph = _order(violation, parties)
     else:
-        seen = [f"{one.event} at {decimal(one.at_ms)} ms" for one in moments]
-        shown = f" {_listed(seen)} show it." if seen else ""
+        shown = _shown(moments)
         clauses = f" [{', '.join(violation.clauses)}]" if violation.clauses else ""
         paragraph = f"{_sentence(violation.summary + clauses)}{shown}"
     return Argument(paragraph, parties, violation.steps, moments)
+
+
+def _shown(moments: Sequence[Moment]) -> str:
+    """When the events are that show a violation, each instant once."""
+    instants = list(dict.fromkeys(f"{decimal(one.at_ms)} ms" for one in moments))
+    if not instants:
+        return ""
+    if len(moments) == 1:
+        return f" An event at {instants[0]} shows it."
+    return f" {len(moments)} events at {_listed(instants)} show it."
 
 
 def names_of(violation: Violation) -> list[str]:
@@ -148,7 +160,7 @@ def _ddl(case: Case, name: str, update: UpdateLogged) -> Party:
     return Party(
         name=name,
         is_ddl=True,
-        did=_short(case.statement(update.op)) or update.op or "the initial schema",
+        did=_short(case.statement(update.op)) or _unasked(update),
         node=update.node,
         client=None if invoked is None else invoked.client,
         begins_ms=None if invoked is None else invoked.at_us / US_PER_MS,
@@ -158,6 +170,15 @@ def _ddl(case: Case, name: str, update: UpdateLogged) -> Party:
             "Tu": show(update.activation_ts),
         },
     )
+
+
+def _unasked(update: UpdateLogged) -> str:
+    """What an update is for which no client asked: the initial schema, or the end of an alias."""
+    if update.op is None:
+        return "the initial schema"
+    if not update.op.startswith(ALIAS_END):
+        return update.op
+    return f"the end of the name {' and '.join(repr(one.name) for one in update.objects)}"
 
 
 def _transaction(case: Case, tx: Transaction) -> Party:
@@ -213,7 +234,7 @@ def _moments(case: Case, violation: Violation, parties: tuple[Party, ...]) -> It
     """The events of an argument, in words, by their instants."""
     for _, event in evidence(case, violation, parties):
         node = getattr(event, "node", None)
-        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, describe(event, case))
+        yield Moment(event.at_us / US_PER_MS, type(event).__name__, node, told(case, event))
 
 
 def evidence(case: Case, violation: Violation, parties: Iterable[Party]) -> list[Placed[AnyEvent]]:

@@ -67,7 +67,7 @@ def _misnamed(case: Case, resolved: SchemaResolved) -> bool:
 
 
 def _wrong(case: Case, resolved: SchemaResolved, due: SchemaVersion | None) -> str:
-    what = repr(resolved.name) if resolved.name is not None else f"object {resolved.object_id}"
+    what = repr(resolved.name or case.schemas.name(resolved.object_id, resolved.version))
     is_another = due is not None and due.object_id != resolved.object_id
     got = _found(case, resolved.object_id, resolved.version, is_another=is_another)
     truth, since = "nothing", ""

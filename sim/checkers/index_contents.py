@@ -41,6 +41,7 @@ from ddlsim.checkers.case.entries import (
     meaning,
 )
 from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.case.words import values_words
 from ddlsim.checkers.case.writes import Key, Version, Writes, writes_of
 from ddlsim.checkers.rows.index_reads import index_reads
 from ddlsim.checkers.rows.index_storage import Row, is_everywhere, stored
@@ -216,8 +217,8 @@ class Replay:
         state = "it has no row" if version is None else _left_by(self.case, version)
         return Anomaly(
             "orphan-entry",
-            f"at {show(ts)} the index {self.describe(now)} has an entry {event.values!r} of "
-            f"row {key!r}, put there by {event.tx}; {state}",
+            f"at {show(ts)} the index {self.describe(now)} has an entry "
+            f"{values_words(event.values)} of row {key!r}, put there by {event.tx}; {state}",
             (event, *row, *self.case.schemas.logged(now.step)),
         )
 
@@ -226,8 +227,8 @@ class Replay:
         taken: tuple[AnyEvent, ...] = () if removed is None else (removed,)
         return Anomaly(
             "missing-entry",
-            f"at {show(ts)} the index {self.describe(now)} has no entry {due!r} of row {key!r}; "
-            f"{_left_by(self.case, version)}",
+            f"at {show(ts)} the index {self.describe(now)} has no entry {values_words(due)} of row "
+            f"{key!r}; {_left_by(self.case, version)}",
             (version.write.event, *taken, *self.case.schemas.logged(now.step)),
         )
 
@@ -276,8 +277,9 @@ def _erased(case: Case, finals: list[IndexFinal]) -> Iterator[Anomaly]:
         by = f", put there by {last[0].tx}" if last else ""
         yield Anomaly(
             "orphan-entry",
-            f"in the end storage held an entry {event.values!r} of row {event.key!r} in index "
-            f"{event.index_id} of {case.schemas.name(event.object_id)}, which was dropped{by}",
+            f"in the end storage held an entry {values_words(event.values)} of row {event.key!r} "
+            f"in index {event.index_id} of {case.schemas.name(event.object_id)}, which was "
+            f"dropped{by}",
             (*last, event),
         )
 
@@ -306,8 +308,9 @@ def _as_committed(
             if values not in committed and is_everywhere(replay.case, event):
                 yield Anomaly(
                     "entry-not-written",
-                    f"in the end storage held an entry {event.values!r} of row {key!r} in the "
-                    f"index {replay.describe(now)}, which no committed transaction had left there",
+                    f"in the end storage held an entry {values_words(event.values)} of row {key!r} "
+                    f"in the index {replay.describe(now)}, which no committed transaction had left "
+                    "there",
                     (event,),
                 )
 
@@ -335,8 +338,9 @@ def _as_the_rows(
         if replay.was_public and replay.is_new("orphan-entry", key, values):
             yield Anomaly(
                 "orphan-entry",
-                f"in the end storage held an entry {event.values!r} of row {key!r} in the index "
-                f"{replay.describe(now)}, and {'no row' if known is None else 'another row'} there",
+                f"in the end storage held an entry {values_words(event.values)} of row {key!r} in "
+                f"the index {replay.describe(now)}, and "
+                f"{'no row' if known is None else 'another row'} there",
                 (event, *(() if known is None else (known[1],))),
             )
     for key, (values, row) in due.items():
@@ -345,7 +349,7 @@ def _as_the_rows(
             yield Anomaly(
                 "missing-entry",
                 f"in the end storage held row {key!r} as {row.writer} had left it, and no entry "
-                f"{values!r} of it in the index {replay.describe(now)}",
+                f"{values_words(values)} of it in the index {replay.describe(now)}",
                 (row,),
             )
 

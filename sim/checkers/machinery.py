@@ -104,8 +104,8 @@ def _leaders(case: Case) -> Iterator[Anomaly]:
         if before.node != elected.node:
             yield Anomaly(
                 "two-leaders",
-                f"in term {elected.term} of group {elected.group} both {before.node} and "
-                f"{elected.node} were leader",
+                f"in term {elected.term} of group {case.schemas.group(elected.group)} both "
+                f"{before.node} and {elected.node} were leader",
                 (before, elected),
             )
 
@@ -119,12 +119,13 @@ def _commands(case: Case) -> Iterator[Anomaly]:
         if (before.term, before.stamp) != (command.term, command.stamp):
             yield Anomaly(
                 "two-commands",
-                f"at index {command.index} of group {command.group} node {before.node} applied "
-                f"{_described(before)}, and node {command.node} {_described(command)}",
+                f"at index {command.index} of group {case.schemas.group(command.group)} node "
+                f"{before.node} applied {_described(before)}, and node {command.node} "
+                f"{_described(command)}",
                 (before, command),
             )
     for log in groups.values():
-        yield from _along(log)
+        yield from _along(case, log)
     yield from _above_the_first(case)
 
 
@@ -145,7 +146,7 @@ def _above_the_first(case: Case) -> Iterator[Anomaly]:
         )
 
 
-def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
+def _along(case: Case, log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
     """A leader's first command may be empty and without a stamp: it has stamp 0."""
     stamped: CommandLogged | None = None
     before: CommandLogged | None = None
@@ -154,8 +155,8 @@ def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
         if before is not None and command.term < before.term:
             yield Anomaly(
                 "term-falls",
-                f"group {command.group} applied {_described(before)} at index {before.index}, and "
-                f"{_described(command)} at index {index}",
+                f"group {case.schemas.group(command.group)} applied {_described(before)} at index "
+                f"{before.index}, and {_described(command)} at index {index}",
                 (before, command),
             )
         before = command
@@ -163,7 +164,8 @@ def _along(log: dict[int, CommandLogged]) -> Iterator[Anomaly]:
             continue
         if stamped is not None and command.stamp <= stamped.stamp:
             stamps = (stamped.stamp, command.stamp)
-            yield _unordered(command.group, stamped, command, *stamps, _cause(stamped, command))
+            group = case.schemas.group(command.group)
+            yield _unordered(group, stamped, command, *stamps, _cause(stamped, command))
         stamped = command
 
 
@@ -188,8 +190,9 @@ def _lost(case: Case) -> Iterator[Anomaly]:
     for _, lost in case.of(EntryLost):
         yield Anomaly(
             "committed-entry-lost",
-            f"node {lost.node} had committed index {lost.index} of group {lost.group} (term "
-            f"{lost.term}, stamped {show(lost.stamp)}), and dropped it",
+            f"node {lost.node} had committed index {lost.index} of group "
+            f"{case.schemas.group(lost.group)} (term {lost.term}, stamped {show(lost.stamp)}), "
+            "and dropped it",
             (lost,),
             clauses=("98.def.3",),
         )
@@ -200,7 +203,8 @@ def _diverged(case: Case) -> Iterator[Anomaly]:
     for _, diverged in case.of(PartDiverged):
         yield Anomaly(
             f"{diverged.part}-diverged",
-            f"{diverged.part} of node {diverged.node}: {diverged.what}",
+            f"{diverged.part} of node {diverged.node} did not do what the model of it does: "
+            f"{case.schemas.in_names(diverged.what)}",
             (diverged,),
         )
 

@@ -180,7 +180,7 @@ def _too_early(
             "resolved-too-early",
             f"{_asked(case, promise)}; {operation.name}, invoked later at "
             f"{_ms(operation)} ms, was resolved on node {event.node} ({event.purpose}) at "
-            f"{show(event.ts)}, before that",
+            f"{show(event.ts)}, before its Tu",
             (*promise.witness, *operation.asked, event),
             clauses=("98.own", "98.flow.4"),
         )

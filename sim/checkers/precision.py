@@ -348,7 +348,7 @@ def _marked(case: Case, tx: Transaction, aborted: TxAborted) -> Needless | None:
         return Needless(
             "marked-too-early",
             f"the change is not active before {show(earliest)}, and no clock showed "
-            f"more than {shown_ms}",
+            f"more than {shown_ms} ms",
         )
     return None
 

@@ -69,16 +69,18 @@ def _tables(case: Case, tx: Transaction) -> Iterator[Anomaly]:
     assert tx.committed is not None, tx.name
     named = {object_id: initial for object_id, initial, _ in tx.committed.tables}
     used: dict[int, list[int]] = {}
+    first: dict[int, ReadExecuted | WriteExecuted] = {}
     for object_id, version, _, event in tx.uses():
         if isinstance(event, ReadExecuted | WriteExecuted):
             used.setdefault(object_id, []).append(version)
+            first.setdefault(object_id, event)
     for object_id, versions in used.items():
         if named.get(object_id) not in versions:
             yield Anomaly(
                 "tables-not-as-used",
                 f"{tx.name} used {case.schemas.describe(object_id, versions[0])}, and its commit "
-                f"{'does not name it' if object_id not in named else 'names another version'}",
-                (tx.committed,),
+                f"names {'another version' if object_id in named else 'no version of it'}",
+                (first[object_id], tx.committed),
                 clauses=("98.one",),
             )
 
@@ -120,7 +122,7 @@ def _inconsistent(
     step, ruling = found
     by_name = is_compatible_by_name(case.schemas, step)
     clauses = ("98.one", "110.compat.id" if by_name else "110.fwd.1")
-    return f"version {step.version} is no forward-compatible step: {ruling.reason}", clauses
+    return f"the step to version {step.version} is not forward-compatible: {ruling.reason}", clauses
 
 
 def _several_timestamps(case: Case) -> Iterator[Anomaly]:

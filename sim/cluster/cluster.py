@@ -35,10 +35,7 @@ from ddlsim.protocol.server import ClusterConfig, Parts, Server
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.client import Client, Connection
 from ddlsim.sql import parse
-from ddlsim.units import MIN_TIMESTAMP, Micros, Timestamp, physical_ms, timestamp
-
-BOOT_TS = timestamp(-86_400_000)
-"""When the initial schema activated: a day before the run, by any clock."""
+from ddlsim.units import BOOT_TS, MIN_TIMESTAMP, Micros, Timestamp, physical_ms
 
 
 class Cluster(Machines):

@@ -8,6 +8,7 @@ from ddlsim.history.events import UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
     FaultBegan,
+    FaultHealed,
     LeaderElected,
     LeaseBegan,
     NodeCrashed,
@@ -38,10 +39,13 @@ def fault_words(history: History, faults: list[Table], table: Table) -> str:
         begins = f"At the moment {moment_words(table['when'])}{since}"
     elif kind.instant:
         begins = f"At {table.get('from_ms', 0)} ms"
-    struck = ", ".join(_struck(history, begun_of(history, faults, table), kind, table))
+    begun = begun_of(history, faults, table)
+    struck = ", ".join(_struck(history, begun, kind, table))
     seen = f" ({struck})" if struck else ""
     missed = _missed(history, faults, table)
-    return f"{begins}{_lasts(kind, table)}: {_made(kind, table).told}{seen}{missed}."
+    return (
+        f"{begins}{_lasts(history, begun, kind, table)}: {_made(kind, table).told}{seen}{missed}."
+    )
 
 
 def _made(kind: type[Fault], table: Table) -> Fault:
@@ -51,13 +55,20 @@ def _made(kind: type[Fault], table: Table) -> Fault:
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
 
 
-def _lasts(kind: type[Fault], table: Table) -> str:
+def _lasts(history: History, begun: FaultBegan | None, kind: type[Fault], table: Table) -> str:
     """How long a fault lasts; nothing of one that ends by itself."""
     if "for_ms" in table:
         return f" for {table['for_ms']} ms"
     if "until" in table:
         return f" until {_end_words(table['until'])}"
-    return "" if kind.instant or issubclass(kind, OneMessage) else " until the load ends"
+    if kind.instant or issubclass(kind, OneMessage):
+        return ""
+    healed = [
+        one.at_us
+        for one in history.of(FaultHealed)
+        if begun is not None and (one.fault, one.nodes) == (begun.fault, begun.nodes)
+    ]
+    return " until the load ends" + (f", at {as_ms(max(healed))} ms" if healed else "")
 
 
 def _missed(history: History, faults: list[Table], table: Table) -> str:

@@ -55,6 +55,7 @@ PASSES: Final = (
     _pass("statements", structure.statements),
     _pass("around", structure.around),
     _pass("operations", structure.operations),
+    _pass("at their instants", times.at_their_instants),
     _pass("no latency", latencies.calm),
     _pass("counts", world.counts),
     _pass("preset", world.preset),

@@ -349,16 +349,20 @@ class Writer:
         return written if do.values is None else [*written, _given(do.values)]
 
     def _misfits(self, do: Operation, *, reads: bool) -> bool:
-        """Whether it names what no table has: a table, a column, a value; or writes in a reader."""
+        """Whether it names what no table has: a table, a column, a value; gives a part of its key
+        another value; or writes in a reader.
+        """
         if not isinstance(do, DataOperation):
             return False
         if do.table not in self._names or (reads and not isinstance(do, Get | Scan | Find)):
             return True
         values = getattr(do, "values", None) or {}
+        types, table = self._types, do.table
+        written = {} if isinstance(do, Find) else values
         return any(
-            self._types.lacks(do.table, name) or self._types.wrong_value(do.table, name, value)
+            types.lacks(table, name) or types.wrong_value(table, name, value)
             for name, value in (*dict.fromkeys(do.columns).items(), *values.items())
-        )
+        ) or any(types.not_of_key(table, do.key, name, value) for name, value in written.items())
 
     def _where(self, table: str, key: Key) -> str:
         named = self._named(table, key)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
+from ddlsim.checkers.case.words import value_words
 from ddlsim.checkers.judge import FINDING, Violation
 from ddlsim.checkers.outcome import STATUSES, Outcome
 from ddlsim.checkers.signature import CRASH, signature_of
@@ -33,11 +34,20 @@ from ddlsim.shrink.trial import Shown
 from ddlsim.units import as_ms, decimal, show
 
 WIDTH: Final = 98
+TITLE: Final = 110
+"""A title is cut where its first part is longer."""
 NAMED: Final = {
-    "safe_time_interval_ms": "H",
     "delay_duration_ms": "DD",
     "max_clock_skew_ms": "CSmax",
+    "safe_time_interval_ms": "H",
 }
+ENDS: Final = {"commit": "asks to commit", "rollback": "asks to roll back"}
+VERBS: Final = {"get": "reads", "scan": "scans", "put": "writes", "strict": "inserts"}
+ABORTED: Final = "aborted: "
+MOST_TRIES: Final = 3
+"""Of more transactions in which an operation was tried the first and the last are shown."""
+MOST_ROWS: Final = 5
+"""So many rows of an answer are shown."""
 Ended = Ok | Failed | Unknown
 
 
@@ -52,6 +62,7 @@ def scenario_text(
         *(line for sentence in sentences for line in _comment(sentence)),
         "#",
         *_comment(note),
+        *_comment(story.times()),
         f"# Repeat it: {command}",
     ]
     violation = best.violation
@@ -87,7 +98,7 @@ def expected(best: Shown) -> Table | str:
 
 
 def title_of(violation: Violation) -> str:
-    """One line that says what is broken: a known finding's own title, else what was seen first.
+    """One line that says what is broken: a known finding's own title, else what was seen.
 
     The rest of the summary stands in the comment above it.
     """
@@ -96,11 +107,24 @@ def title_of(violation: Violation) -> str:
     kind, _, number = violation.status.partition(":")
     if kind == "finding":
         return f"{number}: {finding_title(number)}"
-    what = violation.summary.partition("; ")[0].rstrip(".")
+    what = _short(violation.summary.rstrip("."))
     if violation.steps:
         parties = list(dict.fromkeys(step.source for step in violation.steps))
         what = f"no serial order holds {', '.join(parties[:-1])} and {parties[-1]}"
     return f"{violation.invariant} {violation.checker}: {what}"
+
+
+def _short(summary: str) -> str:
+    """The first parts of a summary, as many as a title has room for."""
+    first, *others = summary.split("; ")
+    for part in others:
+        if len(first) + len(part) + 2 > TITLE:
+            break
+        first += f"; {part}"
+    for mark in (": ", ", "):
+        while len(first) > TITLE and mark in first:
+            first = first.rpartition(mark)[0]
+    return first
 
 
 def _comment(text: str, indent: str = "") -> list[str]:
@@ -128,8 +152,9 @@ def _steps(best: Shown, story: "Story") -> Iterator[str]:
 
 def _table(name: str, table: Any, story: "Story") -> str:
     """A table of settings, with what the main ones come to."""
+    said = {"protocol": story.settings, "clocks": story.clocks}.get(name)
     text = toml_text({name: table}).rstrip()
-    return "\n".join([*_comment(story.settings()), text]) if name == "protocol" else text
+    return text if said is None else "\n".join([*_comment(said()), text])
 
 
 def _around(name: str, table: Table, story: "Story") -> Iterator[str]:
@@ -147,9 +172,10 @@ class Story:
     def __init__(self, best: Shown) -> None:
         self._best = best
         self._events: dict[str, list[Any]] = {}
+        self._of_tx: dict[str, list[Any]] = {}
         for event in best.history.events:
             if isinstance(event, TxCommitted | TxAborted | TxRecovered):
-                self._events.setdefault(event.tx, []).append(event)
+                self._of_tx.setdefault(event.tx, []).append(event)
             elif (op := getattr(event, "op", None)) is not None:
                 self._events.setdefault(op, []).append(event)
 
@@ -159,13 +185,28 @@ class Story:
         """The file's title: the known finding, or what is broken."""
         return title_of(self._best.violation)
 
+    def times(self) -> str:
+        """What the numbers of the file are."""
+        if self._best.history.header.design.plane == FDB:
+            stamps = "timestamps are the store's versions, +10 ten versions more"
+        else:
+            stamps = "in timestamps +10 is the hybrid clock's logical part"
+        return f"Times are simulated milliseconds; {stamps}."
+
     def settings(self) -> str:
         """The settings that most stories turn on, as they are resolved; a layer uses none."""
         if self._best.history.header.design.plane == FDB:
             return ""
         numbers = self._best.history.header.settings[""]
         parts = [f"{word} = {numbers[name]} ms" for name, word in NAMED.items() if name in numbers]
-        return ", ".join(parts)
+        idle = " (between idle safe-time commands)" if parts and parts[-1].startswith("H ") else ""
+        return ", ".join(parts) + idle
+
+    def clocks(self) -> str:
+        """How far clocks are from true time, and how they drift."""
+        clocks = self._best.data["clocks"]
+        own = [clock_words(node, one) for node, one in clocks.get("nodes", {}).items()]
+        return f"From the start {', '.join(own)}." if own else ""
 
     # -- steps -------------------------------------------------------------------------------------
 
@@ -177,24 +218,43 @@ class Story:
             return f"{step['id']} is never issued."
         ended = next((one for one in events if isinstance(one, Ended)), None)
         actor = step.get("tx", step["client"])
-        done = self._ddl(events) if "ddl" in step else self._data(step, events)
-        parts = [f"{as_ms(asked.at_us)} ms: {actor} {_does(step)}{done}"]
-        parts += self._outcome(step)
+        parts = [f"{as_ms(asked.at_us)} ms: {actor} {_does(step)}"]
+        if "ddl" in step:
+            parts += self._ddl(events)
+        elif len(tries := _tries(step, events)) > 1:
+            parts += self._tried(tries)
+        else:
+            parts[0] += self._data(events)
+            parts += self._outcome(step)
         return "; ".join([*parts, _ends(ended)]) + "."
 
-    def _ddl(self, events: Sequence[Any]) -> str:
-        """The update of a statement with its timestamps, or why there is none."""
-        for event in events:
-            if isinstance(event, UpdateLogged):
-                objects = ", ".join(f"{one.name} version {one.version}" for one in event.objects)
-                stamps = f"Tm = {show(event.message_ts)}, Tu = {show(event.activation_ts)}"
-                return f": D{event.catalog_version}, {stamps}, from Tu on {objects}"
+    def _ddl(self, events: Sequence[Any]) -> Iterator[str]:
+        """The updates of a statement with their timestamps, or why there is none."""
+        logged = [one for one in events if isinstance(one, UpdateLogged)]
+        for event in logged:
+            objects = ", ".join(f"version {one.version} of {one.name}" for one in event.objects)
+            stamps = f"Tm = {show(event.message_ts)}, Tu = {show(event.activation_ts)}"
+            yield f"D{event.catalog_version} with {stamps}, from Tu on {objects}"
+        for event in [] if logged else events:
             if isinstance(event, DdlDecided):
-                outcome = "does nothing" if event.outcome == "noop" else "is refused"
-                return f": {outcome}, by catalog version {event.catalog_version}"
-        return ""
+                outcome = "changes nothing" if event.outcome == "noop" else "is refused"
+                yield f"{outcome}, by catalog version {event.catalog_version}"
 
-    def _data(self, step: Table, events: Sequence[Any]) -> str:
+    def _tried(self, tries: dict[str, list[Any]]) -> Iterator[str]:
+        """What became of each transaction that an operation was tried in; of many of the last."""
+        names = list(tries)
+        first = names[:MOST_TRIES] if len(names) <= MOST_TRIES else names[:1]
+        for name in first:
+            yield self._try(name, tries[name])
+        if len(names) > MOST_TRIES:
+            yield f"{len(names) - 2} more tries, {names[1]} to {names[-2]}"
+            yield self._try(names[-1], tries[names[-1]])
+
+    def _try(self, name: str, events: Sequence[Any]) -> str:
+        parts = [f"try {name}{self._data(events)}", *self._ended(name)]
+        return ", ".join(parts) if len(parts) > 1 else f"{parts[0]} has no outcome"
+
+    def _data(self, events: Sequence[Any]) -> str:
         """Under which versions an operation ran, when and where, and whose rows it found."""
         ran = [one for one in events if isinstance(one, ReadExecuted | WriteExecuted)]
         if not ran:
@@ -204,19 +264,32 @@ class Story:
         nodes = ", ".join(dict.fromkeys(one.node for one in ran))
         parts = f" under version {versions} (op_ts {' to '.join(stamps)} on {nodes})"
         reads = [one for one in ran if isinstance(one, ReadExecuted)]
-        found = [f"{row.key!r} of {row.writer}" for one in reads for row in one.rows if row.row]
+        found = [
+            f"[{row.key}] of {row.writer} (version {row.row_version})"
+            for one in reads
+            for row in one.rows
+            if row.row
+        ]
         return f"{parts}, finds {', '.join(found) or 'no row'}" if reads else parts
 
     def _outcome(self, step: Table) -> Iterator[str]:
-        """What became of the transaction, where the step ends it or is one of its own."""
-        do = step.get("do")
-        if "ddl" in step or ("tx" in step and do not in ("commit", "rollback")):
-            return
-        for event in self._events.get(str(step.get("tx", step["id"])), []):
+        """What became of the transaction, where the step ends it, is one of its own or its last."""
+        tx = str(step.get("tx", step["id"]))
+        if "tx" not in step or step.get("do") in [*ENDS]:
+            yield from self._ended(tx)
+        elif self._is_last(step):
+            yield from (f"{tx}: {one}" for one in self._ended(tx) if not one.startswith(ABORTED))
+
+    def _is_last(self, step: Table) -> bool:
+        of_tx = [one for one in steps_of(self._best.data) if one.get("tx") == step["tx"]]
+        return bool(of_tx[-1]["id"] == step["id"])
+
+    def _ended(self, tx: str) -> Iterator[str]:
+        for event in self._of_tx.get(tx, []):
             if isinstance(event, TxCommitted):
                 yield f"commit_ts = {show(event.commit_ts)}"
             elif isinstance(event, TxAborted):
-                yield f"aborted: {event.reason}"
+                yield f"{ABORTED}{event.reason}"
             elif isinstance(event, TxRecovered):
                 yield f"{event.outcome} by recovery on {event.node}"
 
@@ -238,7 +311,7 @@ class Story:
             case "tick":
                 return f"{decimal(table['at_ms'])} ms: an idle safe-time command."
             case "clock":
-                return f"{decimal(table['at_ms'])} ms: the clock of {table['node']} changes."
+                return f"{decimal(table['at_ms'])} ms: {clock_words(table['node'], table)}."
         when = f"{decimal(table['at_ms'])} ms: " if table.get("at_ms") else "From the start: "
         return f"{when}{table['node']} leads {table['group']}."
 
@@ -262,21 +335,44 @@ def _until(table: Table) -> str:
     return f"until {table['until_ms']} ms" if "until_ms" in table else "for ever"
 
 
+def clock_words(node: str, table: Table) -> str:
+    """A node's clock as a table sets it: its offset from true time, and its drift."""
+    offset_ms, drift_ppm = table.get("offset_ms"), table.get("drift_ppm")
+    parts = []
+    if offset_ms:
+        side = "ahead of" if offset_ms > 0 else "behind"
+        parts.append(f"is {decimal(abs(offset_ms))} ms {side} true time")
+    elif offset_ms is not None or not drift_ppm:
+        parts.append("shows true time")
+    if drift_ppm:
+        parts.append(f"drifts by {drift_ppm:+d} ppm")
+    return f"the clock of {node} {' and '.join(parts)}"
+
+
+def _tries(step: Table, events: Sequence[Any]) -> dict[str, list[Any]]:
+    """What is known of each transaction that an operation without one was tried in, in order."""
+    found: dict[str, list[Any]] = {}
+    for event in () if "tx" in step else events:
+        tx = getattr(event, "tx", None)
+        if tx is not None:
+            found.setdefault(tx, []).append(event)
+    return found
+
+
 def _does(step: Table) -> str:
     """What a step does, in words."""
     if "ddl" in step:
-        return f"asks {step['node']} for {step['ddl']}" if "node" in step else step["ddl"]
+        return " ".join(["asks", *([step["node"]] if "node" in step else []), "for", step["ddl"]])
     do = step["do"]
     if isinstance(do, str):
-        return (
-            f"runs {do}"
-            if " " in do
-            else {"commit": "commits", "rollback": "rolls back"}.get(do, do)
-        )
-    verb = {"get": "reads", "scan": "scans", "put": "writes", "strict": "inserts"}.get(
-        do[0], f"{do[0]}s"
-    )
-    return " ".join([verb, *map(str, do[1:3])])
+        return f"runs {do}" if " " in do else ENDS.get(do, do)
+    if do[0] == "find":
+        asked = ", ".join(f"{name} = {value_words(value)}" for name, value in do[3].items())
+        return f"asks index {do[2]} of {do[1]} for {asked}"
+    verb = VERBS.get(do[0], f"{do[0]}s")
+    keys = do[2] if len(do) > 2 and isinstance(do[2], list) else do[2:3]
+    key = ", ".join(map(str, keys))
+    return f"{verb} {do[1]}[{key}]" if keys else f"{verb} {do[1]}"
 
 
 def _ends(ended: Ended | None) -> str:
@@ -286,9 +382,21 @@ def _ends(ended: Ended | None) -> str:
     at = f"at {as_ms(ended.at_us)} ms"
     match ended:
         case Ok(value=value) if isinstance(value, list | dict):
-            return f"answered {at}: {value}"
+            return f"answered {at}: {_answer(value)}"
         case Ok():
             return f"answered {at}"
         case Failed(reason=reason):
             return f"fails {at}: {reason}"
     return f"unknown {at}: {ended.reason}"
+
+
+def _answer(value: list[Any] | dict[str, Any]) -> str:
+    """The row or rows of an answer."""
+    rows = value if isinstance(value, list) else [value]
+    shown = [_row(one) if isinstance(one, dict) else str(one) for one in rows[:MOST_ROWS]]
+    more = [f"{len(rows) - MOST_ROWS} more"] if len(rows) > MOST_ROWS else []
+    return ", ".join([*shown, *more]) or "no row"
+
+
+def _row(row: dict[str, Any]) -> str:
+    return "(" + ", ".join(f"{name} = {value_words(cell)}" for name, cell in row.items()) + ")"

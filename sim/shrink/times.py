@@ -10,7 +10,7 @@ from ddlsim.history.world_events import FaultBegan
 from ddlsim.nemesis.base import FAULTS
 from ddlsim.nemesis.roles import OF_MOMENTS
 from ddlsim.shrink.candidates import Candidates, each, every
-from ddlsim.shrink.data import STAGING, Data, Table, edited, steps_of, with_table
+from ddlsim.shrink.data import STAGING, Data, Table, edited, steps_of, with_table, without_steps
 from ddlsim.shrink.fault_words import begun_of
 from ddlsim.shrink.trial import Failure, Shown
 from ddlsim.units import US_PER_MS
@@ -23,8 +23,12 @@ MORE_MS: Final = (1, 100)
 """How long a drain may go on behind a violation, at least."""
 SHARES: Final = (0.125, 0.5, 0.75)
 """A drain that a stuck run uses up is tried at these shares of its length."""
-EARLY_MS: Final = (0, 1)
-"""How much earlier than its moment a fault begins that has an instant."""
+EARLY_MS: Final = (0, 1, -1)
+"""How much earlier than its moment a fault begins that has an instant; or later."""
+NEVER_US: Final = 1 << 62
+"""When a step was issued that was not."""
+MOST_STEPS: Final = 40
+"""Of more steps none is left out alone while the others stay at their instants."""
 INSTANTS: Final = ("at_ms", "from_ms", "until_ms")
 Place = tuple[Table, str]
 """A table of the timeline and the key of an instant in it."""
@@ -221,6 +225,31 @@ def _at_instant(fault: Table, begun: FaultBegan, early_ms: float) -> None:
             fault[key] = begun.nodes[0]
 
 
+def at_their_instants(best: Shown, failure: Failure) -> Candidates:
+    """Without single steps, while all others stay at the instants at which they were issued.
+
+    Where steps wait for each other, all that come after one that is left out come earlier, and may
+    miss what is around them.
+    """
+    del failure
+    steps = steps_of(best.data)
+    issued = {step["id"]: issued_us(best, step["id"])[0] for step in steps}
+    if len(steps) > MOST_STEPS or max(issued.values(), default=NEVER_US) == NEVER_US:
+        return
+
+    def put(copy: Data) -> None:
+        for step in steps_of(copy):
+            for key in ("plus_ms", "after"):
+                step.pop(key, None)
+            step["at_ms"] = _neat(issued[step["id"]] / US_PER_MS)
+
+    data = edited(best.data, put)
+    for at in reversed(range(len(steps))):
+        candidate = without_steps(data, [at])
+        if (yield candidate):
+            data = candidate
+
+
 def all_ordered(best: Shown, failure: Failure) -> Generator[Data, bool | None, bool | None]:
     """All steps after the end of the step before; returns whether that was kept."""
     del failure
@@ -252,7 +281,7 @@ def issued_us(best: Shown, step: str) -> tuple[int, int]:
     for place, event in enumerate(best.history.events):
         if getattr(event, "op", None) == step:
             return event.at_us, place
-    return 1 << 62, 0
+    return NEVER_US, 0
 
 
 def _chain(data: Data, due: list[int], places: Any) -> None:

@@ -3,6 +3,8 @@
 import pytest
 
 from ddlsim.units import (
+    BEGINNING,
+    BOOT_TS,
     LOGICAL_MASK,
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
@@ -88,3 +90,9 @@ def test_a_timestamp_is_shown_in_milliseconds() -> None:
 def test_microseconds_are_shown_to_the_last_digit(us: int, shown: str) -> None:
     """Of the longest run, too: two instants of which one is later never look the same."""
     assert as_ms(us) == shown
+
+
+def test_what_is_before_and_behind_every_run_is_shown_in_words() -> None:
+    assert show(BOOT_TS) == show(MIN_TIMESTAMP) == BEGINNING
+    assert show(MAX_TIMESTAMP) == "for ever"
+    assert show(timestamp(-5, 1)) == "-5+1"

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final
 
+from ddlsim.checkers.case.words import value_words
 from ddlsim.checkers.spec.types import precision, read
 from ddlsim.history.event import Cells
 from ddlsim.model.schema import (
@@ -59,7 +60,8 @@ def differences(
         if id_ not in cells:
             found.append(f"{names[id_]} is missing")
         elif not is_same_value(due, types[id_], cells[id_]):
-            found.append(f"{names[id_]} should be {due!r} and is {cells[id_]!r}")
+            held = value_words(cells[id_])
+            found.append(f"{names[id_]} should be {value_words(due)} and is {held}")
     found += no_texts(shown, target)
     return found + [f"column {id_} does not belong to it" for id_ in cells if id_ not in names]
 

@@ -5,10 +5,11 @@ alone, whatever any node believed. Version v is effective on [Tu, Tu') [98.def.1
 and at commit_ts = Tu the new version counts already.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.aliased import ObjectAliased
@@ -30,6 +31,9 @@ class SchemaVersion(NamedTuple):
     changes: tuple[SimpleChange, ...]
     op: str | None
     position: int
+
+
+OBJECT: Final = re.compile(r"\bobject (\d+)\b")
 
 
 def _number(one: SchemaVersion) -> int:
@@ -234,10 +238,33 @@ class SchemaLog:
         one = one or self.newest(object_id)
         return f"object {object_id}" if one is None else one.name
 
-    def group(self, group: str) -> str:
-        """A partition's group by its table's name, `t/0`; the meta storage's is `meta`."""
+    def name_by(self, object_id: int, at_us: int) -> str:
+        """An object's name in the newest update that was in the log by an instant."""
+        return self.name(object_id, max(self.versions_by(object_id, at_us), default=None))
+
+    def versions_by(self, object_id: int, at_us: int) -> list[int]:
+        """The versions of an object that were in the log by an instant, in its order."""
+        return [
+            one.version
+            for one in self._versions.get(object_id, ())
+            if self._catalog[one.catalog_version].at_us <= at_us
+        ]
+
+    def group(self, group: str, at_us: int | None = None) -> str:
+        """A partition's group by its table's name, `t/0`; the meta storage's is `meta`.
+
+        The name is the table's newest one, or that of an instant.
+        """
         number, slash, partition = group.partition("/")
-        return f"{self.name(int(number))}/{partition}" if slash and number.isdigit() else group
+        if not slash or not number.isdigit():
+            return group
+        table = int(number)
+        name = self.name(table) if at_us is None else self.name_by(table, at_us)
+        return f"{name}/{partition}"
+
+    def in_names(self, text: str) -> str:
+        """A text of a run with the newest names of objects in the place of their numbers."""
+        return OBJECT.sub(lambda found: self.name(int(found[1])), text)
 
     def columns(self, object_id: int, version: int) -> dict[int, str]:
         """The names of a table's columns at a version, by their ids."""

@@ -6,7 +6,7 @@ is allowed by the design's `backward` rule. Metadata queries and rows are those 
 the versions of different tables have nothing to do with each other.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ddlsim.checkers.case.case import Case, Transaction
 from ddlsim.checkers.case.rows import fits
@@ -21,6 +21,9 @@ from ddlsim.checkers.spec.spec import (
 )
 from ddlsim.history.events import MetadataRead, ReadExecuted, RowRead
 from ddlsim.model.schema import Table
+
+NO_RULE: Final = "off"
+"""What a design says that downgrades rows of newer schemas whatever was changed."""
 
 
 class Hold(NamedTuple):
@@ -80,12 +83,12 @@ class Backward:
                 continue
             for row in read.rows:
                 if row.row_version > version and not self._allowed(object_id, version, row):
-                    return Hold(
-                        "newer-row",
-                        f"{tx.name} read row {row.key!r} as written under version "
-                        f"{row.row_version}, which the rule {self._rule} does not allow [110.back]",
-                        read,
-                    )
+                    rule = f"the rule {self._rule} does not allow"
+                    if self._rule == NO_RULE:
+                        rule = "no rule allows"
+                    what = f"read row {row.key!r} as written under version {row.row_version}"
+                    why = f"{tx.name} {what}, which {rule} [110.back]"
+                    return Hold("newer-row", why, read)
         return None
 
     def _allowed(self, object_id: int, version: int, row: RowRead) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from ddlsim.checkers.case.case import Case, Transaction, Use
 from ddlsim.checkers.case.schemas import SchemaVersion
 from ddlsim.checkers.case.statements import Answered, Name
+from ddlsim.checkers.case.words import values_words
 from ddlsim.checkers.case.writes import Item, Write
 from ddlsim.checkers.graph.backward import Hold
 from ddlsim.checkers.spec.spec import Ruling
@@ -335,7 +336,7 @@ class Words:
             how = "scanned the table" if read.predicate else "asked by an index"
             return f"{source} {how}{_on(read)} without {place}, and {target} wrote it"
         if reason.row.writer is None:
-            return f"{source} found no {place}{_on(read)}, and {target} wrote it first"
+            return f"{source} found no {place}{_on(read)}, and {target} wrote its first version"
         return (
             f"{source} read {place} in the version of {reason.row.writer}{_on(read)}, and "
             f"{target} wrote the next one"
@@ -350,9 +351,9 @@ class Words:
                 f"the client of {source} had its answer at {ended} ms, and then invoked "
                 f"{target} itself at {begins} ms"
             )
+        at = "in the same instant" if ended == begins else f"at {begins} ms"
         return (
-            f"the client of {source} had its answer at {ended} ms, "
-            f"before {target} was invoked at {begins} ms"
+            f"the client of {source} had its answer at {ended} ms, before {target} was invoked {at}"
         )
 
 
@@ -369,7 +370,7 @@ def _on(read: ReadExecuted) -> str:
 def _values(event: WriteExecuted) -> str:
     if event.row is None:
         return "(deleted)"
-    shown = "(" + ", ".join(repr(value) for _, value in event.row) + ")"
+    shown = values_words(value for _, value in event.row)
     return shown if len(shown) <= LONGEST_VALUE else shown[: LONGEST_VALUE - 4] + "...)"
 
 

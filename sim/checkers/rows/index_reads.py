@@ -22,6 +22,7 @@ from ddlsim.checkers.case.entries import (
     meaning,
     version_used,
 )
+from ddlsim.checkers.case.words import values_words
 from ddlsim.checkers.case.writes import Item, Key, Writes, writes_of
 from ddlsim.history.events import AnyEvent, WriteExecuted
 from ddlsim.history.index_events import IndexPartRead, IndexRead
@@ -163,7 +164,7 @@ def _overlay(
 def _anomaly(case: Case, query: Query, key: Key, write: WriteExecuted | None) -> Anomaly:
     event, name = query.event, query.access.name
     asked = (
-        f"{event.tx} asked for {event.values!r} by the index {name} of "
+        f"{event.tx} asked for {values_words(event.values)} by the index {name} of "
         f"{case.schemas.describe(event.object_id, query.used)} at {show(event.op_ts)} on node "
         f"{event.node}"
     )

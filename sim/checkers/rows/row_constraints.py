@@ -14,7 +14,7 @@ committed. A design under which adding an index is incompatible never commits it
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ddlsim.checkers.base import Anomaly
@@ -22,6 +22,7 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.case.constraints import Unique, broken_checks, entry, uniques
 from ddlsim.checkers.case.rows import upgraded
 from ddlsim.checkers.case.schemas import SchemaVersion
+from ddlsim.checkers.case.words import values_words
 from ddlsim.checkers.case.writes import Item, Key, Version, Writes, the_row
 from ddlsim.checkers.graph.late import missed
 from ddlsim.history.event import Cells
@@ -127,7 +128,7 @@ def _in_force(steps: list[SchemaVersion], *, built: bool) -> list[InForce]:
 
 
 def _duplicates(case: Case, writes: Writes, items: list[Item], force: InForce) -> Iterator[Anomaly]:
-    entries: dict[object, list[Life]] = defaultdict(list)
+    entries: dict[tuple[object, ...], list[Life]] = defaultdict(list)
     table = force.last.definition
     assert isinstance(table, Table), force
     for item in items:
@@ -145,7 +146,9 @@ def _duplicates(case: Case, writes: Writes, items: list[Item], force: InForce) -
         yield from _overlaps(case, force, shared, sorted(lives, key=lambda life: life.start))
 
 
-def _overlaps(case: Case, force: InForce, values: object, lives: list[Life]) -> Iterator[Anomaly]:
+def _overlaps(
+    case: Case, force: InForce, values: Iterable[object], lives: list[Life]
+) -> Iterator[Anomaly]:
     """The first earlier row, for each row, that is there with the same values at the same time."""
     there: list[Life] = []
     for life in lives:
@@ -159,7 +162,9 @@ def _overlaps(case: Case, force: InForce, values: object, lives: list[Life]) -> 
         there.append(life)
 
 
-def _duplicate(case: Case, force: InForce, values: object, two: tuple[Life, Life]) -> Anomaly:
+def _duplicate(
+    case: Case, force: InForce, values: Iterable[object], two: tuple[Life, Life]
+) -> Anomaly:
     events = [life.version.write.event for life in two]
     rows = " and ".join(
         f"{the_row(case, event.object_id, event.key, event.version)}, committed by "
@@ -168,7 +173,7 @@ def _duplicate(case: Case, force: InForce, values: object, two: tuple[Life, Life
     )
     return Anomaly(
         "unique-violated",
-        f"{rows} have both {values!r} in the unique index {force.unique.name} from "
+        f"{rows} both have {values_words(values)} in the unique index {force.unique.name} from "
         f"{show(max(life.start for life in two))} on; it is in force since version "
         f"{force.first.version}, active since {show(force.since)}",
         (*events, *case.schemas.logged(force.first)),

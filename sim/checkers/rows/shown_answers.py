@@ -19,6 +19,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case, Operation
 from ddlsim.checkers.case.entries import key_of
 from ddlsim.checkers.case.rows import is_same_value, upgraded
+from ddlsim.checkers.case.words import value_words
 from ddlsim.checkers.case.writes import Writes
 from ddlsim.checkers.spec.types import read as meaning_of
 from ddlsim.history.event import Cells
@@ -295,7 +296,8 @@ def _why_other(
         else:
             due = column.default if kept is None else kept.get(column.id)
         if not _is_same(due, cells.get(column.id), column):
-            return f"{column.name} should be {due!r} and is {cells.get(column.id)!r}"
+            held = value_words(cells.get(column.id))
+            return f"{column.name} should be {value_words(due)} and is {held}"
     return None
 
 

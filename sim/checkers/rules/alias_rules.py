@@ -39,7 +39,7 @@ def _judged(alias: Alias, rename: UpdateLogged, end: UpdateLogged) -> Iterator[A
         yield Anomaly(
             "alias-ended-early",
             f"the rename that is active since {show(rename.activation_ts)} keeps the "
-            f"name {alias.name!r} for {alias.window_ms} ms, and it ended at "
+            f"name {alias.name!r} for {alias.window_ms} ms, and the name ended at "
             f"{show(end.activation_ts)}",
             (rename, end),
             clauses=("110.later.3",),

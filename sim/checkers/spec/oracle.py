@@ -134,7 +134,8 @@ def detected(trials: list[Trial], target: State) -> str | None:
         due = executed(target, trial.operation)
         if due is None:
             if trial.operation.name not in (target.name, *target.aliases):
-                return f"the name {trial.operation.name!r} does not mean it in the commit schema"
+                name = trial.operation.name
+                return f"in the commit schema the name {name!r} is not the table's"
             return "the same operation would be refused under the commit schema"
         for id_, datum in due.cells.items():
             if trial.upgraded.cells[id_] != datum:

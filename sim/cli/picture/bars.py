@@ -33,12 +33,11 @@ def spans(case: Case, subject: Subject) -> Iterator[Span]:
 
 
 def _statement(case: Case, operation: Operation) -> Span:
-    """A statement; it has the name of the update that it made, if it made one."""
+    """A statement; it has the names of the updates that it made, if it made any."""
     assert operation.invoked is not None, operation.name
     assert operation.invoked_at is not None, operation.name
-    ddl = case.ddls.get(operation.name)
-    logged = None if ddl is None else ddl.logged
-    name = operation.name if logged is None else f"D{logged.catalog_version}"
+    made = [one for _, one in case.schemas.updates if one.op == operation.name]
+    name = ", ".join(f"D{one.catalog_version}" for one in made) or operation.name
     ends = [] if operation.ended_at is None else [operation.ended_at]
     begins = operation.invoked_at
     return Span("ddl", name, operation.invoked.client, [begins, *ends], [(begins, "")])

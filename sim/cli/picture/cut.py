@@ -35,6 +35,7 @@ from ddlsim.history.world_events import (
     LeaseBegan,
     MessageDelivered,
     MessageSent,
+    NeverCompleted,
     NodeCrashed,
     NodeRestarted,
     SettingChanged,
@@ -162,26 +163,39 @@ def _out_of_order(case: Case, update: UpdateLogged) -> Iterator[UpdateLogged]:
 
 
 def _met(case: Case, txs: Iterable[Transaction]) -> Iterator[SchemaVersion]:
-    """The versions that came between a transaction's enlistment of a table and its last look."""
+    """The versions that came between what a transaction met of a table first and last.
+
+    It meets the version under which it enlists a table, those of its look-ups and of the rows that
+    it reads, and what the log says of its commit, or what was in the log when it was aborted.
+    """
     for tx in txs:
         for _, enlisted in tx.enlisted:
             table = enlisted.object_id
             seen = [one.version for _, one in tx.resolved if one.object_id == table]
-            for _, read in tx.reads:
-                seen += [row.row_version for row in read.rows if read.object_id == table]
+            rows = [row for _, read in tx.reads if read.object_id == table for row in read.rows]
+            seen += [row.row_version for row in rows]
             if tx.committed is not None:
                 seen += [at_commit for one, _, at_commit in tx.committed.tables if one == table]
-            yield from case.schemas.steps(table, enlisted.version, max(seen, default=0))
+                due = case.schemas.effective(table, tx.committed.commit_ts)
+                seen += [] if due is None else [due.version]
+            elif tx.aborted is not None:
+                seen += case.schemas.versions_by(table, tx.aborted.at_us)[-1:]
+            written = [row.row_version for row in rows if row.row is not None]
+            first = min([enlisted.version, *written])
+            yield from case.schemas.steps(table, first, max(seen, default=0))
 
 
 def cut(steps: Steps, subject: Subject, evidence: Iterable[int], offending: Iterable[int]) -> Cut:
     """The steps that matter to an argument.
 
     `evidence` are the positions of its events, `offending` of those that break the invariant.
-    Without evidence the whole run counts as the past.
+    Without evidence the whole run counts as the past, and all that was before the end of a run with
+    an operation that never ended: no message tells its client why.
     """
+    evidence = list(evidence)
     last = _numbers(steps, evidence)
-    if last and steps.traced:
+    is_answered = not any(isinstance(steps.events[at], NeverCompleted) for at in evidence)
+    if last and steps.traced and is_answered:
         past = steps.past(last)
     else:
         past = {step.number for step in steps.steps if not last or step.number <= max(last)}

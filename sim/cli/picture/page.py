@@ -22,7 +22,7 @@ from ddlsim.cli.picture.layout import Row
 from ddlsim.cli.picture.rerun import with_messages
 from ddlsim.cli.picture.space import Space, space
 from ddlsim.cli.picture.state import State, columns_of, states
-from ddlsim.cli.picture.words import sentence, three_sentences
+from ddlsim.cli.picture.words import cited, sentence, three_sentences
 from ddlsim.escape import escaped
 from ddlsim.history.events import AnyEvent
 from ddlsim.search.likelihood import Likelihood
@@ -104,6 +104,7 @@ def html(
         .render(
             title=title,
             sentences=sentences,
+            cited="" if violation is None else cited(violation, sentences),
             arguments=[_section(*one) for one in argued[:MOST_ARGUMENTS]],
             left_out=max(len(argued) - MOST_ARGUMENTS, 0),
             space=drawn,

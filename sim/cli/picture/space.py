@@ -40,6 +40,8 @@ COLOURS: Final = 6
 MOST_UPDATES: Final = COLOURS
 CHARACTER: Final = 6.3
 BAR: Final = 9
+NOTCH: Final = 44
+"""The room for the words beside a bar."""
 FAULT_WIDTH: Final = 8
 MARK: Final = 12
 """The height of what has only an instant."""
@@ -212,8 +214,21 @@ class _Drawing:
             exact_us = ms * US_PER_MS - ahead_us
             at_us = exact_us if node is None else first_shows_us(self._clocks, node, ms)
             stamped = at_us == update.at_us and (name == "Tm" or (layered and ms == message_ms))
-            found.append((name, ms, (at_us, logged_at - 0.5 if stamped else FIRST)))
+            before = logged_at - 0.5 if stamped else FIRST
+            if node and not at_us and self._clocks.offsets(0)[node] > ms * US_PER_MS:
+                before = FIRST  # its clock has shown that before the run began
+            elif name == "Tm" and not stamped:
+                before = self._asked_at(update, at_us)
+            found.append((name, ms, (at_us, before)))
         return found
+
+    def _asked_at(self, update: UpdateLogged, at_us: int) -> float:
+        """The place of a Tm at an instant: behind the request for it where that is as late."""
+        operation = self._case.operations.get(update.op or "")
+        asked_at = None if operation is None else operation.invoked_at
+        if asked_at is None or self._case.history.events[asked_at].at_us != at_us:
+            return FIRST
+        return asked_at + 0.5
 
     def _logged_at(self, update: UpdateLogged) -> int:
         return next(at for at, one in self._case.schemas.updates if one is update)
@@ -376,20 +391,32 @@ class _Drawing:
                 yield Chip(lane.x + 9, row.y, width, colour, text)
 
     def _bars(self) -> Iterator[tuple[Band, list[Notch]]]:
-        """Transactions and statements on the lanes of their clients."""
+        """Transactions and statements on the lanes of their clients; words beside all of them."""
+        placed = list(self._placed())
+        sides = Counter[str]()
+        for span, _, _, side in placed:
+            sides[span.client] = max(sides[span.client], side)
+        for span, lane, bar, _ in placed:
+            beside = lane.x - 4 + sides[span.client] * (BAR + 2) + BAR + 3
+            yield bar, list(self._notches(span, min(beside, lane.right - NOTCH)))
+
+    def _placed(self) -> Iterator[tuple[Span, Lane, Band, int]]:
+        """Their bars, each beside those of its client that it overlaps."""
         taken: dict[tuple[str, int], float] = {}
+        drawn: list[tuple[float, float, Lane, Span]] = []
         for span in spans(self._case, self._subject):
             lane = self._layout.lane(span.client)
             steps = [step for at in span.positions if (step := self._step(at)) is not None]
             if lane is None or self._rows.keys().isdisjoint(step.number for step in steps):
                 continue
             heights = [self._layout.y((step.at_us, step.first)) for step in steps]
-            top, bottom = min(heights) - 11, max(heights) + 11
+            drawn.append((min(heights) - 11, max(heights) + 11, lane, span))
+        for top, bottom, lane, span in sorted(drawn, key=lambda one: one[0]):
             side = next(n for n in range(99) if taken.get((span.client, n), 0.0) <= top)
             taken[span.client, side] = bottom
             x = lane.x - 4 + side * (BAR + 2)
-            bar = Band(span.look, x, BAR, top, bottom, f"{span.name}, of client {span.client}")
-            yield bar, list(self._notches(span, x + BAR + 3))
+            text = f"{span.name}, of client {span.client}"
+            yield span, lane, Band(span.look, x, BAR, top, bottom, text), side
 
     def _step(self, at: int) -> Step | None:
         number = self._steps.step_of[at]

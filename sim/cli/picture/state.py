@@ -87,7 +87,7 @@ class NodeStates:
         tx = self._case.transactions.get(event.tx)
         if tx is None or tx.read_ts is not None:
             return
-        name = self._case.schemas.name(event.object_id)
+        name = self._case.schemas.name(event.object_id, event.version)
         keys = [event.key] if isinstance(event, WriteExecuted) else [r.key for r in event.rows]
         if isinstance(event, ReadExecuted) and event.predicate:
             keys = ["*"]

@@ -30,6 +30,8 @@ CLIENTS: Final = 1
 CLUSTER: Final = 2
 LEASES: Final = 3
 LEADERS: Final = 4
+EVERYWHERE: Final = "the whole cluster"
+"""The thread of what is of no node."""
 Record = dict[str, Any]
 
 
@@ -40,7 +42,7 @@ def perfetto(case: Case) -> str:
 
 def _records(case: Case) -> Iterator[Record]:
     clients = _threads({one.invoked.client for one in case.operations.values() if one.invoked})
-    nodes = _threads({node for node in case.header.settings if node})
+    nodes = {EVERYWHERE: 0} | _threads({node for node in case.header.settings if node})
     leased = _threads({event.group for _, event in case.of(LeaseBegan)})
     led = _threads({event.group for _, event in case.of(LeaderElected)})
     for pid, process, threads in (
@@ -225,7 +227,11 @@ def _faults(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
 
 
 def _messages(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
-    """An arrow from slice to slice, where messages were recorded (`--trace`)."""
+    """An arrow from slice to slice, where messages were recorded (`--trace`).
+
+    A message that is sent again has the same label; one that arrives twice has one arrow.
+    """
+    drawn: dict[tuple[str, str], None] = {}
     for kind, ph in ((MessageSent, "s"), (MessageDelivered, "f")):
         for _, event in case.of(kind):
             assert isinstance(event, MessageSent | MessageDelivered), event
@@ -233,7 +239,10 @@ def _messages(case: Case, nodes: dict[str, int]) -> Iterator[Record]:
             if event.sender not in nodes or event.to not in nodes:
                 continue
             common = {"pid": CLUSTER, "tid": nodes[node], "ts": event.at_us}
-            id_ = f"{event.sender}>{event.to}:{event.kind}:{event.label}"
+            sent_us = event.sent_us if isinstance(event, MessageDelivered) else event.at_us
+            id_ = f"{event.sender}>{event.to}:{event.kind}:{event.label}:{sent_us}"
             end = {"bp": "e"} if ph == "f" else {}
             yield {"ph": "X", "dur": 1, "cat": "net", "name": event.kind, **common}
-            yield {"ph": ph, "id": id_, "cat": "net", "name": "message", **common, **end}
+            if (ph, id_) not in drawn:
+                drawn[ph, id_] = None
+                yield {"ph": ph, "id": id_, "cat": "net", "name": "message", **common, **end}

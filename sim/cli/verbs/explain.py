@@ -1,5 +1,7 @@
 """`ddlsim explain`: the arguments against a history in full, in words, as data, as pictures."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -10,6 +12,7 @@ from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.checkers.argument import Argument, argue, prose
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.extent import Extent, extents
+from ddlsim.checkers.signature import signature_of
 from ddlsim.cli import repeat, stored, streams
 from ddlsim.cli.documents import documents, shapes_explain
 from ddlsim.cli.options import Options
@@ -25,9 +28,11 @@ from ddlsim.cli.views import run as view
 from ddlsim.cli.views.words import command, console, labelled, say, unreached, verdict
 from ddlsim.files import apart, write_text
 from ddlsim.foreign import inputs
-from ddlsim.history.history import FORMAT, History
+from ddlsim.history.history import FORMAT, Header, History
+from ddlsim.problems import BadInputError
 from ddlsim.registry import load_file
 from ddlsim.scenario import findings
+from ddlsim.scenario.scenario import parse_toml
 from ddlsim.search.likelihood import Likelihood
 from ddlsim.verify.row import RunRow, row_of
 
@@ -52,7 +57,7 @@ def execute(options: Options) -> int:
         history, strict=options.strict, all_claims=options.all_claims, known=findings.known()
     )
     case = Case(history)
-    found = sorted(totals.grouped([row]), key=picture.gravest_first)
+    found = sorted(totals.grouped([row]), key=_order(history.header))
     arguments = [argue(case, one.example) for one in found]
     again = repeat.of_header(history.header, options)
     likely = explain_likelihood.of(options, history, found)
@@ -81,6 +86,19 @@ def execute(options: Options) -> int:
         return 0
     _show(history, row, found, arguments, looked, likely, files, again)
     return 0
+
+
+def _order(header: Header) -> Callable[[ViolationGroup], tuple[bool | int, ...]]:
+    """What the scenario expects by its signature comes first, then the gravest."""
+    expect = None
+    with suppress(BadInputError):
+        expect = parse_toml(header.scenario_text, header.scenario).get("expect")
+    expected = expect.get("signature") if isinstance(expect, dict) else None
+
+    def key(one: ViolationGroup) -> tuple[bool | int, ...]:
+        return (signature_of(one.example).text != expected, *picture.gravest_first(one))
+
+    return key
 
 
 # --- as text -------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ BAR: Final = 40
 
 
 def of(options: Options, history: History, found: list[ViolationGroup]) -> Likelihood | None:
-    """The likelihood of the gravest violation; None where it is not asked for.
+    """The likelihood of the first violation of these; None where it is not asked for.
 
     Raises `InputError` where there is none, and where the run cannot be repeated.
     """

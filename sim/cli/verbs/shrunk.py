@@ -11,11 +11,12 @@ from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.signature import CRASH, signature_of
 from ddlsim.cli.documents import shapes_shrink
 from ddlsim.cli.picture import page as picture
-from ddlsim.cli.picture.words import three_sentences
+from ddlsim.cli.picture.words import cited, three_sentences
 from ddlsim.cli.views.progress import Meter
 from ddlsim.cli.views.words import counted
 from ddlsim.history.history import FORMAT
 from ddlsim.scenario.config import Seeds
+from ddlsim.shrink.data import Data
 from ddlsim.shrink.shrink import Shrinking, Shrunk, shrink
 from ddlsim.shrink.size import Counts, counts_of
 from ddlsim.shrink.story import scenario_text, title_of
@@ -37,18 +38,19 @@ ENDS: Final = {
 
 
 class ShrunkText(NamedTuple):
-    """A shrunk scenario: its text, the command that repeats it, and the counts before."""
+    """A shrunk scenario: its text, the command that repeats it, the counts before, and in words."""
 
     state: Shrinking
     shrunk: Shrunk
     text: str
     command: str
     before: Counts
+    was: str
 
 
 def shrunk_text(state: Shrinking, file: str, loads: Sequence[str]) -> ShrunkText:
     """Shrink with progress on stderr; the text, whose command names `file`."""
-    before = counts_of(state.best.data)
+    before, was = counts_of(state.best.data), size_words(state.best.data)
     with Passes(state) as passes:
         shrunk = shrink(state, watch=passes.watch)
     name, seed = state.failure.name, state.failure.seed
@@ -57,14 +59,16 @@ def shrunk_text(state: Shrinking, file: str, loads: Sequence[str]) -> ShrunkText
     words = ["ddlsim", "run", file, *(() if crash else ("--expect",))]
     words += [word for each in loads for word in ("--load", each)]
     command = shlex.join(words)
-    after = counts_of(shrunk.best.data)
-    note = f"Shrunk from {name}, seed {seed}: {_counts(before)}; now {_counts(after)}."
+    note = f"Shrunk from {name}, seed {seed}: {was}; now {size_words(shrunk.best.data)}."
     source = f"shrunk from {name}, seed {seed}"
-    text = scenario_text(shrunk.best, _sentences(shrunk), note, source, command)
-    return ShrunkText(state, shrunk, text, command, before)
+    said = _sentences(shrunk)
+    clauses = cited(shrunk.best.violation, said)
+    said = (*said, clauses) if clauses else said
+    text = scenario_text(shrunk.best, said, note, source, command)
+    return ShrunkText(state, shrunk, text, command, before, was)
 
 
-def _sentences(shrunk: Shrunk) -> tuple[str, str, str]:
+def _sentences(shrunk: Shrunk) -> tuple[str, ...]:
     """What is broken, the events that show it, and why it counts."""
     case, violation = Case(shrunk.best.history), shrunk.best.violation
     return three_sentences(case, violation, argue(case, violation))
@@ -105,27 +109,33 @@ class Passes(Meter):
     @property
     def counts(self) -> str:
         """Runs, the present pass, and the size of the best scenario."""
-        size = _counts(counts_of(self._state.best.data))
+        size = size_words(self._state.best.data)
         return f"{counted(self._state.runs, 'run')}, pass {self._name}: {size}"
 
 
-def _counts(counts: Counts) -> str:
-    """`2 transactions, 1 statement, 3 nodes, 5 steps and faults`."""
-    entries = counts["entries"]
+def size_words(data: Data) -> str:
+    """How large a scenario is: `2 transactions, 1 statement, 3 nodes, 5 steps and faults`.
+
+    Clients that a run generates are counted by themselves: what they do is not written down.
+    """
+    counts = counts_of(data)
+    clients = sum(int(one.get("clients", 1)) for one in data.get("workload", []))
     words = [
         counted(counts["transactions"], "transaction"),
         counted(counts["statements"], "statement"),
+        *([counted(clients, "generated client")] if clients else []),
         counted(counts["nodes"], "node"),
+        "1 step or fault" if counts["entries"] == 1 else f"{counts['entries']} steps and faults",
     ]
-    return ", ".join([*words, f"{counted(entries, 'step')} and faults"])
+    return ", ".join(words)
 
 
 def sentence(shorter: ShrunkText) -> str:
     """What shrinking came to, in one line."""
     best, shrunk = shorter.shrunk.best, shorter.shrunk
     return (
-        f"{signature_of(best.violation).text}: {_counts(shorter.before)} -> "
-        f"{_counts(counts_of(best.data))}; {counted(shrunk.runs, 'run')}, "
+        f"{signature_of(best.violation).text}: {shorter.was} -> "
+        f"{size_words(best.data)}; {counted(shrunk.runs, 'run')}, "
         f"{shrunk.cpu_s:.1f} s of CPU; {ENDS[shrunk.ended]}"
     )
 

@@ -1,7 +1,9 @@
 """What was checked of a history and how much of it, also where nothing was found."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -12,6 +14,13 @@ from ddlsim.cli.documents.documents import part
 from ddlsim.cli.views.words import INDENT, say
 from ddlsim.model.probes import never_reached
 from ddlsim.verify.row import RunRow
+
+PLURAL: Final = re.compile(
+    r"\b(crashes|elections|commands|commits|entries|leases|look-ups|nodes|operations|queries|rows"
+    r"|sessions|transactions|updates|versions|waits)\b"
+)
+SINGULAR: Final = {"crashes": "crash", "entries": "entry", "queries": "query"}
+"""Those that lose more than an `s`."""
 
 
 def show(extents: Sequence[Extent], row: RunRow, to: Console) -> None:
@@ -27,7 +36,7 @@ def extent_words(one: Extent, found: Counter[str]) -> str:
     """What one judge had before it, in words."""
     if not one.judged:
         return "not judged: the history has not the voice for it"
-    amounts = ", ".join(f"{count:,} {what}" for what, count in one.amounts.items())
+    amounts = ", ".join(amount_words(count, what) for what, count in one.amounts.items())
     if one.is_empty:
         ending = "nothing that could have broken it"
     else:
@@ -35,6 +44,13 @@ def extent_words(one: Extent, found: Counter[str]) -> str:
         ending = f"{number:,} found" if number else "nothing found"
     claimed = "" if one.claimed else " (not claimed)"
     return f"{amounts}; {ending}{claimed}" if amounts else f"{ending}{claimed}"
+
+
+def amount_words(count: int, what: str) -> str:
+    """`2 look-ups of a schema`, `1 look-up of a schema`."""
+    if count == 1 and " and " not in what:
+        what = PLURAL.sub(lambda found: SINGULAR.get(found[0], found[0][:-1]), what, count=1)
+    return f"{count:,} {what}"
 
 
 def counts(row: RunRow) -> Counter[str]:

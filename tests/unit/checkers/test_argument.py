@@ -82,9 +82,7 @@ def test_an_anomaly_without_cycle_is_argued_by_its_witness() -> None:
     story.applied("B", 1160, 2, 1100)
     wrong, late = arguments(story)
     assert [moment.event for moment in wrong.moments] == ["UpdateLogged", "SchemaResolved"]
-    assert wrong.paragraph.endswith(
-        "UpdateLogged at 1000 ms and SchemaResolved at 1155 ms show it."
-    )
+    assert wrong.paragraph.endswith("[98.ap, 98.def.1]. 2 events at 1000 ms and 1155 ms show it.")
     assert "[98.ap, 98.def.1]" in wrong.paragraph
     assert [party.name for party in wrong.parties] == ["D2", "T"]
     assert late.moments[0].event == SchemaResolved.__name__

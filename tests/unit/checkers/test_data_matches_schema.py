@@ -42,7 +42,7 @@ def test_a_row_encoded_under_one_version_and_written_under_another() -> None:
     story.commit("T", 20)
     [anomaly] = anomalies("data_matches_schema", story)
     assert anomaly.kind == "misdecoded-write"
-    assert "w should be None and is 70" in anomaly.summary
+    assert "w should be null and is 70" in anomaly.summary
 
 
 def test_a_row_that_was_upgraded_on_the_way_is_fine() -> None:

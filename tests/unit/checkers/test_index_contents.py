@@ -41,7 +41,7 @@ def test_a_row_without_its_entry_is_found_at_its_commit() -> None:
     (found,) = anomalies("index_contents", story)
     assert found.kind == "missing-entry"
     assert found.summary == (
-        "at 20 the index i of version 2 of t (public) has no entry (5,) of row 'r'; A wrote the "
+        "at 20 the index i of version 2 of t (public) has no entry (5) of row 'r'; A wrote the "
         "row under version 1 of t and committed at 20"
     )
 

@@ -19,10 +19,13 @@ from ddlsim.checkers.judge import judge
 from ddlsim.cli.picture import cut as picture_cut
 from ddlsim.cli.picture import cycle as picture_cycle
 from ddlsim.cli.picture import page as picture
+from ddlsim.cli.picture import trace
 from ddlsim.history import codec
-from ddlsim.history.world_events import LeaderElected, LeaseBegan
+from ddlsim.history.history import History
+from ddlsim.history.world_events import LeaderElected, LeaseBegan, MessageDelivered, MessageSent
 from ddlsim.nemesis.base import FAULTS
 from tests.support.command import ddlsim, tiny
+from tests.support.history import Story
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORST = 6.6
@@ -59,7 +62,7 @@ def test_entries_of_indexes_are_told_in_words(tmp_path: Path) -> None:
     ddlsim("run", "strategies/C6-T2", "--seed", "0", "--out", str(tmp_path))
     page = tmp_path / "page.html"
     assert ddlsim("explain", str(tmp_path / "seed-0.jsonl"), "--html", str(page)).code == 0
-    assert "w puts the entry [5] of key 1 into index 2 of t" in page.read_text("utf-8")
+    assert "w puts the entry (5) of key 1 into index 2 of t" in page.read_text("utf-8")
 
 
 # --- cycles --------------------------------------------------------------------------------------
@@ -305,8 +308,8 @@ def test_a_trace_is_what_viewers_expect(kept: Path, name: str) -> None:
     begun: dict[tuple[str, str], int] = {}
     for one in records:
         assert {"ph", "pid", "name"} <= set(one)
-        if one["ph"] in "beX":
-            assert (one["pid"], one["tid"]) in named or one["tid"] == 0
+        if one["ph"] in "beXisf":
+            assert (one["pid"], one["tid"]) in named
         if one["ph"] == "b":
             begun[one["cat"], one["id"]] = one["ts"]
         if one["ph"] == "e" and one["cat"] != "fault":
@@ -333,11 +336,28 @@ def test_a_trace_has_tracks_for_lag_waits_leases_and_leaders(kept: Path) -> None
     assert {schemas.group(one.group) for one in elected} <= threads
 
 
+def test_a_message_that_is_sent_again_has_an_arrow_of_its_own() -> None:
+    """Both had the label of their operation: the arrow of the second led back in time."""
+    sent = [MessageSent(at, "n1", "n2", "operate", 7) for at in (1_000, 9_000)]
+    got = [MessageDelivered(at + 500, "n1", "n2", "operate", 7, at) for at in (1_000, 9_000, 9_000)]
+    story = Story(("I1",))
+    story.table()
+    settings = {"": {}, "n1": {}, "n2": {}}
+    traced = History(structs.replace(story.history().header, settings=settings))
+    traced.events += sorted([*sent, *got], key=lambda one: one.at_us)
+    records = json.loads(trace.perfetto(Case(traced)))
+    begun = {one["id"]: one["ts"] for one in records["traceEvents"] if one["ph"] == "s"}
+    ended = [(one["id"], one["ts"]) for one in records["traceEvents"] if one["ph"] == "f"]
+    assert [at - begun[id_] for id_, at in ended] == [500, 500]
+    assert len({id_ for id_, _ in ended}) == len(begun) == 2
+
+
 def test_a_trace_has_messages_where_the_run_recorded_them(kept: Path) -> None:
     records = json.loads(drawn(kept, "tiny", "--trace-out", "perfetto:"))["traceEvents"]
     sent = {one["id"] for one in records if one["ph"] == "s"}
     assert sent
     assert {one["id"] for one in records if one["ph"] == "f"} <= sent
+    assert len(sent) == sum(one["ph"] == "s" for one in records), "an id has one arrow"
     slices = {(one["tid"], one["ts"]) for one in records if one["ph"] == "X"}
     assert all((one["tid"], one["ts"]) in slices for one in records if one["ph"] in "sf")
 

@@ -98,7 +98,7 @@ def test_a_table_has_the_name_of_the_version_that_was_used() -> None:
     violation = judge(case.history).violations[0]
     _, how, _ = three_sentences(case, violation, argue(case, violation))
     assert "T writes b[1] at" in how
-    assert "version 1 of b as enlisted, 2 at commit_ts" in how
+    assert "with version 1 of b (version 2 at commit_ts)" in how
 
 
 def test_an_update_that_a_transaction_met_is_drawn_and_told(tmp_path: Path) -> None:
@@ -106,7 +106,9 @@ def test_an_update_that_a_transaction_met_is_drawn_and_told(tmp_path: Path) -> N
     text = page_of("findings/F-12", tmp_path / "page.html")
     sentences = re.findall(r'<p class="sentence">(.*?)</p>', text)
     assert "D2 is ALTER TABLE a DROP COLUMN w, ADD COLUMN w INT, with Tm = 50+10 ms" in sentences[1]
-    assert "T1 commits: commit_ts = 108; version 1 of a as enlisted, 2 at commit_ts" in sentences[1]
+    assert (
+        "T1 commits: commit_ts = 108, with version 1 of a (version 2 at commit_ts)" in sentences[1]
+    )
     assert '<rect class="dd"' in text
     assert "c2</b> requests ALTER TABLE a DROP COLUMN w, ADD COLUMN w INT from n2" in text
 
@@ -114,7 +116,7 @@ def test_an_update_that_a_transaction_met_is_drawn_and_told(tmp_path: Path) -> N
 def test_a_statement_that_made_no_update_has_a_bar(tmp_path: Path) -> None:
     text = page_of("findings/F-7", tmp_path / "page.html")
     assert "<title>d2, of client c1</title>" in text
-    assert "n3</b> d2 changes nothing at catalog version 1" in text
+    assert "n3</b> d2 changes nothing by catalog version 1" in text
     assert "-86400000" not in "".join(re.findall(r'<p class="sentence">(.*?)</p>', text))
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from ddlsim.scenario.load import load
+from ddlsim.scenario.scenario import read
 from ddlsim.shrink.data import Data, nodes_of, steps_of, without_steps
 from ddlsim.shrink.passes import FIRST, LAST, PASSES, Pass
 from ddlsim.shrink.script import settled
@@ -82,6 +83,53 @@ def test_a_moment_with_a_number_becomes_an_instant_on_the_node_that_was_struck()
     assert left["node"] in ("n1", "n2", "n3")
     plain = {**fault, "when": "update-applied"}
     assert after("instants", noisy(faults=[plain]))["faults"] == [plain]
+
+
+CHAINED = """
+title = "a statement is not known where a partition keeps it away"
+source = "here"
+step = [
+  { id = "d1", client = "c1", node = "n2", at_ms = 0, ddl = "ALTER TABLE a RENAME TO t1" },
+  { id = "d2", client = "c1", node = "n1", ddl = "ALTER TABLE t1 RENAME TO a", after = "d1.done" },
+  { id = "w", client = "c2", node = "n1", do = ["put", "b", 1], after = "d2.done" },
+  { id = "d3", client = "c1", at_ms = 1, after = "d2.done", ddl = "ALTER TABLE b RENAME TO t1" },
+]
+[strategy]
+mutant = "no_completeness_wait"
+[cluster]
+nodes = 2
+[protocol]
+preset = "ignite3_tests"
+delay_duration_ms = 20
+operation_timeout_ms = 70
+[schema]
+sql = '''
+CREATE ZONE z WITH (PARTITIONS = 4, REPLICAS = 3);
+CREATE TABLE a (id INT PRIMARY KEY, v INT);
+CREATE TABLE b (id INT PRIMARY KEY, v INT) ZONE z;
+'''
+[[faults]]
+name = "partition"
+shape = "one_node"
+node = "primary of b"
+from_ms = 29
+"""
+
+
+def test_a_step_goes_while_all_others_stay_at_their_instants() -> None:
+    """Without d1 all that waits for it comes before the partition, unless it stays."""
+    data = settled(read(CHAINED, "chained"))
+    assert ids(after("operations", data)) == ["d1", "d2", "w", "d3"]
+    assert ids(after("at their instants", data)) == ["d2", "w", "d3"]
+
+
+def test_a_fault_begins_behind_its_moment_where_it_must() -> None:
+    """At the instant of its moment, or before, it would keep away what the moment waits for."""
+    data = settled(read(CHAINED, "chained"))
+    of_moment = {**data["faults"][0], "from_ms": 1, "when": {"moment": "update-logged"}}
+    [left] = after("instants", {**data, "faults": [of_moment]})["faults"]
+    assert "when" not in left
+    assert left["from_ms"] == 29
 
 
 def test_a_moment_becomes_an_instant_where_a_fault_names_several_nodes() -> None:

@@ -136,6 +136,8 @@ CREATE VIEW kv AS SELECT * FROM k'''
         Update("kv", (1, "x"), {"v": 6}),
         Replace("t", 1),
         Update("t", 1, {"v": None}),
+        Update("t", 1, {"id": None}),
+        Update("t", 1, {"id": 2}),
         Update("k", (1, "x"), {"v": 6}),
         Delete("k", (1, "x")),
         Ddl("DROP INDEX that_never_was"),

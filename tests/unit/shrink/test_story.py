@@ -5,10 +5,11 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from msgspec import structs
 
 from ddlsim.checkers.judge import Violation, judge
 from ddlsim.cluster.run import run
-from ddlsim.history.events import ReadExecuted
+from ddlsim.history.events import ReadExecuted, TxCommitted
 from ddlsim.history.history import History
 from ddlsim.history.world_events import FaultBegan
 from ddlsim.plan.plan import plan
@@ -71,16 +72,17 @@ def test_the_comments_tell_the_steps_in_the_order_of_time() -> None:
     assert len(told) == 6
     assert re.search(r"T1 runs SELECT \* FROM a under version 1 \(op_ts [\d+]+ on n1\)", text)
     assert "finds no row; answered at" in text.replace("\n  # ", " ")
-    assert re.search(r"ALTER TABLE a ADD COLUMN w INT: D3, Tm = [\d+]+, Tu = [\d+]+", text)
-    assert re.search(r"T2 commits; commit_ts = \d+", text)
-    assert re.search(r"T1 reads b 1 under version 1 .*finds 1 of T2", text.replace("\n  # ", " "))
+    assert re.search(r"ALTER TABLE a ADD COLUMN w INT; D3 with Tm = [\d+]+, Tu = [\d+]+", text)
+    assert re.search(r"T2 asks to commit; commit_ts = \d+", text)
+    assert re.search(
+        r"T1 reads b\[1\] under version 1 .*finds \[1\] of T2", text.replace("\n  # ", " ")
+    )
 
 
 def test_an_operation_of_several_parts_at_one_instant_has_one_timestamp() -> None:
     best = shrunk("findings/F-1", 0).best
     [read] = [one for one in best.history.of(ReadExecuted) if one.op == "r1"]
-    step = {"id": "r1", "client": "c1", "do": ["scan", "b"]}
-    once, twice = (Story(best)._data(step, [read] * count) for count in (1, 2))
+    once, twice = (Story(best)._data([read] * count) for count in (1, 2))
     assert "op_ts" in once
     assert " to " not in twice
 
@@ -92,6 +94,7 @@ def test_the_head_says_what_is_violated_and_how_to_repeat_it() -> None:
         "# Because of this.",
         "#",
         "# Shrunk.",
+        "# Times are simulated milliseconds; in timestamps +10 is the hybrid clock's logical part.",
         "# Repeat it: ddlsim run x.toml --expect",
     ]
 
@@ -119,18 +122,70 @@ def test_what_stands_around_the_steps_is_told_too() -> None:
         "# n2 takes 2 ms more at stage log.",
         "# 30 ms: an idle safe-time command.",
         "# From the start: n2 leads a/0.",
-        "# 40 ms: the clock of n3 changes.",
+        "# 40 ms: the clock of n3 is 1 ms ahead of true time.",
         "# From 10 ms for 50 ms: ",
-        "# H = 50 ms, DD = 50 ms, CSmax = 7 ms",
+        "# DD = 50 ms, CSmax = 7 ms, H = 50 ms (between idle safe-time commands)",
     ):
         assert line in text, line
     found = judge(run(plan(read(text, "told"), 0)), findings=findings.known()).violations
     assert "finding:F-1" in [one.status for one in found]
 
 
+def test_every_try_of_an_operation_is_told() -> None:
+    """A step that was aborted, and tried again and committed, was told as aborted."""
+    text = scenario_text(shown_of(LOOKED_UP)[0], ("Broken.",), "x", "planted", "y")
+    told = " ".join(text.replace("\n  # ", " ").split())
+    assert "c2 writes a[1]; try w, aborted: ROLLBACK_ONLY; try wr1 under version 1" in told
+    assert re.search(r"; try wr1 under version 1 \(op_ts .* on n1\), commit_ts = ", told)
+
+
+def test_of_many_tries_the_first_and_the_last_are_told() -> None:
+    story = Story(shown_of(LOOKED_UP)[0])
+    tries: dict[str, list[object]] = {name: [] for name in ("w", "wr1", "wr2", "wr3")}
+    assert [*story._tried(tries)][1] == "2 more tries, wr1 to wr2"
+    assert len([*story._tried(tries)]) == 3
+
+
+def test_a_commit_that_recovery_stored_is_told_at_the_last_step() -> None:
+    best = shrunk("negative/recovery_commits", 0).best
+    [step] = [one for one in best.data["step"] if one.get("tx")][-1:]
+    committed = {one.tx for one in best.history.of(TxCommitted)}
+    assert step["tx"] in committed
+    assert f"{step['tx']}: commit_ts = " in Story(best).step(step)
+
+
+def test_clocks_are_told_with_how_far_they_are_from_true_time() -> None:
+    clocks = {"nodes": {"n1": {"offset_ms": -1.5}, "n2": {"drift_ppm": 20}}}
+    best, _ = shown_of(noisy(clocks=clocks))
+    text = scenario_text(best, ("Broken.",), "x", "planted", "y")
+    behind, drifts = (
+        "the clock of n1 is 1.5 ms behind true time",
+        "the clock of n2 drifts by +20 ppm",
+    )
+    assert f"# From the start {behind}, {drifts}." in text
+
+
+LOOKED_UP: Data = {
+    "title": "a late look-up",
+    "source": "here",
+    "step": [
+        {"id": "d", "client": "c1", "node": "n1", "at_ms": 0, "ddl": "ALTER TABLE a RENAME TO t1"},
+        {"id": "w", "client": "c2", "node": "n1", "after": "d.done", "do": ["put", "a", 1]},
+    ],
+    "cluster": {"nodes": 1},
+    "strategy": {"mutant": "looks_up_in_the_past"},
+    "protocol": {"preset": "ignite3_tests"},
+    "schema": {"sql": "CREATE TABLE a (id INT PRIMARY KEY, v INT)"},
+    "network": {"latency_ms": 1, "client_latency_ms": 1},
+}
+
+
 FAULTS = [
     ({"name": "pause", "node": "n3", "from_ms": 20, "for_ms": 2}, "# From 20 ms for 2 ms: "),
-    ({"name": "clog", "node": "n3", "delay_ms": 1}, "# From 0 ms until the load ends: "),
+    (
+        {"name": "clog", "node": "n3", "delay_ms": 1},
+        "# From 0 ms until the load ends, at 3600 ms: ",
+    ),
     (
         {"name": "clog", "node": "n3", "delay_ms": 1, "until": "update-logged"},
         '# From 0 ms until the moment "update-logged" (',
@@ -162,10 +217,14 @@ def test_lines_of_comments_are_no_wider_than_a_page() -> None:
     assert all(len(line) <= 100 for line in text.splitlines() if line.lstrip().startswith("#"))
 
 
-def test_the_title_is_the_first_clause_of_what_was_seen() -> None:
+def test_the_title_has_the_first_clauses_of_what_was_seen() -> None:
     summary = "T1 ran under version 2; version 3 drops a column"
     violation = Violation("I8", "forward_compatible", "x", "safety", "violation", False, summary)
-    assert title_of(violation) == "I8 forward_compatible: T1 ran under version 2"
+    assert title_of(violation) == f"I8 forward_compatible: {summary}"
+    long = structs.replace(violation, summary=f"{summary}; {'and so on ' * 9}")
+    assert title_of(long) == f"I8 forward_compatible: {summary}"
+    longer = structs.replace(violation, summary=f"T1 ran: {'and so on ' * 12}")
+    assert title_of(longer) == "I8 forward_compatible: T1 ran"
 
 
 TOLD = [
@@ -240,5 +299,5 @@ def test_settings_of_the_protocol_are_told_where_there_is_a_protocol() -> None:
         history = SimpleNamespace(header=header, events=[])
         return Story(cast(Shown, SimpleNamespace(data={}, history=history))).settings()
 
-    assert told("ignite") == "H = 1 ms, DD = 2 ms"
+    assert told("ignite") == "DD = 2 ms, H = 1 ms (between idle safe-time commands)"
     assert told("fdb") == ""
