@@ -265,7 +265,7 @@ class _Migration:
         if isinstance(outcome, Refused):
             entry["forward_compatible"] = entry["backward_compatible"] = None
             entry["error"] = {"reason": outcome.reason.name, "message": outcome.message}
-            entry["remedy"] = remedy_of_refused(_ddl(parsed), self._ground())
+            entry["remedy"] = remedy_of_refused(_ddl(parsed), parsed.sql, self._ground())
         elif isinstance(outcome, NoOp):
             entry["no_op"] = outcome.reason
         else:

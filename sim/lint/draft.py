@@ -57,6 +57,11 @@ class Draft:
         self._reserved = frozenset(names)
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The catalog as the steps so far leave it."""
+        return self._snapshot
+
+    @property
     def table(self) -> Table:
         """The table as the steps so far leave it."""
         found = self._snapshot.by_id(self._id)

@@ -12,15 +12,24 @@ after the other.
 """
 
 from ddlsim.lint.draft import Draft, Ground, Step
-from ddlsim.lint.moving import add_with_default, leave_out, mend, mend_twice, moved
+from ddlsim.lint.moving import (
+    add_with_default,
+    drop_indexes,
+    leave_out,
+    mend,
+    mend_twice,
+    moved,
+)
 from ddlsim.lint.written import keeps_default, literal, quoted, written, zero
 from ddlsim.model.ddl import (
+    AlterTable,
     ColumnAdded,
     ColumnAltered,
     ColumnDropped,
     ColumnRenamed,
     ConstraintAdded,
     ConstraintDropped,
+    DropColumn,
     IndexCreated,
     ObjectChange,
     ObjectDropped,
@@ -30,6 +39,7 @@ from ddlsim.model.ddl import (
 )
 from ddlsim.model.schema import Column, Table
 from ddlsim.protocol.schema.alter_table import is_mandatory
+from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.compatibility import judge
 from ddlsim.protocol.schema.ddl import Built, build
 
@@ -39,16 +49,37 @@ def remedy(change: ObjectChange, sql: str, ground: Ground) -> list[Step]:
     return _whole(change, sql, ground) or _apart(change, ground)
 
 
-def remedy_of_refused(statement: Statement, ground: Ground) -> list[Step]:
+def remedy_of_refused(statement: Statement, sql: str, ground: Ground) -> list[Step]:
     """What to do instead of a statement that the catalog does not take; empty for most reasons.
 
     A NOT NULL column without default is in no catalog [110.column.add]. Where columns may only
     become wider, as in Ignite 3, neither is another change of a type, nor a NOT NULL that is added.
-    A statement that would be refused all the same if these were allowed has another reason.
+    No column is dropped under an index [110.column.drop]. A statement that would be refused all the
+    same if these were allowed has another reason.
     """
     snapshot = ground.snapshot
     built = build(statement, snapshot, snapshot.next_object_id, mandatory=True)
-    return _apart(built.objects[0], ground) if isinstance(built, Built) else []
+    if isinstance(built, Built):
+        return _apart(built.objects[0], ground)
+    bare = _without_indexes(statement, ground)
+    if bare is None:
+        return []
+    built = build(statement, bare, bare.next_object_id, mandatory=True)
+    return remedy(built.objects[0], sql, ground) if isinstance(built, Built) else []
+
+
+def _without_indexes(statement: Statement, ground: Ground) -> Snapshot | None:
+    """The catalog without the indexes that cover a column which a statement drops; None where it
+    drops none."""
+    found = ground.snapshot.by_name(statement.name) if isinstance(statement, AlterTable) else None
+    if not isinstance(statement, AlterTable) or not isinstance(found, Table):
+        return None
+    draft = Draft(ground, found.id)
+    names = {one.name for one in statement.actions if isinstance(one, DropColumn)}
+    for column in found.columns:
+        if column.name in names:
+            drop_indexes(draft, column)
+    return draft.snapshot
 
 
 # --- the statement itself, behind what makes clients ready for it ---------------------------------
@@ -131,6 +162,7 @@ def _aliased(draft: Draft, old: str, new: str) -> None:
 def _unused(draft: Draft, column: str) -> None:
     leave_out(draft, column)
     draft.say(f"deploy clients that no longer use column {column} of {draft.name}")
+    drop_indexes(draft, draft.column(column))
 
 
 def _renamable(draft: Draft, old: str, new: str) -> None:

@@ -176,7 +176,8 @@ def test_a_remedy_of_a_refused_statement_depends_on_why_it_is_refused() -> None:
     refused = (
         "ALTER TABLE t ADD COLUMN a INT NOT NULL",
         "ALTER TABLE t ADD COLUMN n INT NOT NULL DEFAULT 'x'",
-        "ALTER TABLE t ADD COLUMN n INT NOT NULL, DROP COLUMN a",
+        "ALTER TABLE t ADD COLUMN n INT NOT NULL, DROP COLUMN id",
+        "ALTER TABLE t DROP COLUMN a, DROP COLUMN z",
         "ALTER TABLE u ADD COLUMN n INT NOT NULL",
         "ALTER TABLE t ALTER COLUMN id SET DATA TYPE BIGINT",
     )
@@ -184,6 +185,10 @@ def test_a_remedy_of_a_refused_statement_depends_on_why_it_is_refused() -> None:
         for sql in refused:
             [entry] = lint(schema, sql, baseline)["statements"]
             assert (entry["forward_compatible"], entry["remedy"]) == (None, []), sql
+    assert statements(schema, "ALTER TABLE t DROP COLUMN a, ADD COLUMN m INT") == [
+        "DROP INDEX i",
+        "ALTER TABLE t DROP COLUMN a, ADD COLUMN m INT",
+    ]
     assert statements(schema, "ALTER TABLE t ADD COLUMN n INT NOT NULL, ADD COLUMN m INT") == [
         "ALTER TABLE t ADD COLUMN n INTEGER",
         "ALTER TABLE t ALTER COLUMN n SET NOT NULL",
