@@ -292,8 +292,8 @@ def _command(case: Case, event: CommandLogged) -> str:
 
 def _entry_lost(case: Case, event: EntryLost) -> str:
     what = f"index {event.index} of the log of {_group(case, event)}"
-    stamp = f"of term {event.term} and stamped {show(event.stamp)}"
-    return f"drops {what}, {stamp}, which it had committed"
+    marks = f"of term {event.term} and stamped {show(event.stamp)}"
+    return f"drops {what}, {marks}, which it had committed"
 
 
 def _applied_lost(case: Case, event: AppliedLost) -> str:
