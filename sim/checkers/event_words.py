@@ -163,7 +163,7 @@ def _decided(_: Case, event: DdlDecided) -> str:
         "refused": f"is refused {by}",
     }
     until = physical_ms(Timestamp(event.acknowledge_ts)) > event.at_us // US_PER_MS
-    later = f", answered from {show(event.acknowledge_ts)} on" if until else ""
+    later = f"; its client is answered at {show(event.acknowledge_ts)}" if until else ""
     return f"{event.op} {decided.get(event.outcome, event.outcome)}{later}"
 
 

@@ -89,7 +89,7 @@ def test_what_the_machinery_did_is_told() -> None:
         "n1 records the lease of meta: n2 is primary from 0 until 351+5"
     )
     decided = DdlDecided(351_000, "n1", "d", "installed", 2, AT, timestamp(400))
-    assert told(case, decided) == "on n1 d has made D2, answered from 400 on"
+    assert told(case, decided) == "on n1 d has made D2; its client is answered at 400"
 
 
 def test_a_table_is_called_by_the_name_that_its_transaction_knows() -> None:

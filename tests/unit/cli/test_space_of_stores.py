@@ -63,7 +63,7 @@ def test_requests_of_clients_arrive_and_the_fifth_open_transaction_is_named() ->
     assert before["b", "open transactions"] == "w1 t v2, w2 t v2, w3 t v2, w4 t v2"
     assert after["b", "open transactions"] == "1 earlier, w2 t v2, w3 t v2, w4 t v2, w5 t v1"
     page = picture.html(case, "", [picture.ArguedViolation(violation, argument)], "")
-    assert "of these are the store's own work and are folded" in page.replace("&#39;", "'")
+    assert "of these, the store's own work, are folded" in page.replace("&#39;", "'")
     assert "renew leases" not in page
     beside = int(page.partition("they stand below")[2].partition("(max-width: ")[2].split("px")[0])
     assert beside == int(space.layout.width * 0.7) + 400  # eleven lanes and the words of steps
