@@ -1,5 +1,5 @@
-"""What statements do to the rows of a table, by their words: what triggers and functions do, and
-foreign keys that cascade, is not seen.
+"""What statements do to the rows of a table, by their words, and by foreign keys that cascade: what
+triggers and functions do is not seen.
 """
 
 import re
@@ -23,8 +23,9 @@ def mentions(sent: Sequence[str], name: str) -> bool:
 
 
 def deletes(sent: Sequence[str], table: Table) -> bool:
-    """Whether a statement may delete rows of a table."""
-    return mentions([sql for sql in sent if deleting(sql)], table.name)
+    """Whether a statement may delete rows of a table: there, or of one from which it cascades."""
+    by = [sql for sql in sent if deleting(sql)]
+    return any(mentions(by, name) for name in (table.name, *table.above))
 
 
 def deleting(sql: str) -> bool:

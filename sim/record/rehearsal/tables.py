@@ -9,6 +9,9 @@ Described = Sequence[Any]
 """Table, column, type, whether NULL may stand there, whether it has a default, and its place in the
 primary key, from 1, or 0."""
 
+Cascade = Sequence[Any]
+"""A table with a foreign key that has ON DELETE CASCADE, and the table that the key refers to."""
+
 SMALL: Final = "small"
 INTEGER: Final = "integer"
 BIG: Final = "bigint"
@@ -87,15 +90,19 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, and the names of the columns of its primary key."""
+    """A table, the names of the columns of its primary key, and the tables whose deleted rows take
+    rows of this one with them: by a foreign key with ON DELETE CASCADE, or by several in a row.
+    """
 
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    above: frozenset[str] = frozenset()
 
 
-def tables_of(described: Iterable[Described]) -> list[Table]:
+def tables_of(described: Iterable[Described], cascades: Iterable[Cascade] = ()) -> list[Table]:
     """The tables, in the order in which they are described."""
+    above = _above(cascades)
     columns: dict[str, list[Column]] = {}
     keys: dict[str, list[tuple[int, str]]] = {}
     for table, name, type_, nullable, defaulted, place in described:
@@ -104,9 +111,31 @@ def tables_of(described: Iterable[Described]) -> list[Table]:
         if place:
             keys.setdefault(table, []).append((place, name))
     return [
-        Table(name, tuple(found), tuple(column for _, column in sorted(keys.get(name, ()))))
+        Table(
+            name,
+            tuple(found),
+            tuple(column for _, column in sorted(keys.get(name, ()))),
+            above.get(name, frozenset()),
+        )
         for name, found in columns.items()
     ]
+
+
+def _above(cascades: Iterable[Cascade]) -> dict[str, frozenset[str]]:
+    """By table, those from which a deletion reaches it."""
+    direct: dict[str, set[str]] = {}
+    for child, parent in cascades:
+        direct.setdefault(child, set()).add(parent)
+    found: dict[str, frozenset[str]] = {}
+    for child in direct:
+        reached: set[str] = set()
+        ahead = [child]
+        while ahead:
+            new = direct.get(ahead.pop(), set()) - reached
+            reached |= new
+            ahead += new
+        found[child] = frozenset(reached)
+    return found
 
 
 def schema_sql(tables: Iterable[Table]) -> str:

@@ -183,6 +183,18 @@ def test_rows_that_the_migration_deletes_are_neither_missed_nor_abort_what_updat
     assert deleted["check"]["outcome"] == "ok"
 
 
+def test_rows_that_go_with_those_that_the_migration_deletes_are_not_missed(tmp_path: Path) -> None:
+    script = tmp_path / "cascade.sql"
+    key = "REFERENCES accounts (id)"
+    script.write_text(SCHEMA.replace(key, f"{key} ON DELETE CASCADE"))
+    migration = "PRAGMA foreign_keys = ON; DELETE FROM accounts WHERE id <= 5"
+    schema = ("--schema", str(script), "--output", "json")
+    found = json.loads(called(tmp_path, migration, *schema).out)
+    deleted = "{}: the migration deletes rows of it; none are missed".format
+    assert {deleted("accounts"), deleted("notes")} <= set(found["notes"])
+    assert found["anomalies"] == []
+
+
 def test_values_that_the_migration_makes_are_not_judged(tmp_path: Path) -> None:
     found = rehearsed(tmp_path, "UPDATE accounts SET owner = owner || '0'")
     assert (found["anomalies"], found["outcome"]) == ([], "ok")

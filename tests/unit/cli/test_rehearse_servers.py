@@ -33,8 +33,10 @@ SHORT = ("--before", "0.3s", "--pause", "0.1s", "--after", "0.3s", "--rows", "30
 FEW = ("--clients", "2")
 
 
-def rehearsed(folder: Path, url: str, migration: str, *words: str, code: int = 0) -> Json:
-    (folder / "schema.sql").write_text(SCHEMA)
+def rehearsed(
+    folder: Path, url: str, migration: str, *words: str, code: int = 0, tables: str = SCHEMA
+) -> Json:
+    (folder / "schema.sql").write_text(tables)
     (folder / "migration.sql").write_text(migration)
     # DuckDB's library is kept out of this process: it complains at the end of one.
     call = forked if url.startswith("duckdb") else ddlsim
@@ -206,6 +208,36 @@ def test_mariadb_copies_tables_and_drops_the_copy(tmp_path: Path) -> None:
             assert (done.code, done.err.count("\n")) == (2, 1)
             assert "SHOP.… reaches beyond the copy" in done.err
         assert mariadb.made_by_recorders(url) == []
+
+
+CASCADE = """
+CREATE TABLE accounts (id integer PRIMARY KEY, owner varchar(40) NOT NULL);
+CREATE TABLE notes (id integer PRIMARY KEY, account integer NOT NULL, text varchar(40),
+    FOREIGN KEY (account) REFERENCES accounts (id) ON DELETE CASCADE);
+CREATE TABLE marks (id integer PRIMARY KEY, note integer NOT NULL, text varchar(40),
+    FOREIGN KEY (note) REFERENCES notes (id) ON DELETE CASCADE);
+"""
+"""A deletion of accounts takes notes with it, and these take marks."""
+
+
+def cascaded(folder: Path, url: str) -> None:
+    """Rows that a foreign key deletes with others are not missed."""
+    schema = ("--schema", str(folder / "schema.sql"))
+    delete = "DELETE FROM accounts WHERE id <= 5"
+    found = rehearsed(folder, url, delete, *schema, *FEW, tables=CASCADE)
+    deleted = "{}: the migration deletes rows of it; none are missed".format
+    assert {deleted("accounts"), deleted("notes"), deleted("marks")} <= set(found["notes"])
+    assert (found["anomalies"], found["why"]) == ([], {})
+
+
+def test_rows_that_go_with_others_in_postgresql_are_not_missed(tmp_path: Path) -> None:
+    cascaded(tmp_path, "postgresql:embedded")
+
+
+@pytest.mark.skipif(not mariadb.INSTALLED, reason="MariaDB is not installed")
+def test_rows_that_go_with_others_in_mariadb_are_not_missed(tmp_path: Path) -> None:
+    with mariadb.server() as url:
+        cascaded(tmp_path, url)
 
 
 def test_an_embedded_server_needs_a_schema(tmp_path: Path) -> None:

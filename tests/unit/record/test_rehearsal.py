@@ -261,6 +261,14 @@ def test_what_follows_a_statement_that_is_not_read_may_be_there() -> None:
 # --- rows ----------------------------------------------------------------------------------------
 
 
+def test_a_table_lies_below_all_from_which_deletions_reach_it() -> None:
+    described = [(name, "id", "int", False, False, 1) for name in "abcdx"]
+    cascades = [("b", "a"), ("c", "b"), ("d", "c"), ("a", "d"), ("d", "x")]
+    above = {one.name: "".join(sorted(one.above)) for one in tables_of(described, cascades)}
+    assert above == {"a": "abcdx", "b": "abcdx", "c": "abcdx", "d": "abcdx", "x": ""}
+    assert not tables_of(described)[0].above
+
+
 def target() -> Target:
     rows = table(("id", "int", False), ("v", "int", True))
     sent = ({FIRST, FIRST + 5, FIRST + 6}, {FIRST + 1})

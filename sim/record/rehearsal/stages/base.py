@@ -43,6 +43,8 @@ class Stage(Database):
     outside: ClassVar[tuple[str, ...]] = ()
     outside_form: ClassVar[str] = ""
     described_sql: ClassVar[str] = ""
+    cascades_sql: ClassVar[str | None] = None
+    """Asks for each foreign key with ON DELETE CASCADE; None where the database has none."""
     quote: ClassVar[str] = '"'
     usual: ClassVar[str] = ""
     """The level of isolation that a session has where nothing is said."""
@@ -68,7 +70,8 @@ class Stage(Database):
 
     def described(self, connection: Connection) -> list[Table]:
         """The tables that there are, without views."""
-        return tables_of(run(connection, self.described_sql))
+        cascades = () if self.cascades_sql is None else run(connection, self.cascades_sql)
+        return tables_of(run(connection, self.described_sql), cascades)
 
     def look(self, connection: Connection, session: int) -> Waiting:
         """Look at the sessions of this database, from another one."""

@@ -43,6 +43,11 @@ class MariadbStage(Stage, Mariadb):
         ORDER BY c.table_name, c.ordinal_position
     """
 
+    cascades_sql = """
+        SELECT table_name, referenced_table_name FROM information_schema.referential_constraints
+        WHERE constraint_schema = DATABASE() AND delete_rule = 'CASCADE'
+    """
+
     @property
     def source(self) -> str:
         return "the structure, without rows and views"

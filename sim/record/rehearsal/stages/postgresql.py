@@ -60,6 +60,13 @@ class PostgresqlStage(Stage, Postgresql):
         ORDER BY c.relname, a.attnum
     """
 
+    cascades_sql = """
+        SELECT c.relname, p.relname
+        FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+        JOIN pg_class p ON p.oid = k.confrelid
+        WHERE k.contype = 'f' AND k.confdeltype = 'c'
+    """
+
     @property
     def source(self) -> str:
         return "the structure, without rows"

@@ -31,6 +31,11 @@ class SqliteStage(FileStage, Sqlite):
         ORDER BY m.name, c.cid
     """.format(", ".join(f"('_{one}')" for one in SHADOWS))
 
+    cascades_sql = """
+        SELECT m.name, k."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) k
+        WHERE m.type = 'table' AND k.on_delete = 'CASCADE'
+    """
+
     def copy_structure(self, given: Path) -> None:
         form = {"uri": "true", "mode": "ro"}
         source = self.url.set(database=given.resolve().as_uri(), query=form)
