@@ -18,8 +18,15 @@ STDIN = "-"
 SQL = ".sql"
 VERSION = re.compile(r"([^\W\d_]*)(\d+(?:[._]\d+)*)(.*)", re.DOTALL)
 """A name as tools for migrations have it: letters, numbers between `.` or `_`, and what it does."""
-FLYWAY = re.compile(r"(?:([VU])(\d+(?:[._]\d+)*)|R)__.+", re.DOTALL)
-"""A name as Flyway has it: V and a version, U and the version that it undoes, or R."""
+FLYWAY = re.compile(r"(?:([VUB])(\d+(?:[._]\d+)*)|R)__.+", re.DOTALL)
+"""A name as Flyway has it: V and a version, U and the version that it undoes, B and the version up
+to which it stands for all, or R."""
+CALLBACK = re.compile(
+    r"(?:createSchema|(?:before|after)(?:Each)?(?:Migrate|Repeatables|Versioned|Undo|Clean|Info|"
+    r"Validate|Baseline|Repair|Connect)\w*)(?:__.+)?",
+    re.DOTALL,
+)
+"""The name of a script that Flyway runs around its own steps."""
 EMPTY = "there is no statement in it"
 
 
@@ -102,8 +109,9 @@ def lint(options: Options) -> compat.Report:
 def files_of(name: str) -> list[str]:
     """A file, or the `.sql` files of a folder and below it, by their versions and names.
 
-    Where all are named as Flyway's, V files come by their versions, then R files by their names,
-    wherever they lie, as Flyway runs them; U files are left out.
+    Where all are named as Flyway's, they come as Flyway runs them on a new database, wherever they
+    lie: the B file of the highest version, V files of higher ones by their versions, then R files
+    by their names. What it does not run there is left out.
     """
     if not name:
         raise InputError("compat: the name of a file is empty; name a file of SQL")
@@ -118,18 +126,30 @@ def files_of(name: str) -> list[str]:
 
 def _of_flyway(found: list[Path]) -> list[Path]:
     """The files in Flyway's order; none unless all have its names, and one a version."""
-    matched = {one: FLYWAY.fullmatch(one.stem) for one in sorted(found)}
+    around = [one for one in sorted(found) if CALLBACK.fullmatch(one.stem)]
+    matched = {one: FLYWAY.fullmatch(one.stem) for one in sorted(found) if one not in around}
     named = {one: match.groups() for one, match in matched.items() if match is not None}
-    letters = [letter for letter, _ in named.values()]
-    if len(named) < len(found) or "V" not in letters:
+    if len(named) < len(matched) or not {"V", "B"} & {letter for letter, _ in named.values()}:
         return []
+    for one in around:
+        note(f"{one}: left out: Flyway runs it around its own steps, and counts it as no migration")
     ordered: list[tuple[int, list[int], str, Path]] = []
+    begins = max((_numbers(version) for letter, version in named.values() if letter == "B"),
+                 default=None)  # fmt: skip
     for one, (letter, version) in named.items():
+        number = _numbers(version or "")
         if letter == "U":
             note(f"{one}: left out: Flyway runs it to undo a version, never on the way up")
+        elif letter is not None and begins is not None and not _is_run(letter, number, begins):
+            note(f"{one}: left out: a B file stands for it on a new database")
         else:
-            ordered.append((int(letter is None), _numbers(version or ""), one.name, one))
+            ordered.append((int(letter is None), number, one.name, one))
     return [one for *_, one in sorted(ordered)]
+
+
+def _is_run(letter: str, number: list[int], begins: list[int]) -> bool:
+    """Whether Flyway runs a B or V file where the highest B file has the version `begins`."""
+    return number == begins if letter == "B" else number > begins
 
 
 def _in_order(path: Path) -> list[tuple[object, ...]]:

@@ -182,9 +182,34 @@ def test_a_folder_of_flyway_is_read_as_flyway_runs_it(schema: str, tmp_path: Pat
     assert told == f"ddlsim: {folder}/U2__b.sql: {what}\n"
 
 
+def test_of_flyways_baselines_the_highest_stands_for_all_before_it(
+    schema: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "db"
+    left = ("B1__a.sql", "V2__b.sql", "V10__c.sql")
+    names = ["x/B10__all.sql", "V10_1__d.sql", "V11__e.sql", "R__v.sql"]
+    found, told = order_of(folder, schema, *left, *names)
+    assert found == names
+    what = "left out: a B file stands for it on a new database"
+    assert sorted(told.splitlines()) == [f"ddlsim: {folder}/{one}: {what}" for one in sorted(left)]
+
+
+def test_scripts_that_flyway_runs_around_its_steps_are_left_out(
+    schema: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "db"
+    around = ("afterMigrate.sql", "beforeEachMigrate__log.sql", "createSchema.sql")
+    found, told = order_of(folder, schema, *around, "V2__b.sql", "V1__a.sql", "R__c.sql")
+    assert found == ["V1__a.sql", "V2__b.sql", "R__c.sql"]
+    assert [line.split(": ")[1] for line in told.splitlines()] == [
+        f"{folder}/{one}" for one in around
+    ]
+
+
 @pytest.mark.parametrize(
     "names",
     [
+        ("afterwards.sql", "R__a.sql", "V1__a.sql"),
         ("R__a.sql", "V1__a.sql", "a.sql"),
         ("R__a.sql", "V1_a.sql"),
         ("R__a.sql", "r__b.sql", "V1__a.sql"),
