@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ddlsim.checkers.case.case import Case
-from ddlsim.checkers.case.words import value_words, values_words
+from ddlsim.checkers.case.words import cut, key_words, value_words, values_words
 from ddlsim.history.event import Cells
 from ddlsim.history.events import (
     AnyEvent,
@@ -105,7 +105,7 @@ def row_words(case: Case, object_id: int, version: int, row: Cells | None) -> st
         return "(deleted)"
     names = case.schemas.columns(object_id, version)
     shown = ", ".join(f"{names.get(column, column)} = {value_words(cell)}" for column, cell in row)
-    return f"({shown if len(shown) <= LONGEST_ROW else f'{shown[: LONGEST_ROW - 1]}…'})"
+    return f"({cut(shown, LONGEST_ROW)})"
 
 
 # --- of clients ----------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def row_words(case: Case, object_id: int, version: int, row: Cells | None) -> st
 def _invoked(_: Case, event: Invoked) -> str:
     what = event.sql if event.sql is not None else event.kind
     on = "" if event.table is None else f" {event.table}"
-    key = "" if event.key is None else f"[{event.key}]"
+    key = "" if event.key is None else f"[{key_words(event.key)}]"
     tx = "" if event.tx is None else f" ({event.tx})"
     return f"requests {what}{on}{key}{tx} from {event.node}"
 
@@ -185,7 +185,7 @@ def _read(case: Case, event: ReadExecuted) -> str:
     name = case.schemas.name(event.object_id, event.version)
     what = f"scans {name}" if event.predicate else f"reads {name}"
     if event.rows and not event.predicate:
-        what += f"[{event.rows[0].key}]"
+        what += f"[{key_words(event.rows[0].key)}]"
     return f"{event.tx} {what} {at}: {_rows(event)}"
 
 
@@ -194,7 +194,7 @@ def _rows(event: ReadExecuted) -> str:
     found = [row for row in event.rows if row.row is not None]
     if not found:
         return "no row"
-    shown = [f"[{row.key}] of {row.writer} (version {row.row_version})" for row in found]
+    shown = [f"[{key_words(row.key)}] of {row.writer} (version {row.row_version})" for row in found]
     more = f" and {len(shown) - MOST_ROWS} more" if len(shown) > MOST_ROWS else ""
     return ", ".join(shown[:MOST_ROWS]) + more
 
@@ -202,7 +202,7 @@ def _rows(event: ReadExecuted) -> str:
 def write_words(case: Case, event: WriteExecuted) -> str:
     """A write in some words, without its row."""
     at = f"at op_ts = {show(event.op_ts)} under version {event.version}"
-    place = f"{case.schemas.name(event.object_id, event.version)}[{event.key}]"
+    place = f"{case.schemas.name(event.object_id, event.version)}[{key_words(event.key)}]"
     return f"{event.tx} {'deletes' if event.row is None else 'writes'} {place} {at}"
 
 
@@ -231,7 +231,7 @@ def _at_commit(case: Case, object_id: int, initial: int, at_commit: int) -> str:
 
 def _lock(case: Case, event: LockWaited) -> str:
     ended = "has" if event.granted else "is refused"
-    key = "" if event.key is None else f"[{event.key}]"
+    key = "" if event.key is None else f"[{key_words(event.key)}]"
     on = f"{_object(case, event)}{key}"
     return f"{event.tx} {ended} the lock on {on} after {as_ms(event.waited_us)} ms"
 
@@ -249,7 +249,7 @@ def _final(case: Case, event: RowFinal) -> str:
     name = case.schemas.name(event.object_id, event.version)
     row = row_words(case, event.object_id, event.version, event.row)
     wrote = f"of {event.writer}, committed at {show(event.commit_ts)} under version {event.version}"
-    return f"storage holds {name}[{event.key}] = {row} in the end, {wrote}"
+    return f"storage holds {name}[{key_words(event.key)}] = {row} in the end, {wrote}"
 
 
 # --- indexes -------------------------------------------------------------------------------------
@@ -258,19 +258,19 @@ def _final(case: Case, event: RowFinal) -> str:
 def _entry(case: Case, event: IndexWritten | IndexFilled) -> str:
     what = "puts" if event.added else "takes"
     where = "into" if event.added else "out of"
-    entry = f"the entry {values_words(event.values)} of key {event.key}"
+    entry = f"the entry {values_words(event.values)} of key {key_words(event.key)}"
     return f"{event.tx} {what} {entry} {where} {_index(case, event)}"
 
 
 def _asked(case: Case, event: IndexRead) -> str:
-    keys = ", ".join(map(str, event.keys)) or "none"
+    keys = ", ".join(map(key_words, event.keys)) or "none"
     at = f"at op_ts = {show(event.op_ts)}"
     values = values_words(event.values)
     return f"{event.tx} asks {_index(case, event)} for {values} {at}: keys {keys}"
 
 
 def _entry_final(case: Case, event: IndexFinal) -> str:
-    entry = f"the entry {values_words(event.values)} of key {event.key}"
+    entry = f"the entry {values_words(event.values)} of key {key_words(event.key)}"
     return f"storage holds {entry} in {_index(case, event)} in the end"
 
 

@@ -155,7 +155,9 @@ class Scenario(Record, frozen=True):
 
     @property
     def scripted(self) -> bool:
-        """Whether it draws nothing: all seeds give the same run."""
+        """Whether no client draws what it does: seeds give the same run, unless delays, faults or
+        elections are drawn.
+        """
         return bool(self.steps) and not self.workloads
 
     @property

@@ -5,7 +5,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-_BARE: Final = re.compile(r"^[A-Za-z0-9_-]+$")
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+MOST_SHORT: Final = 0xFFFF
+"""A character up to here has four digits where it is written out, others have eight."""
 
 
 def toml_text(data: Mapping[str, Any]) -> str:
@@ -34,7 +36,13 @@ def _pairs(table: Mapping[str, Any]) -> Iterator[str]:
 
 def _long(value: Any) -> str:
     """A value that has lines of its own."""
-    if isinstance(value, str) and "\n" in value and '"""' not in value and "\\" not in value:
+    if (
+        isinstance(value, str)
+        and "\n" in value
+        and '"""' not in value
+        and "\\" not in value
+        and all(line.isprintable() for line in value.split("\n"))
+    ):
         return f'"""\n{value}"""'
     return toml_value(value)
 
@@ -48,8 +56,21 @@ def toml_value(value: Any) -> str:
         return f"[{', '.join(map(toml_value, value))}]"
     if value is None:
         raise TypeError("TOML has no null")
-    return json.dumps(value, ensure_ascii=False)
+    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    """A text as a basic string; what is not printable is written out, as TOML allows it."""
+    return "".join(
+        sign if sign.isprintable() else _written(sign)
+        for sign in json.dumps(text, ensure_ascii=False)
+    )
+
+
+def _written(sign: str) -> str:
+    code = ord(sign)
+    return f"\\u{code:04x}" if code <= MOST_SHORT else f"\\U{code:08x}"
 
 
 def _key(key: str) -> str:
-    return key if _BARE.match(key) else json.dumps(key, ensure_ascii=False)
+    return key if _BARE.fullmatch(key) else _quoted(key)

@@ -316,6 +316,13 @@ class Curve:
             )
 
 
+def _ends_us(history: History, violation: Violation) -> int:
+    """When a violation was complete: at its last event; what never ends, at the end of the run."""
+    if violation.severity == "liveness":
+        return history.end_us
+    return max((event.at_us for event in violation.witness), default=history.end_us)
+
+
 def likelihood(
     traced: History,
     violation: Violation,
@@ -329,7 +336,7 @@ def likelihood(
 
     `traced` is the history with its messages; `watch` has each continuation as it comes in.
     """
-    ends_us = max((event.at_us for event in violation.witness), default=traced.end_us)
+    ends_us = _ends_us(traced, violation)
     curve = Curve(Sends(traced, ends_us, asked.planned().links), continuations)
     with Executor(partial(_made, asked), _lost, processes=jobs) as executor:
         curve.carry_out(lambda some: executor.run(some, watch))

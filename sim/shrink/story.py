@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
-from ddlsim.checkers.case.words import value_words
+from ddlsim.checkers.case.words import cut, key_words, value_words
 from ddlsim.checkers.judge import FINDING, Violation
 from ddlsim.checkers.outcome import STATUSES, Outcome
 from ddlsim.checkers.signature import CRASH, signature_of
+from ddlsim.escape import escaped
 from ddlsim.history.events import (
     DdlDecided,
     Failed,
@@ -46,6 +47,8 @@ VERBS: Final = {"get": "reads", "scan": "scans", "put": "writes", "strict": "ins
 ABORTED: Final = "aborted: "
 MOST_TRIES: Final = 3
 """Of more transactions in which an operation was tried the first and the last are shown."""
+LONGEST_ROW: Final = 200
+"""A row of an answer that is longer is cut."""
 MOST_ROWS: Final = 5
 """So many rows of an answer are shown."""
 Ended = Ok | Failed | Unknown
@@ -63,7 +66,7 @@ def scenario_text(
         "#",
         *_comment(note),
         *_comment(story.times()),
-        f"# Repeat it: {command}",
+        f"# Repeat it: {escaped(command, keep='')}",
     ]
     violation = best.violation
     top: Data = {
@@ -111,7 +114,7 @@ def title_of(violation: Violation) -> str:
     if violation.steps:
         parties = list(dict.fromkeys(step.source for step in violation.steps))
         what = f"no serial order holds {', '.join(parties[:-1])} and {parties[-1]}"
-    return f"{violation.invariant} {violation.checker}: {what}"
+    return escaped(f"{violation.invariant} {violation.checker}: {what}", keep="")
 
 
 def _short(summary: str) -> str:
@@ -124,12 +127,13 @@ def _short(summary: str) -> str:
     for mark in (": ", ", "):
         while len(first) > TITLE and mark in first:
             first = first.rpartition(mark)[0]
-    return first
+    return cut(first, TITLE)
 
 
 def _comment(text: str, indent: str = "") -> list[str]:
+    """The lines of a comment; TOML has no control characters in it."""
     return wrap(
-        text,
+        escaped(text),
         WIDTH - len(indent),
         initial_indent=f"{indent}# ",
         subsequent_indent=f"{indent}# ",
@@ -265,7 +269,7 @@ class Story:
         parts = f" under version {versions} (op_ts {' to '.join(stamps)} on {nodes})"
         reads = [one for one in ran if isinstance(one, ReadExecuted)]
         found = [
-            f"[{row.key}] of {row.writer} (version {row.row_version})"
+            f"[{key_words(row.key)}] of {row.writer} (version {row.row_version})"
             for one in reads
             for row in one.rows
             if row.row
@@ -370,9 +374,7 @@ def _does(step: Table) -> str:
         asked = ", ".join(f"{name} = {value_words(value)}" for name, value in do[3].items())
         return f"asks index {do[2]} of {do[1]} for {asked}"
     verb = VERBS.get(do[0], f"{do[0]}s")
-    keys = do[2] if len(do) > 2 and isinstance(do[2], list) else do[2:3]
-    key = ", ".join(map(str, keys))
-    return f"{verb} {do[1]}[{key}]" if keys else f"{verb} {do[1]}"
+    return f"{verb} {do[1]}[{key_words(do[2])}]" if len(do) > 2 else f"{verb} {do[1]}"
 
 
 def _ends(ended: Ended | None) -> str:
@@ -399,4 +401,5 @@ def _answer(value: list[Any] | dict[str, Any]) -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    return "(" + ", ".join(f"{name} = {value_words(cell)}" for name, cell in row.items()) + ")"
+    cells = ", ".join(f"{name} = {value_words(cell)}" for name, cell in row.items())
+    return f"({cut(cells, LONGEST_ROW)})"

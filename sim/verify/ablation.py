@@ -23,12 +23,17 @@ Runs = dict[str | None, list[RunRow]]
 """The rows of each mutant by seed; those of the control under None."""
 
 
-def cases_of(scenario: Scenario, job: Job, mutants: Iterable[str]) -> list[Case]:
-    """The control, and a case for each mutant; `job` runs the scenario, whatever its mutant."""
-    return [_case(scenario, job, None), *(_case(scenario, job, one) for one in mutants)]
+def cases_of(
+    scenario: Scenario, job: Job, mutants: Iterable[str], *, once: bool = False
+) -> list[Case]:
+    """The control, and a case for each mutant; `job` runs the scenario, whatever its mutant.
+
+    With `once` each is run in the first seed alone.
+    """
+    return [_case(scenario, job, one, once=once) for one in (None, *mutants)]
 
 
-def _case(scenario: Scenario, job: Job, mutant: str | None) -> Case:
+def _case(scenario: Scenario, job: Job, mutant: str | None, *, once: bool) -> Case:
     overrides = {**job.overrides, "strategy.mutant": mutant or NO_MUTANT}
     return Case(
         kind="scenario",
@@ -38,7 +43,7 @@ def _case(scenario: Scenario, job: Job, mutant: str | None) -> Case:
         judge=None if mutant is None else MUTANTS.get(mutant).caught_by,
         expect="ok",
         reaches=scenario.reaches,
-        scripted=scenario.scripted and not job.swarm,
+        scripted=once,
     )
 
 

@@ -29,6 +29,7 @@ from ddlsim.mutants.base import MUTANTS
 from ddlsim.plan.plan import plan
 from ddlsim.scenario import bounds
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario
+from ddlsim.search.crash import ran
 from ddlsim.strategies.base import DESIGNS
 from ddlsim.verify import ablation
 from ddlsim.verify.ablation import Runs
@@ -57,7 +58,8 @@ class Asked(NamedTuple):
 def execute(options: Options) -> int:
     """Run all rows, print the matrix; the exit code."""
     asked = asked_of(options)
-    cases = ablation.cases_of(asked.scenario, asked.job, asked.mutants)
+    once = asked.scenario.scripted and not options.swarm and _is_one_run(asked)
+    cases = ablation.cases_of(asked.scenario, asked.job, asked.mutants, once=once)
     each = wanted(cases[0], asked.seeds)
     with Progress(len(cases) * each, "what is missing is not decided") as progress:
         runs, interrupt = ablation.run_all(
@@ -111,6 +113,17 @@ def asked_of(options: Options) -> Asked:
         all_claims=options.all_claims,
     )
     return Asked(scenario, job, mutants, seeds)
+
+
+def _is_one_run(asked: Asked) -> bool:
+    """Whether the control is the same in the first and the last seed: a script may have delays
+    that are drawn.
+    """
+    plans = [
+        structs.replace(plan(asked.scenario, seed), mutant=None)
+        for seed in {asked.seeds[0], asked.seeds[-1]}
+    ]
+    return len(plans) == 1 or len({ran(one)[0].fingerprint() for one in plans}) == 1
 
 
 def _requested(options: Options, seed: int) -> Requested:

@@ -8,7 +8,7 @@ from ddlsim.analysis.sweep.totals import ViolationGroup
 from ddlsim.cli.documents import shapes_explain
 from ddlsim.cli.options import Options
 from ddlsim.cli.picture import curve
-from ddlsim.cli.picture.rerun import with_messages
+from ddlsim.cli.picture.rerun import repeated
 from ddlsim.cli.problems import InputError
 from ddlsim.cli.views.progress import Meter
 from ddlsim.cli.views.words import INDENT, labelled, say
@@ -40,7 +40,7 @@ def of(options: Options, history: History, found: list[ViolationGroup]) -> Likel
     if not found:
         what = "nothing is violated in this history, so there is no likelihood to tell"
         raise InputError(f"--likelihood: {options.history}: {what}")
-    traced = with_messages(history)
+    traced = repeated(history)
     if traced is None:
         what = "the run cannot be repeated: another version of ddlsim wrote it, or a plug-in"
         raise InputError(f"--likelihood: {options.history}: {what} of it (--load) is missing")

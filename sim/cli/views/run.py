@@ -1,6 +1,7 @@
 """A result for people: the verdict, the figures, the arguments, what was reached, how to repeat."""
 
 from collections.abc import Iterable, Sequence
+from math import ceil, floor, log10
 from textwrap import wrap
 from typing import Final
 
@@ -89,8 +90,14 @@ def _convinces(report: Report, to: Console) -> None:
     if report.is_one_run:
         say("all seeds make the same run: nothing in it is drawn", to)
     elif report.violated_below is not None:
-        share = f"{100 * report.violated_below:.2f} %"
+        share = percent_up(report.violated_below)
         say(f"so at {100 * LEVEL:g} % fewer than {share} of such runs are violated", to)
+
+
+def percent_up(share: float) -> str:
+    """A share above 0 in percent, never less than it is: with two decimals, or three digits."""
+    decimals = max(2, 2 - floor(log10(100 * share)))
+    return f"{ceil(100 * share * 10**decimals) / 10**decimals:.{decimals}f} %"
 
 
 def some(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ import re
 from typing import get_args
 
 import pytest
+from msgspec import structs
 
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.event_words import OF_EVENTS, told
@@ -62,6 +63,10 @@ def test_events_are_told_with_names_and_plain_timestamps() -> None:
     wrote = WriteExecuted(351_000, "n1", "T1", "c1.3", t, 0, 7, AT, 1, row)
     under = "at op_ts = 351+5 under version 1"
     assert told(case, wrote) == f"on n1 T1 writes t[7] {under}: (id = 7, v = null)"
+    wrote = structs.replace(wrote, key=("a b", None, 7), row=None)
+    assert told(case, wrote) == f"on n1 T1 deletes t['a b', null, 7] {under}"
+    wrote = structs.replace(wrote, key="k" * 99)
+    assert told(case, wrote) == f"on n1 T1 deletes t['{'k' * 58}…] {under}"
     waited = LockWaited(351_000, "n1", "T1", "c1.3", t, 7, 2_500, granted=True)
     assert told(case, waited) == "on n1 T1 has the lock on t[7] after 2.5 ms"
     encoded = Encoded(351_000, "c1", "c1.3", t, 1, row)

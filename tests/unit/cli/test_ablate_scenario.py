@@ -17,6 +17,7 @@ from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import GRAVE, Case, CaseRunner, Trial
 from tests.support.command import Done, ddlsim, tiny
 from tests.support.json_schemas import wrong
+from tests.unit.search.test_likelihood import LATE
 
 SMALL = """\
 title = "Columns come and go among few operations"
@@ -171,6 +172,23 @@ def test_a_scripted_scenario_is_run_once_and_all_that_fit_are_tried(tmp_path: Pa
     assert found["seeds"] == [3, 3]
     effects = {row["mutant"]: row["effect"] for row in found["rows"]}
     assert effects["finds_no_table"] in {"stuck", "unmet", "violated"}
+
+
+def test_a_scripted_scenario_with_drawn_delays_is_run_in_all_seeds(tmp_path: Path) -> None:
+    """Its statement is in time, and the commit a violation, in some of them alone."""
+    file = tmp_path / "late.toml"
+    file.write_text(LATE, "utf-8")
+    words = (str(file), "--seeds", "0..5")
+    rows = document(*words, "--mutants", "no_commit_check")["rows"]
+    assert {row["runs"] for row in rows} == {6}
+    broken = [
+        one["seed"]
+        for one in run(*words, "--mutant", "no_commit_check")
+        if any(violation["invariant"] == "I8" for violation in one["violations"])
+    ]
+    assert 0 < len(broken) < 6
+    assert rows[1]["cells"]["I8"]["broken"] == len(broken)
+    assert rows[1]["cells"]["I8"]["first_seed"] == broken[0]
 
 
 def test_what_a_scripted_step_misses_is_no_missing_effect(tmp_path: Path) -> None:

@@ -85,3 +85,18 @@ def test_a_history_that_its_scenario_does_not_make_is_refused(late: str, tmp_pat
     done = ddlsim("explain", str(tmp_path / "other.jsonl"), "--likelihood")
     assert done.code == 2
     assert "the run cannot be repeated: another version of ddlsim wrote it" in done.err
+
+
+def test_nor_is_it_where_the_history_has_its_messages(late: str, tmp_path: Path) -> None:
+    scenario = str(Path(late).parent.parent / "late.toml")
+    words = ("run", scenario, "--seed", str(SEED), "--trace", "--no-shrink")
+    ddlsim(*words, "--out", str(tmp_path))
+    file = tmp_path / f"seed-{SEED}.jsonl"
+    asked = ("--likelihood", "--continuations", "1", "--jobs", "1")
+    assert ddlsim("explain", str(file), *asked).code == 0
+    history = codec.load(file)
+    history.header = structs.replace(history.header, seed=SEED + 1)
+    codec.save(history, file)
+    done = ddlsim("explain", str(file), *asked)
+    assert done.code == 2
+    assert "the run cannot be repeated: another version of ddlsim wrote it" in done.err

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ddlsim.analysis.stats.intervals import none_seen
+from ddlsim.cli.views.run import percent_up
 from tests.support.command import TINY, ddlsim
 
 LATENCY = '\n[network]\nlatency_ms = { distribution = "uniform", low = 1, high = 3 }\n'
@@ -28,7 +29,27 @@ def test_clean_runs_bound_the_share_of_violated_ones(tmp_path: Path, seeds: int)
     assert isinstance(bound, float)
     assert (1 - bound) ** seeds == pytest.approx(0.05)  # as many clean runs are that improbable
     assert bound == pytest.approx(float(none_seen(seeds)))
-    assert f"so at 95 % fewer than {100 * bound:.2f} % of such runs are violated" in text
+    assert f"so at 95 % fewer than {percent_up(bound)} of such runs are violated" in text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.527129, "52.72 %"),
+        (0.0295, "2.95 %"),
+        (0.00123456, "0.124 %"),
+        (2.9957e-5, "0.00300 %"),
+        (2.9957e-7, "0.0000300 %"),
+    ],
+)
+def test_a_bound_is_rounded_up_and_never_nothing(share: float, text: str) -> None:
+    assert percent_up(share) == text
+
+
+def test_what_is_printed_is_a_bound_as_well() -> None:
+    for runs in (2, 3, 20, 1_000, 60_000, 10**6):
+        bound = float(none_seen(runs))
+        assert bound <= float(percent_up(bound).removesuffix(" %")) / 100 < 1.02 * bound
 
 
 def test_one_run_bounds_nothing(tmp_path: Path) -> None:

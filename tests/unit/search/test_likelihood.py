@@ -221,6 +221,21 @@ def test_a_violation_of_another_status_is_another_one(late: History) -> None:
     assert not module.Continuer(structs.replace(asked, status="accepted")).shows(job)
 
 
+def test_what_never_ends_is_complete_at_the_end_of_the_run_alone(late: History) -> None:
+    """What decides whether it ends may be sent long after the last event that is shown."""
+    traced = with_messages(late)
+    assert traced is not None
+    violation = judge(late).violations[0]
+    asked = question(late, violation, strict=False, all_claims=False)
+    other = structs.replace(violation, severity="liveness")
+    ends = [
+        likelihood(traced, one, asked, continuations=1, jobs=1).ends_us
+        for one in (violation, other)
+    ]
+    assert ends == [max(event.at_us for event in violation.witness), late.end_us]
+    assert ends[0] < ends[1]
+
+
 def test_processes_find_the_same(late: History) -> None:
     violation = judge(late).violations[0]
     asked = question(late, violation, strict=False, all_claims=False)
