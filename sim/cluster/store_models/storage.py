@@ -144,6 +144,7 @@ class ModelledStorage(Storage):
                 if number > held.known:
                     self._drop(end)
             held.known = generation.number
+            self._answered = None  # what a log of the last one has answered is not applied any more
             self._next_us, self._from, self._fails = self.divergence.now_us, "", 0
         answer = super().pong(sender, ping)
         assert self._serving is not None, "a generation was adopted"

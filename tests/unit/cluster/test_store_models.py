@@ -239,6 +239,67 @@ def test_what_a_pause_holds_back_holds_back_the_reads_behind_it(
     assert [event for event in history.events if isinstance(event, PartDiverged)] == []
 
 
+RECOVERY_IN_A_PAUSE = """
+[strategy]
+name = "c16_safe"
+
+[cluster]
+plane = "fdb"
+nodes = 2
+
+[network]
+latency_ms = 1
+
+[run]
+load_ms = 1_200
+
+[schema]
+sql = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
+
+[[workload]]
+name = "mixed"
+clients = 4
+operations = 400
+pause_ms = 0
+
+[[faults]]
+name = "pause"
+node = "storage1"
+from_ms = 50
+for_ms = 700
+
+[[faults]]
+name = "crash"
+node = "proxy1"
+from_ms = 60
+for_ms = 30
+"""
+
+
+def goes_on_with_the_last_generation(self: Storage, sender: str, ping: Ping) -> Pong:
+    """Pulls that are under way go on: what their logs answer is applied."""
+    before = self.generation
+    answer = SOUND_PONG(self, sender, ping)
+    if before is not None and self.generation is not None:
+        self.generation = before
+    return answer
+
+
+SOUND_PONG = Storage.pong
+
+
+def test_what_is_answered_before_a_pause_is_not_applied_in_the_next_generation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The storage server hears of the next generation before its pull goes on."""
+    monkeypatch.setattr(fdb_cluster, "beside", lambda *_: ())  # no walks
+    planned = plan(read(RECOVERY_IN_A_PAUSE, "recovery in a pause"), 0, models=True)
+    assert [event for event in run(planned).events if isinstance(event, PartDiverged)] == []
+    monkeypatch.setattr(Storage, "pong", goes_on_with_the_last_generation)
+    found = [event for event in run(planned).events if isinstance(event, PartDiverged)]
+    assert found[0].part == "storage"
+
+
 def test_without_a_fault_there_is_no_difference() -> None:
     seeds = {plant[-1] for plant in PLANTS.values()} | LONG_CONFIRMS
     assert [one for seed in seeds for one in differences(seed)] == []
