@@ -219,15 +219,17 @@ def same_default(before: Column, after: Column) -> bool:
 
 
 def meant(value: Value, column_type: ColumnType) -> Value:
-    """A value as all have it that mean the same in a column of this type; a misfit as it is, but a
-    truth value among numbers, or a number among truth values, as text: TRUE is no 1.
+    """A value as all have it that mean the same in a column of this type; a misfit as it is shown
+    there, but a truth value among numbers, or a number among truth values, as text: TRUE is no 1.
     """
     held = fit(value, column_type)
     if not isinstance(held, Misfit):
         return _plain(held, column_type)
     of_truth, number = column_type.name == "BOOLEAN", isinstance(value, int | float)
     among = of_truth or column_type.name in _NUMERIC
-    return str(value) if number and among and isinstance(value, bool) is not of_truth else value
+    if number and among and isinstance(value, bool) is not of_truth:
+        return str(value)
+    return shown_as(value, column_type)
 
 
 def _plain(value: Value, column_type: ColumnType) -> Value:

@@ -241,6 +241,8 @@ class Replica:
         op_ts = clock.now()
         local = self.replicas.members.get(place) or self.replicas.at(place)
         if local is None or not serves(local, request, op_ts):
+            if request.one_phase and request.sent_ts <= self.leases.born_ts:
+                return None  # an earlier life may have executed a first copy; it is sent again
             self.node.probe("primary-expired")
             return Operated(clock.now(), op_ts, Reason.PRIMARY_EXPIRED)
         answered = self._answer_to_a_copy(request, local, op_ts) if request.one_phase else None
