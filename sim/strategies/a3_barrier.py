@@ -2,7 +2,8 @@
 
 "To maintain the real-time atomicity, we would need to coordinate between all nodes of the cluster
 on each schema update ... a lagging node would make all nodes wait" (IEP-98). While a barrier is up
-no node resolves any schema, of whichever table, and open transactions on the table are aborted.
+no node resolves any schema, of whichever table, and open transactions on the table are aborted. No
+write goes in one phase: the leader of a group, which takes commit_ts, does not wait for a barrier.
 `a3_barrier_impatient` goes on after `barrier_wait_ms` without the nodes that have not answered.
 """
 
@@ -10,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ddlsim.protocol.design import agreed_installs
+from ddlsim.protocol.design.failure_rules import never_in_one_phase
 from ddlsim.protocol.design.flows import whatever_is_known
 from ddlsim.protocol.design.time_rules import at_message, at_once
 from ddlsim.strategies.base import all_but, header, strategy
@@ -32,6 +34,7 @@ A3_BARRIER = strategy(
         before_statement=whatever_is_known,
         activation_ts=at_message,
         acknowledge_ts=at_once,
+        in_one_phase=never_in_one_phase,
     )
 )
 A3_BARRIER_IMPATIENT = strategy(
