@@ -17,7 +17,7 @@ from ddlsim.cluster.store_models.rule_bench import Bench, conflicts, on
 from ddlsim.cluster.store_models.shelf import PLAIN, Machine, ShelfTransaction
 from ddlsim.fdb.versions import versions_in
 from ddlsim.layer.design import LayerDesign
-from ddlsim.layer.keyspace import MODE, MODES, lease_key, switched_key
+from ddlsim.layer.keyspace import MODE, MODES, SCHEMA, lease_key, switched_key, taken_key
 from ddlsim.layer.rules.reading import PESSIMISTIC
 from ddlsim.layer.schema import Used
 from ddlsim.model.settings import Settings
@@ -27,6 +27,11 @@ FAILURES: Final = 3
 SPAN_MS: Final = 60
 """Longer than so many rests."""
 STEP_US: Final = 100
+SOON_MS: Final = 8
+"""Longer than a watch takes, and shorter than until a lease is renewed."""
+UPDATES: Final = 3
+UNENDING: Final = 9_000
+"""In so many versions a lease ends behind all that is done on a bench."""
 COMMITS: Final = ("follow_the_mode", "follow_the_mode_stale")
 """Tasks whose rounds write, so that their commits can fail."""
 READS: Final = ("watch_the_head", "watch_the_flag", "lease_the_newest", "lease_all_in_use")
@@ -63,8 +68,9 @@ def compare_tasks(divergence: Divergence, design: LayerDesign, settings: Setting
 def compare_kept(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:
     """Compare what tasks keep: the mode that they report, a lease, how new a schema is."""
     for task in design.background:
-        form = KEPT.get(named(task))
-        if form is not None and not divergence.is_known:
+        for form in KEPT.get(named(task), ()):
+            if divergence.is_known:
+                return
             bench = Bench(divergence, design, settings)
             bench.updated("ALTER TABLE t ADD COLUMN kept INT")
             bench.updated("ALTER TABLE u ADD COLUMN kept INT")
@@ -128,6 +134,61 @@ def _renewed(bench: Bench, task: Any) -> None:
         bench.same("whether leases conflict on the one before", late, [True] * len(found))
 
 
+def _watches(bench: Bench, task: Any) -> None:
+    """Every update is leased as soon as it is there, and not only once a lease is to be renewed.
+
+    Until then a statement waits for the older lease: the watch is armed again behind each update.
+    """
+    part, node = bench.part, bench.node.name
+    bench.loop.spawn(task(part))
+    bench.passes(SOON_MS)
+    for number in range(UPDATES):
+        bench.updated(f"ALTER TABLE u ADD COLUMN watched{number} INT")
+        bench.passes(SOON_MS)
+        held = part.cache is not None and part.cache.schema.number, max(part.leases, default=0)
+        bench.same(f"what is leased behind update {number}", held, (bench.number, bench.number))
+        ends = bench.shelf.now(lease_key(node, bench.number))
+        bench.same(f"its lease behind update {number}", ends, part.leases.get(bench.number))
+
+
+def _left_behind(bench: Bench, task: Any) -> None:
+    """Leases that a process does not know to be its own are taken away with its next one.
+
+    An earlier incarnation has left one, and later the answer to a lease is lost while there is yet
+    another update: each would hold statements up until it ends.
+    """
+    part: Any = bench.part
+    shelf, name, newest = bench.shelf, bench.node.name, bench.number
+    ends = shelf.version + UNENDING
+    for process in (name, "p2"):
+        bench.put(lease_key(process, newest - 1), ends)
+    bench.loop.spawn(task(part))
+    bench.passes(SOON_MS)
+    _compare_taken(bench, "an earlier incarnation", newest - 1)
+    bench.same("the lease of another process", shelf.now(lease_key("p2", newest - 1)), ends)
+    rest = part.rest
+
+    async def updated(purpose: str) -> None:
+        bench.updated("ALTER TABLE u ADD COLUMN meanwhile INT")
+        await rest(purpose)
+
+    part.rest = updated
+    shelf.struck, shelf.lost = (SCHEMA, "lease"), 1
+    lost = bench.updated("ALTER TABLE u ADD COLUMN unanswered INT").number
+    bench.passes(2 * SOON_MS)
+    bench.same("the leases whose answer is lost", (shelf.lost, bench.number), (0, lost + 1))
+    _compare_taken(bench, "a lost answer", lost)
+
+
+def _compare_taken(bench: Bench, whose: str, number: int) -> None:
+    """The process's lease on a schema is taken away, and what commits under it conflicts."""
+    name, now = bench.node.name, bench.shelf.now
+    bench.same(f"the lease of {whose}", now(lease_key(name, number)), None)
+    bench.same(f"what takes the lease of {whose}", now(taken_key(name, number)), number)
+    held = now(lease_key(name, bench.number)) is not None
+    bench.same(f"whether there is a lease behind that of {whose}", held, expected=True)
+
+
 def _given_back(bench: Bench, task: Any) -> None:
     """A lease that a transaction needs stays, also if that came in the pause; no other older one.
 
@@ -162,13 +223,13 @@ def _given_back(bench: Bench, task: Any) -> None:
     bench.same("the leases in the store with none in use", held, [newest])
 
 
-KEPT: Final[dict[str, Callable[[Bench, Any], None]]] = {
-    **dict.fromkeys(COMMITS, _reported),
-    "poll_the_head": _unread,
-    **dict.fromkeys(("lease_the_newest", "lease_all_in_use"), _renewed),
-    "give_back_the_older": _given_back,
+KEPT: Final[dict[str, tuple[Callable[[Bench, Any], None], ...]]] = {
+    **dict.fromkeys(COMMITS, (_reported,)),
+    "poll_the_head": (_unread,),
+    **dict.fromkeys(("lease_the_newest", "lease_all_in_use"), (_renewed, _watches, _left_behind)),
+    "give_back_the_older": (_given_back,),
 }
-"""What compares what a task keeps, by the task's name."""
+"""What compares what a task keeps, by the task's name, each on a bench of its own."""
 
 
 def compare_modes(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:

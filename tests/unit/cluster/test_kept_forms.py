@@ -60,6 +60,24 @@ async def sent_blindly(method: Any, layer: Any, transaction: Any, **how: Any) ->
     await method(layer, transaction, **how)
 
 
+async def stays_armed(method: Any, self: Any, watch: Any) -> None:
+    """A watch that has fired counts as armed for ever."""
+    await method(self, watch)
+    self.is_armed = True
+
+
+async def leaves_its_own(
+    method: Any, layer: Any, transaction: Any, *, older: bool, **_: Any
+) -> Any:
+    """What an earlier incarnation has leased is left until it ends."""
+    return await method(layer, transaction, older=older, in_doubt=False)
+
+
+async def doubts_once(method: Any, layer: Any, transaction: Any, *, older: bool, **_: Any) -> Any:
+    """What is leased without an answer is left until it ends."""
+    return await method(layer, transaction, older=older, in_doubt=not layer.leases)
+
+
 async def counts_errors(method: Any, layer: Any) -> Any:
     """A failed read counts as one of the schema that the process has."""
     if layer.cache is not None:
@@ -97,6 +115,9 @@ PLANTS: dict[str, tuple[object, str, Callable[..., Any], str]] = {
     "the last table is compared": (Schema, "same_until", of_the_last, "tidb_lease"),
     "a lease is renewed that was taken": (leases, "_acquire", renews_all, "tidb_mdl"),
     "a lease that is late shortens": (leases, "_acquire", sent_blindly, "crdb"),
+    "a watch fires once": (leases.Bell, "_fires", stays_armed, "crdb"),
+    "leases of a dead process stay": (leases, "_acquire", leaves_its_own, "tidb_mdl"),
+    "leases without an answer stay": (leases, "_acquire", doubts_once, "crdb"),
     "a commit needs no lease": (leases, "needed", of_the_open, "crdb"),
     "an error renews a lease": (waiting, "refreshed_apart", counts_errors, "c6_f1"),
     "a mode is reported first": (waiting, "_follow", reports_first, "c14_modes"),
