@@ -7,6 +7,10 @@ import pytest
 
 from ddlsim.checkers.judge import judge
 from ddlsim.cluster.run import run
+from ddlsim.cluster.store_models.storage import ModelledStorage
+from ddlsim.fdb.membership import Process
+from ddlsim.fdb.sequencer import Sequencer
+from ddlsim.layer.schema_change import SchemaChange
 from ddlsim.plan.plan import plan
 from ddlsim.protocol.transaction import conditional, enlistment, execution
 from ddlsim.protocol.transaction.coordinator import Coordinator
@@ -93,6 +97,22 @@ FAULTS = (
     Fault(
         Coordinator, "_operate", "tx.state is ABORTED and (is_over or type(reply) is Answer)",
         "tx.state is ABORTED and type(reply) is Answer", "transactions/marked_while_waiting", "I12",
+    ),
+    Fault(
+        Process, "start", "self._known = self.node.disk[KNOWN] = generation.number",
+        "self._known = generation.number", "faults/copy_of_a_recruitment", "I12",
+    ),
+    Fault(
+        Sequencer, "_due", "if now_ms < self._seen_ms:", "if False:",
+        "faults/versions_go_on", "I12",
+    ),
+    Fault(
+        SchemaChange, "_left", "transaction.set(started_key(process), self.part.now_ms())", "pass",
+        "faults/statement_sent_before_a_restart", "I9",
+    ),
+    Fault(
+        ModelledStorage, "pong", "self._answered = None", "pass",
+        "faults/pulled_within_a_pause", "I12",
     ),
 )  # fmt: skip
 
