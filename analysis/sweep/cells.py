@@ -21,6 +21,7 @@ from ddlsim.analysis.stats.axes import read_axis
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.sweep.need import Need
 from ddlsim.analysis.sweep.rows import SCHEMA
+from ddlsim.model.settings import SYMBOLS
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.problems import Origin
 from ddlsim.units import US_PER_MS
@@ -311,13 +312,6 @@ def said(name: str) -> str:
                 f"{SYMBOLS.get(name, name.removesuffix(suffix).replace('_', ' '))} ({unit.strip()})"
             )
     return name.replace("_", " ")
-
-
-SYMBOLS: Final = {
-    "delay_duration_ms": "DD",
-    "max_clock_skew_ms": "CSmax",
-    "safe_time_interval_ms": "H",
-}
 
 
 def _label(cell: Cell, names: Iterable[str]) -> str:

@@ -66,16 +66,12 @@ from ddlsim.history.world_events import (
     TrafficDelayed,
     TxRecovered,
 )
+from ddlsim.model.settings import SYMBOLS
 from ddlsim.units import BEGINNING, US_PER_MS, Timestamp, as_ms, physical_ms, show
 
 MOST_ROWS: Final = 3
 """So many of the rows that a scan found are named."""
 LONGEST_ROW: Final = 60
-SETTINGS: Final = {
-    "delay_duration_ms": "DD",
-    "max_clock_skew_ms": "CSmax",
-    "safe_time_interval_ms": "H",
-}
 Words = Callable[[Case, Any], str]
 
 
@@ -332,7 +328,7 @@ def _diverged(case: Case, event: PartDiverged) -> str:
 
 
 def _setting(_: Case, event: SettingChanged) -> str:
-    name = SETTINGS.get(event.key, f"setting {event.key}")
+    name = SYMBOLS.get(event.key, f"setting {event.key}")
     return f"its {name} is now {event.value} ms"
 
 

@@ -73,6 +73,11 @@ def signature_of(violation: Violation) -> Signature:
     return Signature(violation.invariant, violation.checker, kind, parts)
 
 
+def is_of(violation: Violation, signature: Signature, status: str) -> bool:
+    """Whether a violation has a signature and a status."""
+    return violation.status == status and signature_of(violation) == signature
+
+
 def _timed(kind: str) -> str:
     """A cycle's name; the order of one client counts as real time, of which it is a part."""
     process, realtime = TIMES

@@ -291,6 +291,12 @@ SETTINGS: Final[dict[str, Setting]] = _declared() | {COMMIT_WAIT.name: COMMIT_WA
 DEFAULTS: Final = {
     name: each.default for name, each in SETTINGS.items() if each.default is not None
 }
+SYMBOLS: Final = {
+    "delay_duration_ms": "DD",
+    "max_clock_skew_ms": "CSmax",
+    "safe_time_interval_ms": "H",
+}
+"""What the documents call some settings."""
 REQUIRED: Final = tuple(
     name for name, each in SETTINGS.items() if each.default is None and each.rule is None
 )

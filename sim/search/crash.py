@@ -19,6 +19,9 @@ from ddlsim.kernel.engine import FOREVER, SimulationCrashed
 from ddlsim.plan.records import Plan
 from ddlsim.problems import BadInputError
 
+TIMES_EVENTS: Final = 3
+MORE_EVENTS: Final = 50_000
+"""A run that is varied may take so many times the events that it took, and so many more."""
 NUMBER: Final = re.compile(r"\d+")
 
 
@@ -54,6 +57,11 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SimulationCrashed):
         return f"{file}, {NUMBER.sub('N', str(error).partition(',')[0])}"
     return f"{file} {frames[-1].name}"
+
+
+def most_events(of: History, more: int = MORE_EVENTS) -> int:
+    """The events that a variation of a run may take: without latency nodes may answer for ever."""
+    return TIMES_EVENTS * of.executed_events + more
 
 
 def ran(planned: Plan, events_max: int = FOREVER) -> tuple[History, BaseException | None]:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from ddlsim.checkers.judge import Verdict, Violation, judge
-from ddlsim.checkers.signature import Signature, signature_of
+from ddlsim.checkers.signature import Signature, is_of, signature_of
 from ddlsim.execute.parallel import Executor
 from ddlsim.history.history import History
 from ddlsim.history.world_events import MessageDelivered, MessageSent, PartDiverged
@@ -32,7 +32,7 @@ from ddlsim.plan.records import LinkPlan, Plan, Redraw
 from ddlsim.registry import load_file
 from ddlsim.scenario import findings
 from ddlsim.scenario.scenario import read
-from ddlsim.search.crash import ran_and_judged
+from ddlsim.search.crash import most_events, ran_and_judged
 from ddlsim.units import Micros
 
 CONTINUATIONS: Final = 30
@@ -45,9 +45,6 @@ LEAST_RISE: Final = 0.2
 MOST_RISES: Final = 3
 MOST_MESSAGES: Final = 4
 """Of those that were sent at one instant, so many are listed."""
-TIMES_EVENTS: Final = 3
-MORE_EVENTS: Final = 50_000
-"""A continuation may take so many times the events of the run, and so many more."""
 
 
 class Question(Record, frozen=True):
@@ -142,7 +139,7 @@ def question(
         strict,
         all_claims,
         models=bool(history.of(PartDiverged)),
-        events_max=TIMES_EVENTS * history.executed_events + MORE_EVENTS,
+        events_max=most_events(history),
         loads=tuple(loads),
     )
 
@@ -163,10 +160,8 @@ class Continuer:
     def shows(self, job: Job) -> bool:
         """Whether a continuation shows the violation."""
         _, verdict = ran_and_judged(continued(self._plan, job), self._judged, self._of.events_max)
-        return any(
-            one.status == self._of.status and signature_of(one) == self._of.signature
-            for one in verdict.violations
-        )
+        of = self._of
+        return any(is_of(one, of.signature, of.status) for one in verdict.violations)
 
     def _judged(self, history: History) -> Verdict:
         of = self._of

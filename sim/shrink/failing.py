@@ -16,16 +16,11 @@ from ddlsim.scenario import findings
 from ddlsim.scenario.expect import judges_expected
 from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.scenario.scenario import NO_MUTANT, Scenario, override, read
-from ddlsim.search.crash import ran_and_judged
+from ddlsim.search.crash import most_events, ran_and_judged
 from ddlsim.shrink.data import Data
 from ddlsim.shrink.script import scripted, settled
 from ddlsim.shrink.shrink import Budget, Shrinking
 from ddlsim.shrink.trial import GRAVE, Failure, Target, names_of, shown, target_of
-
-TIMES_EVENTS: Final = 3
-MORE_EVENTS: Final = 50_000
-"""A candidate may take so many times the events of the run that is shrunk, and so many more."""
-
 
 WITHOUT_MUTANT: Final = {"strategy.mutant": NO_MUTANT}
 
@@ -62,7 +57,7 @@ def begun(
 
     history, verdict = ran_and_judged(plan(scenario, seed, models=True), judging)
     target = _target(scenario, history, verdict, violation, judging)
-    events_max = TIMES_EVENTS * history.executed_events + MORE_EVENTS
+    events_max = most_events(history)
     models = target.status == CRASH or bool(history.of(PartDiverged))
     files = {key: value for key, value in scenario.overrides.items() if key.startswith(EMBEDDED)}
     for written in (True, False):

@@ -13,6 +13,7 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from ddlsim.model.records import Record
+from ddlsim.search.crash import most_events
 from ddlsim.shrink.data import Data, key_of
 from ddlsim.shrink.passes import FIRST, LAST, PASSES, Pass
 from ddlsim.shrink.size import size_of
@@ -22,9 +23,8 @@ RUNS: Final = 20_000
 TIME_S: Final = 60.0
 MORE_ENTRIES: Final = 25
 """A scenario that is the same for every seed may have so many more entries than a drawn one."""
-TIMES_EVENTS: Final = 3
 MORE_EVENTS: Final = 20_000
-"""A candidate may take so many times the events of the best one, and so many more."""
+"""So many more events than in proportion to the best one a candidate may take."""
 FOR_LAST: Final = 0.1
 """The share of the budget that is kept for the last passes."""
 
@@ -114,7 +114,7 @@ class Shrinking:
 
         A candidate that runs on without an end costs as much as hundreds of small ones.
         """
-        most = TIMES_EVENTS * self.best.history.executed_events + MORE_EVENTS
+        most = most_events(self.best.history, MORE_EVENTS)
         return replace(self.failure, events_max=min(self.failure.events_max, most))
 
     def carry_out(self, one: Pass, watch: Watch, *, smaller: bool = True) -> None:

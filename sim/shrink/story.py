@@ -26,6 +26,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.world_events import TxRecovered
+from ddlsim.model.settings import SYMBOLS
 from ddlsim.scenario.findings import title as finding_title
 from ddlsim.scenario.rules import FDB
 from ddlsim.scenario.tomltext import toml_text, toml_value
@@ -37,11 +38,6 @@ from ddlsim.units import as_ms, decimal, show
 WIDTH: Final = 98
 TITLE: Final = 110
 """A title is cut where its first part is longer."""
-NAMED: Final = {
-    "delay_duration_ms": "DD",
-    "max_clock_skew_ms": "CSmax",
-    "safe_time_interval_ms": "H",
-}
 ENDS: Final = {"commit": "asks to commit", "rollback": "asks to roll back"}
 VERBS: Final = {"get": "reads", "scan": "scans", "put": "writes", "strict": "inserts"}
 ABORTED: Final = "aborted: "
@@ -202,7 +198,9 @@ class Story:
         if self._best.history.header.design.plane == FDB:
             return ""
         numbers = self._best.history.header.settings[""]
-        parts = [f"{word} = {numbers[name]} ms" for name, word in NAMED.items() if name in numbers]
+        parts = [
+            f"{word} = {numbers[name]} ms" for name, word in SYMBOLS.items() if name in numbers
+        ]
         idle = " (between idle safe-time commands)" if parts and parts[-1].startswith("H ") else ""
         return ", ".join(parts) + idle
 
@@ -245,7 +243,7 @@ class Story:
                 yield f"{outcome}, by catalog version {event.catalog_version}"
 
     def _tried(self, tries: dict[str, list[Any]]) -> Iterator[str]:
-        """What became of each transaction that an operation was tried in; of many of the last."""
+        """The outcome of each transaction in which an operation was tried; of many the last."""
         names = list(tries)
         first = names[:MOST_TRIES] if len(names) <= MOST_TRIES else names[:1]
         for name in first:
@@ -277,7 +275,7 @@ class Story:
         return f"{parts}, finds {', '.join(found) or 'no row'}" if reads else parts
 
     def _outcome(self, step: Table) -> Iterator[str]:
-        """What became of the transaction, where the step ends it, is one of its own or its last."""
+        """The outcome of the transaction, where the step ends it, is one of its own or its last."""
         tx = str(step.get("tx", step["id"]))
         if "tx" not in step or step.get("do") in [*ENDS]:
             yield from self._ended(tx)

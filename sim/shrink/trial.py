@@ -7,7 +7,7 @@ from msgspec import field
 
 from ddlsim.checkers.judge import Verdict, Violation, judge
 from ddlsim.checkers.outcome import Outcome
-from ddlsim.checkers.signature import CRASH, Signature, signature_of
+from ddlsim.checkers.signature import CRASH, Signature, is_of, signature_of
 from ddlsim.history.events import Failed, Invoked, Ok, Unknown
 from ddlsim.history.history import History
 from ddlsim.kernel.engine import FOREVER
@@ -61,7 +61,9 @@ class Shown:
         self.history = history
         self.verdict = verdict
         self.size: Size = size_of(data)
-        self.violation = next(one for one in verdict.violations if is_of(one, target))
+        self.violation = next(
+            one for one in verdict.violations if is_of(one, target.signature, target.status)
+        )
 
     @property
     def ends_us(self) -> int:
@@ -69,11 +71,6 @@ class Shown:
         if self.violation.status == CRASH:
             return self.history.end_us
         return max((event.at_us for event in self.violation.witness), default=0)
-
-
-def is_of(violation: Violation, target: Target) -> bool:
-    """Whether a violation has the signature and the status that are looked for."""
-    return violation.status == target.status and signature_of(violation) == target.signature
 
 
 def scenario_of(failure: Failure, data: Data) -> Scenario:
@@ -103,7 +100,7 @@ def shown(failure: Failure, data: Data, target: Target) -> Shown | None:
     history, verdict = found
     if verdict.outcome is not target.outcome:
         return None
-    if not any(is_of(one, target) for one in verdict.violations):
+    if not any(is_of(one, target.signature, target.status) for one in verdict.violations):
         return None
     if target.in_turn and not in_turn(history):
         return None

@@ -225,9 +225,8 @@ def meant(value: Value, column_type: ColumnType) -> Value:
     held = fit(value, column_type)
     if not isinstance(held, Misfit):
         return _plain(held, column_type)
-    of_truth, number = column_type.name == "BOOLEAN", isinstance(value, int | float)
-    among = of_truth or column_type.name in _NUMERIC
-    if number and among and isinstance(value, bool) is not of_truth:
+    name = column_type.name
+    if name == "BOOLEAN" or (name in _NUMERIC and isinstance(value, bool)):
         return str(value)
     return shown_as(value, column_type)
 
