@@ -79,7 +79,7 @@ class Registry(Generic[T]):
         self._points = points or (f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s")
         self._items: dict[str, T] = {}
         self._discovered = self._imports_ours = False
-        _REGISTRIES.add(self)
+        REGISTRIES.add(self)
 
     def add(self, name: str, item: T) -> T:
         """Add a plug-in under its name; a second one of the same name, or a bad one, is refused.
@@ -102,6 +102,11 @@ class Registry(Generic[T]):
         """Forget plug-ins of these names."""
         for name in names:
             self._items.pop(name, None)
+
+    @property
+    def is_discovered(self) -> bool:
+        """Whether the kind's package has been imported: only files from outside add more."""
+        return self._discovered
 
     def added(self) -> set[str]:
         """The names added so far; nothing is imported to find more."""
@@ -156,7 +161,7 @@ class Registry(Generic[T]):
                 raise BadPluginError(what) from error
 
 
-_REGISTRIES: Final[WeakSet[Registry[Any]]] = WeakSet()
+REGISTRIES: Final[WeakSet[Registry[Any]]] = WeakSet()
 """Every registry."""
 
 
@@ -176,13 +181,13 @@ def load_file(path: str) -> None:
     if spec is None or spec.loader is None:
         raise BadPluginError(f"{path}: not a Python file; give a file that ends in .py")
     module = importlib.util.module_from_spec(spec)
-    for registry in tuple(_REGISTRIES):
+    for registry in tuple(REGISTRIES):
         registry.discover()  # so that a name that is taken is refused here
-    before = [(registry, registry.added()) for registry in _REGISTRIES]
+    before = [(registry, registry.added()) for registry in REGISTRIES]
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-        for registry in tuple(_REGISTRIES):
+        for registry in tuple(REGISTRIES):
             registry.discover()  # those of modules that the file has imported first
     except (Exception, SystemExit) as error:
         del sys.modules[name]

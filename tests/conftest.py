@@ -12,6 +12,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from ddlsim.cluster.models.once import AGREED
 from ddlsim.garbage import collect_seldom
+from ddlsim.registry import REGISTRIES
 
 # What a script runs in the background ignores SIGINT, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -138,6 +139,16 @@ def _models_are_asked_again(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     AGREED.clear()
     AGREED.update(before)
+
+
+@pytest.fixture(autouse=True)
+def _no_plugin_stays() -> Iterator[None]:
+    """Fail a test whose plug-in all later tests of this process would find."""
+    before = [(one, one.added()) for one in tuple(REGISTRIES) if one.is_discovered]
+    yield
+    for registry, names in before:
+        left = registry.added() - names
+        assert not left, f"{registry.kind} plug-ins stay: {left}; use tests.support.forked"
 
 
 @pytest.fixture

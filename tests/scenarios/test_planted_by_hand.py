@@ -114,6 +114,10 @@ FAULTS = (
         ModelledStorage, "pong", "self._answered = None", "pass",
         "faults/pulled_within_a_pause", "I12",
     ),
+    Fault(
+        ModelledStorage, "_pulls", "max(self._next_us, behind_a_pause_us)", "self._next_us",
+        "faults/asked_again_behind_a_pause", "I12",
+    ),
 )  # fmt: skip
 
 

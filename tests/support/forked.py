@@ -142,6 +142,7 @@ def _take_over(request: Mapping[str, Any], streams: list[int]) -> None:
     sys.path[0] = request["cwd"]
     if request["room"] is not None:
         sys.dont_write_bytecode = True  # bytecode that is cut off would be read by later processes
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # nor do processes that it starts
         setrlimit(RLIMIT_FSIZE, (request["room"], request["room"]))
 
 

@@ -127,6 +127,7 @@ class ModelledStorage(Storage):
         self._answered: Peeked | None = None
         self._from, self._fails = "", 0
         self._next_us = self._popped_us = self.divergence.now_us
+        self._rest_us = 0  # how long it rests behind a pause, if `_next_us` is within that
         exchange.on_request[Peek] = [self._pulls]
         exchange.on_answer[Peek] = [self._pulled]
         exchange.on_send[Pop] = [self._pops]
@@ -146,6 +147,7 @@ class ModelledStorage(Storage):
             held.known = generation.number
             self._answered = None  # what a log of the last one has answered is not applied any more
             self._next_us, self._from, self._fails = self.divergence.now_us, "", 0
+            self._rest_us = 0
         answer = super().pong(sender, ping)
         assert self._serving is not None, "a generation was adopted"
         self.divergence.compare("the answer to a ping", answer, Pong(self._serving.number))
@@ -165,7 +167,8 @@ class ModelledStorage(Storage):
             return
         expected = Peek(serving.number, self._held.version)
         self.divergence.compare("what a log is asked for", request, expected)
-        self.divergence.in_time("a log is asked", self._next_us)
+        behind_a_pause_us = self.divergence.resumed_us() + self._rest_us
+        self.divergence.in_time("a log is asked", max(self._next_us, behind_a_pause_us))
         logs = serving.logs
         if (
             self._from in logs
@@ -173,15 +176,16 @@ class ModelledStorage(Storage):
         ):
             self.divergence.found(f"{sent.to} is asked for batches behind {self._from}")
         self._from, self._fails = sent.to, 1  # unless there is an answer
-        self._next_us = self.divergence.now_us + int(self._peek_us) + int(self._retry_us)
+        self._rest_us = int(self._retry_us)
+        self._next_us = self.divergence.now_us + int(self._peek_us) + self._rest_us
 
     def _pulled(self, _asked: object, sent: Sent, answer: Any) -> None:
         serving = self._serving
         if serving is None or sent.message.generation != serving.number:
             return
-        self._next_us = self.divergence.now_us
+        self._rest_us = 0 if isinstance(answer, Peeked) else int(self._retry_us)
+        self._next_us = self.divergence.now_us + self._rest_us
         if not isinstance(answer, Peeked):
-            self._next_us += int(self._retry_us)
             return
         self._fails = 0
         self._answered = answer

@@ -15,6 +15,7 @@ from ddlsim.search import ablate_scope as rows
 from ddlsim.spec.base import SCOPES, Machine, set_up
 from ddlsim.spec.visited import Visited
 from tests.support.command import Done, ddlsim
+from tests.support.forked import forked
 from tests.support.json_schemas import wrong
 
 SMALL = {
@@ -231,7 +232,7 @@ def test_a_scope_of_a_plugin_is_ablated(tmp_path: Path) -> None:
     (tmp_path / "mine.tla").write_text("")
     (tmp_path / "mine.py").write_text(PLUGIN)
     words = ("mine", *TINY, "--depth", "2", "--load", str(tmp_path / "mine.py"))
-    done = ddlsim("ablate", *words, "--jobs", "2", "--output", "json")
+    done = forked("ablate", *words, "--jobs", "2", "--output", "json")
     found = json.loads(done.out)
     assert (done.code, found["scope"]) == (7, "mine")
     assert all(f"--load {tmp_path / 'mine.py'}" in row["command"] for row in found["rows"])

@@ -12,8 +12,8 @@ from ddlsim.cli.verbs.list import lines
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import SETTINGS
-from ddlsim.nemesis.base import FAULTS
 from tests.support.command import ROOT, ddlsim
+from tests.support.forked import forked
 
 
 def listed(what: str, *more: str) -> dict[str, dict[str, object]]:
@@ -115,10 +115,7 @@ def test_settings_tell_bounds_defaults_and_what_they_follow_from() -> None:
     assert entries["lock_retries"]["unit"] is None
 
 
-def test_a_plugin_is_listed_with_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(FAULTS, "_items", dict(FAULTS._items))  # it is gone after the test
+def test_a_plugin_is_listed_with_the_others(tmp_path: Path) -> None:
     plugin = tmp_path / "listed_fault.py"
     plugin.write_text(
         '"""A fault from outside."""\n'
@@ -134,7 +131,9 @@ def test_a_plugin_is_listed_with_the_others(
         "    def begin(self, actions): pass\n",
         "utf-8",
     )
-    assert listed("faults", "--load", str(plugin))["listed_fault"]["summary"] == "does nothing"
+    done = forked("list", "faults", "--output", "json", "--load", str(plugin))
+    [entry] = [one for one in json.loads(done.out) if one["name"] == "listed_fault"]
+    assert entry["summary"] == "does nothing"
 
 
 def test_a_long_name_has_a_line_of_its_own() -> None:

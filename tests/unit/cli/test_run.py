@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from ddlsim.history.figures import Figures
-from ddlsim.strategies.base import STRATEGIES
 from tests.support.command import ROOT, ddlsim, process, tiny
+from tests.support.forked import forked
 
 NEGATIVE = "negative/reads_newer_rows"
 HELD = """
@@ -69,13 +69,11 @@ def stuck(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def crashing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+def crashing(tmp_path: Path) -> tuple[str, ...]:
     """A run of the tiny scenario under a design that breaks an assertion."""
-    STRATEGIES.discover()
-    monkeypatch.setattr(STRATEGIES, "_items", dict(STRATEGIES._items))  # gone after the test
-    plugin = tmp_path / f"broken_{tmp_path.name}.py"
-    plugin.write_text(CRASHING.replace('"broken"', f'"{plugin.stem}"'), "utf-8")
-    return (tiny(tmp_path), "--load", str(plugin), "--strategy", plugin.stem)
+    plugin = tmp_path / "broken.py"
+    plugin.write_text(CRASHING, "utf-8")
+    return (tiny(tmp_path), "--load", str(plugin), "--strategy", "broken")
 
 
 # --- outcomes and exit codes ----------------------------------------------------------------------
@@ -102,7 +100,7 @@ def test_stuck_is_3(stuck: str) -> None:
 
 
 def test_crashed_is_4_with_the_seed_and_the_command(crashing: tuple[str, ...]) -> None:
-    done = ddlsim("run", *crashing, "--seed", "3")
+    done = forked("run", *crashing, "--seed", "3")
     assert done.code == 4
     assert "1 crashed, first seed 3: SimulationCrashed: " in done.out
     assert "100 is planted" in flat(done.out)
@@ -117,18 +115,18 @@ def test_a_process_that_dies_has_crashed(crashing: tuple[str, ...]) -> None:
     plugin = Path(crashing[2])
     dies = "import faulthandler, os; faulthandler.disable(); os.kill(os.getpid(), 11) #"
     plugin.write_text(plugin.read_text("utf-8").replace("raise Assert", dies), "utf-8")
-    done = ddlsim("run", *crashing, "--time", "10m")
+    done = forked("run", *crashing, "--time", "10m")
     assert (done.code, "was killed by signal 11 (SIGSEGV)" in flat(done.out)) == (4, True), done
 
 
 def test_a_crash_shows_where_on_demand(crashing: tuple[str, ...]) -> None:
-    done = ddlsim("run", *crashing, DDLSIM_DEBUG="1")
+    done = forked("run", *crashing, DDLSIM_DEBUG="1")
     assert "Traceback" in done.err
     assert "in broken" in done.err
 
 
 def test_a_crash_is_told_in_json_too(crashing: tuple[str, ...]) -> None:
-    told = document(*crashing)
+    told = json.loads(forked("run", *crashing, "--output", "json").out)
     [row] = told["runs"]
     assert (told["outcome"], row["outcome"]) == ("crashed", "crashed")
     assert (row["fingerprint"], row["figures"], row["violations"]) == (None, None, [])

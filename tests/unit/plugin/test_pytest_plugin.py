@@ -12,6 +12,7 @@ from ddlsim import registry
 from ddlsim.plugin import pytest_plugin
 from ddlsim.plugin.pytest_plugin import message_of
 from ddlsim.scenario.load import load
+from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.expectation import sum_of
 from tests.support.command import ROOT, TINY, ddlsim
@@ -47,7 +48,7 @@ def warm_up() -> None:
     Among it every plug-in, since loading a file discovers them; another import of one would add it
     once more.
     """
-    for each in tuple(registry._REGISTRIES):
+    for each in tuple(registry.REGISTRIES):
         each.discover()
     row = Runner(Job("tiny", TINY, {})).row(0)
     assert message_of(load("smoke"), sum_of([row], reaches=(), expect="stuck"), [])
@@ -188,7 +189,11 @@ def test_but_not_if_they_are_named(team: pytest.Pytester) -> None:
     run(team, "--ddlsim", "Cargo.toml").assert_outcomes(errors=1)
 
 
-def test_plugins_of_the_team_are_loaded(team: pytest.Pytester) -> None:
+def test_plugins_of_the_team_are_loaded(
+    team: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {name: STRATEGIES.get(name) for name in STRATEGIES}
+    monkeypatch.setattr(STRATEGIES, "_items", known)  # and no other test sees the plug-in
     team.path.joinpath("ours.py").write_text(
         "from dataclasses import replace\n"
         "from msgspec.structs import replace as with_name\n"

@@ -130,11 +130,18 @@ def test_strict_judges_by_the_strict_graph() -> None:
     assert not counted(relaxed)
 
 
+@pytest.fixture
+def own_designs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test adds to the designs is gone behind it."""
+    known = {name: STRATEGIES.get(name) for name in STRATEGIES}
+    monkeypatch.setattr(STRATEGIES, "_items", known)
+
+
+@pytest.mark.usefixtures("own_designs")
 def test_all_claims_judges_unclaimed_invariants_too() -> None:
-    scenario = load("negative/no_completeness_wait", {"strategy.name": "far_less"})
     header = structs.replace(STRATEGIES.get("iep").header, name="far_less", claims=())
-    if "far_less" not in STRATEGIES:
-        strategy(replace(STRATEGIES.get("iep"), header=header))
+    strategy(replace(STRATEGIES.get("iep"), header=header))
+    scenario = load("negative/no_completeness_wait", {"strategy.name": "far_less"})
     mild = Runner(Job(scenario.name, scenario.text, scenario.overrides)).row(0)
     severe = Runner(Job(scenario.name, scenario.text, scenario.overrides, all_claims=True)).row(0)
     assert {one.status for one in mild.violations} == {"accepted"}
@@ -217,11 +224,8 @@ def test_few_quick_seeds_start_no_process(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(run_seeds(brief(), range(3), jobs=2, alone_s=60)) == 3
 
 
-def test_plugins_are_loaded_in_every_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = {name: STRATEGIES.get(name) for name in STRATEGIES}
-    monkeypatch.setattr(STRATEGIES, "_items", known)  # and no other test sees the plug-in
+@pytest.mark.usefixtures("own_designs")
+def test_plugins_are_loaded_in_every_process(tmp_path: Path) -> None:
     plugin = tmp_path / "far_away.py"
     plugin.write_text(
         '"""A design from outside."""\n'
