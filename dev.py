@@ -23,7 +23,7 @@ usage: python3 dev.py VERB
     lock [--upgrade]  pyproject.toml -> requirements.txt, every file by its hash
     setup             only the set-up
 
-It needs Python 3.11 or later and nothing else: uv, which installs the rest, is taken from
+It needs Python 3.11 to 3.14 and nothing else: uv, which installs the rest, is taken from
 PATH or by pip from the lock.  A stamp in .venv makes every later call immediate.
 """
 
@@ -43,6 +43,8 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON, STAMP = BIN / "python", VENV / "ready"
 LOCK, PROJECT = ROOT / "requirements.txt", ROOT / "pyproject.toml"
+NEWEST = (3, 14)
+"""The newest Python that the packages of the lock are all built for."""
 LINKS = {"ddlsim": "sim", "sim/analysis": "../analysis", "sim/_scenarios": "../scenarios"}
 
 DEMO = ("run realistic --expect", "run negative/no_completeness_wait --expect")
@@ -98,7 +100,16 @@ def quietly(*command: str) -> None:
     """Run a step of the set-up; only its failure is worth reading."""
     if failed := failure(*command):
         print(failed, file=sys.stderr)
-        stop(f"set-up failed at: {' '.join(command)}")
+        stop(f"set-up failed at: {' '.join(command)}{too_new(sys.version_info[:2])}")
+
+
+def too_new(found: tuple[int, int]) -> str:
+    """What to do where the set-up fails with a Python newer than `NEWEST`; else nothing."""
+    newest = "{}.{}".format(*NEWEST)
+    what = f"some packages are not built for Python {found[0]}.{found[1]} yet"
+    return (
+        f"\n{what}; run it with {newest}, say: python{newest} dev.py demo" if found > NEWEST else ""
+    )
 
 
 def link(root: Path = ROOT) -> None:

@@ -103,11 +103,6 @@ class Registry(Generic[T]):
         for name in names:
             self._items.pop(name, None)
 
-    @property
-    def is_discovered(self) -> bool:
-        """Whether the kind's package has been imported: only files from outside add more."""
-        return self._discovered
-
     def added(self) -> set[str]:
         """The names added so far; nothing is imported to find more."""
         return set(self._items)

@@ -144,7 +144,7 @@ def _models_are_asked_again(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _no_plugin_stays() -> Iterator[None]:
     """Fail a test whose plug-in all later tests of this process would find."""
-    before = [(one, one.added()) for one in tuple(REGISTRIES) if one.is_discovered]
+    before = [(one, one.added()) for one in tuple(REGISTRIES) if one._discovered]
     yield
     for registry, names in before:
         left = registry.added() - names

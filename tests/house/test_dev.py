@@ -1,6 +1,7 @@
 """`dev.py` answers nonsense in words, and its stages leave no test out."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,34 @@ def test_an_entry_ends_where_the_next_begins() -> None:
     assert dev.pinned("z", lock) == "z==3\n"
     with pytest.raises(KeyError):
         dev.pinned("v", lock)
+
+
+def test_a_set_up_that_fails_with_a_newer_python_names_one_that_works(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev, "failure", lambda *_: "no wheel")
+    monkeypatch.setattr("sys.version_info", (3, 15, 0))
+    with pytest.raises(SystemExit):
+        dev.quietly("make", "it")
+    assert capsys.readouterr().err.splitlines() == [
+        "no wheel",
+        "dev.py: set-up failed at: make it",
+        (
+            "some packages are not built for Python 3.15 yet; run it with 3.14, "
+            "say: python3.14 dev.py demo"
+        ),
+    ]
+
+
+def test_no_other_python_is_named_where_this_one_may_do() -> None:
+    assert dev.too_new(dev.NEWEST) == dev.too_new((3, 11)) == ""
+
+
+def test_each_python_from_the_oldest_to_the_newest_is_classified() -> None:
+    given = (ROOT / "pyproject.toml").read_text("utf-8")
+    minors = re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', given)
+    assert [int(minor) for minor in minors] == list(range(11, dev.NEWEST[1] + 1))
+    assert "Python 3.11 to {}.{} and".format(*dev.NEWEST) in (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ def execute(options: Options) -> int:
     found = sorted(totals.grouped([row]), key=_order(history.header))
     arguments = [argue(case, one.example) for one in found]
     again = repeat.of_header(history.header, options)
+    if found and options.likelihood and options.svg is not None and _cycle(arguments) is None:
+        raise _without_cycle(options.svg, "--html")  # before what takes long
     likely = explain_likelihood.of(options, history, found)
     files = _pictures(options, case, row, found, arguments, likely)
     looked = list(extents(case, all_claims=options.all_claims))
@@ -171,14 +173,22 @@ def _pictures(
         write_text(file, trace.perfetto(case))
         files.append(file)
     if options.svg is not None:
-        cycle = next((one for one in arguments if one.steps), None)
+        cycle = _cycle(arguments)
         if cycle is None:
-            where = f"{options.html} shows" if options.html else "--html shows"
-            what = f"this history has no cycle to draw; {where} its steps"
-            raise InputError(f"--svg {options.svg}: {what}")
+            raise _without_cycle(options.svg, options.html or "--html")
         write_text(options.svg, picture_cycle.svg(cycle, title))
         files.append(options.svg)
     return files
+
+
+def _cycle(arguments: list[Argument]) -> Argument | None:
+    """The first argument that is a cycle."""
+    return next((one for one in arguments if one.steps), None)
+
+
+def _without_cycle(svg: str, html: str) -> InputError:
+    """The error where --svg has nothing to draw, and the page shows the steps."""
+    return InputError(f"--svg {svg}: this history has no cycle to draw; {html} shows its steps")
 
 
 def _trace_file(options: Options) -> str | None:

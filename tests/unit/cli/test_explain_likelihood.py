@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from ddlsim.cli.verbs import explain_likelihood
 from ddlsim.history import codec
 from tests.support.command import ROOT, TINY, ddlsim
 from tests.unit.search.test_likelihood import LATE, SEED
@@ -42,6 +43,17 @@ def test_as_data_in_words_and_on_the_page_it_is_the_same(late: str, tmp_path: Pa
     assert sentence in html
     assert html.count("<circle cx=") >= len(shows)
     assert f"100.000 ms: {shows[0]} of 12" in html
+
+
+def test_without_a_cycle_to_draw_it_is_refused_before_any_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ddlsim("run", "negative/noop_without_wait", "--out", str(tmp_path), "--no-shrink")
+    monkeypatch.setattr(explain_likelihood, "repeated", None)
+    words = ("explain", str(tmp_path / "seed-0.jsonl"), "--likelihood", "--html")
+    done = ddlsim(*words, str(tmp_path / "a.html"), "--svg", str(tmp_path / "a.svg"))
+    assert done.code == 2
+    assert "a.svg: this history has no cycle to draw; --html shows its steps" in done.err
 
 
 def test_what_the_plan_alone_decides_is_told(tmp_path: Path) -> None:
