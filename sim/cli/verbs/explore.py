@@ -319,7 +319,7 @@ def _late(late: Late) -> shapes_explore.LateMessage:
 def _command(options: Options, world: World) -> str:
     """The command that explores again."""
     said = ["ddlsim", "explore", options.scenario, "--seed", str(world.seed)]
-    said += ["--depth", str(options.depth)]
+    said += ["--depth", str(options.depth or DEPTH)]
     said += ["--late", ",".join(f"{in_ms(one)}" for one in world.late_us)]
     for flag in ("strategy", "mutant", "out"):
         if getattr(options, flag) is not None:

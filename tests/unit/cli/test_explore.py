@@ -53,6 +53,25 @@ def test_all_runs_of_a_small_world_are_counted(tmp_path: Path, tiny: str) -> Non
     assert "there are no others" in done.out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--depth", "2", "--kind", "operate"),
+        ("--late", "5,0.5", "--fate", "late", "--fate", "lost", "--seed", "3", "--strict"),
+        ("--strategy", "a5_safetime", "--set", "protocol.delay_duration_ms=7"),
+    ],
+)
+def test_its_last_line_explores_the_same_again(
+    words: tuple[str, ...], tmp_path: Path, tiny: str
+) -> None:
+    found = document(explore(tmp_path, tiny, *words, "--keep-going", "--output", "json"))
+    again = shlex.split(found["command"])
+    assert again[:2] == ["ddlsim", "explore"]
+    repeated = document(ddlsim(*again[1:], "--output", "json"))
+    assert {**repeated, "seconds": 0} == {**found, "seconds": 0}
+
+
 def test_a_violation_is_a_scenario_that_repeats_it(tmp_path: Path) -> None:
     done = explore(tmp_path, *BROKEN, "--output", "json")
     assert done.code == 1
