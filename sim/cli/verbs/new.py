@@ -97,7 +97,8 @@ def _check(kind: str, name: str) -> None:
     if not NAME.fullmatch(name):
         what = "use small letters, digits and _, a letter first"
         raise InputError(f"new: invalid name {name!r}; {what}, such as my_{kind}")
-    if keyword.iskeyword(name) or name in {"ddlsim", *sys.stdlib_module_names}:
+    is_module = KINDS[kind].skeleton.endswith(".py")
+    if is_module and (keyword.iskeyword(name) or name in {"ddlsim", *sys.stdlib_module_names}):
         what = "Python has that name already; take another one"
         raise InputError(f"new: invalid name {name!r}: {what}, such as my_{kind}")
     known = KINDS[kind].known

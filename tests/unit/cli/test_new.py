@@ -128,6 +128,12 @@ def test_a_file_that_exists_is_left_as_it_is(kind: str, tmp_path: Path) -> None:
     assert file.read_text("utf-8") == "mine"
 
 
+def test_a_scenario_is_no_module_so_it_may_have_the_name_of_one(tmp_path: Path) -> None:
+    with contextlib.chdir(tmp_path):
+        assert ddlsim("new", "scenario", "queue").code == 0
+        assert ddlsim("run", "queue.toml").code == 0
+
+
 BAD = {
     "strategy a-b": "new: invalid name 'a-b'; use small letters, digits and _, a letter first",
     "strategy ../x": "new: invalid name '../x'",
