@@ -31,7 +31,10 @@ HALO: Final = withStroke(linewidth=3, foreground="white")
 
 
 def draw(cells: Cells) -> Any:
-    """One panel per design, darker where more runs are broken; a field is as wide as its values."""
+    """A panel for each design and scenario, darker where more runs are broken.
+
+    A field is as wide as its values.
+    """
     axes_of = cells.varying("design", "scenario")
     if len(axes_of) != 2:
         raise CellsError(
@@ -41,15 +44,14 @@ def draw(cells: Cells) -> Any:
     x, y = axes_of
     if not all(isinstance(value, int | float) for key in axes_of for value in cells.values(key)):
         raise CellsError(f"the figure 'atomicity' draws numbers, and {x} or {y} has others")
-    designs = cells.values("design")
+    designs = cells.by_design()
     columns = min(3, len(designs))
     known = worlds(cells) if _are_delay_and_skew(cells, axes_of) else {}
     borders: dict[str, None] = {}
     drawn, panels = canvas(-(-len(designs) // columns), columns, height_in=2.6, sharey=True)
     for panel in panels.flat[len(designs) :]:
         panel.set_visible(False)
-    for place, (panel, design) in enumerate(zip(panels.flat, designs, strict=False)):
-        mine = cells.where(design=design)
+    for place, (panel, (design, mine)) in enumerate(zip(panels.flat, designs, strict=False)):
         _map(panel, mine, x, y)
         borders[_border(panel, mine, known)] = None
         panel.set_title(f"{design}\n{_count(mine)}", fontsize=9)

@@ -32,7 +32,7 @@ def draw(cells: Cells) -> Any:
     height_in = max(2.4, 1.4 + 0.31 * len(cells.cells))
     drawn, axes = canvas(1, 4, height_in=height_in, sharey=True)
     dml, ddl, aborts, unsafe = axes[0]
-    others = cells.varying("design", "scenario")
+    others = cells.varying("design")
     point(aborts, NO_ESTIMATE, NO_ESTIMATE, "schema aborts of attempts", 0, hollow=True)
     point(aborts, NO_ESTIMATE, NO_ESTIMATE, NEEDLESS, 1, hollow=True)
     for line, cell in enumerate(cells.cells):

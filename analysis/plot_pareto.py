@@ -33,7 +33,7 @@ def draw(cells: Cells) -> Any:
     height_in = max(3.8, 1.4 + 0.28 * len(ordered))
     drawn, axes = canvas(1, 2, height_in=height_in, width_ratios=(5, 2))
     costs, aborts = axes[0]
-    others = cells.varying("design", "scenario")
+    others = cells.varying("design")
     spots: list[Spot] = []
     for number, cell in enumerate(ordered):
         hollow = not cell.violating(*SAFETY).value

@@ -108,7 +108,7 @@ class Cell:
 
     def label(self, names: Iterable[str]) -> str:
         """The design, and the values of these parameters."""
-        return ", ".join([self.design, *(str(self.value(name)) for name in names)])
+        return _label(self, ["design", *names])
 
     def counts(self, of: Callable[[Mapping[str, Any]], float]) -> Any:
         """A number from the row of every run, seed by seed."""
@@ -262,15 +262,24 @@ class Cells:
 
     def series(self, x: str, *but: str) -> list[tuple[str, "Cells"]]:
         """The cells as lines over `x`: one for each combination of the other varying parameters."""
-        others = self.varying(x, *but)
+        return self._grouped(self.varying(x, *but), order=lambda cell: cell.value(x))
+
+    def by_design(self) -> list[tuple[str, "Cells"]]:
+        """The cells of each design, and of each scenario if there are several, by their names."""
+        parameters = self.cells[0].parameters if self.cells else ()
+        return sorted(self._grouped(["design", *self.varying("design", *parameters)]))
+
+    def _grouped(
+        self, names: Sequence[str], order: Callable[[Cell], Any] = lambda cell: cell.number
+    ) -> list[tuple[str, "Cells"]]:
+        """The cells of each combination of these values, in order, with a label that tells them."""
         groups: dict[tuple[str, ...], list[Cell]] = {}
         for cell in self.cells:
-            groups.setdefault(tuple(json.dumps(cell.value(n)) for n in others), []).append(cell)
-        named = []
-        for cells in groups.values():
-            ordered = sorted(cells, key=lambda cell: cell.value(x))
-            named.append((_label(ordered[0], others), Cells(ordered, self.provenance)))
-        return named
+            groups.setdefault(tuple(json.dumps(cell.value(n)) for n in names), []).append(cell)
+        return [
+            (_label(cells[0], names), Cells(sorted(cells, key=order), self.provenance))
+            for cells in groups.values()
+        ]
 
     def at_most(self, count: int, figure: str) -> None:
         """Raise `CellsError` where a figure that has room for `count` cells would get more."""

@@ -395,6 +395,37 @@ def test_atomicity_draws_fields_as_wide_as_their_values() -> None:
     assert list(fields.get_array()[0]) == [0, 0, 1]
 
 
+def of_scenarios(cells: Cells) -> Cells:
+    """The same cells twice, as if two scenarios had been swept."""
+    both = []
+    for number, scenario in enumerate(("here", "there")):
+        for cell in cells.cells:
+            rows = [{**row, "cell": 100 * number + cell.number} for row in cell.rows]
+            both.append(Cell([{**row, "scenario": scenario} for row in rows]))
+    return Cells(both, cells.provenance)
+
+
+@pytest.mark.parametrize(("name", "axes"), [("designs", 0), ("pareto", 1)])
+def test_cells_of_several_scenarios_have_names_of_their_own(
+    two: Path, name: str, axes: int
+) -> None:
+    cells = of_scenarios(Cells(read(two).cells[:4], read(two).provenance))
+    with styled():
+        drawn = PLOTS[name].draw(cells)
+    names = [label.get_text() for label in drawn.axes[axes].get_yticklabels()]
+    assert len(set(names)) == len(names) == len(cells.cells) == 8
+    assert sum("there" in one for one in names) == 4
+
+
+def test_atomicity_has_a_panel_for_each_scenario(two: Path) -> None:
+    cells = read(two)
+    designs = len(cells.values("design"))
+    with styled():
+        drawn = PLOTS["atomicity"].draw(of_scenarios(cells))
+    titles = [title for axes in drawn.axes if (title := axes.get_title("left"))]
+    assert sum("there" in title for title in titles) == len(titles) / 2 == designs
+
+
 def test_pareto_names_every_design_once(two: Path) -> None:
     """In the scatter and at a line of its own beside it; no name hides another."""
     costs, aborts = figure.draw("pareto", two).axes
