@@ -18,7 +18,7 @@ def show(report: Report, to: Console) -> None:
     if len(report.sum.runs) > 1:
         first = report.sum.first_failed or report.sum.runs[0]
         say(f"of seed {first.seed}, which the command below repeats:", to)
-    knobs = {name: value for name, value in report.drawn.items() if value not in (OFF, None)}
+    knobs = {name: value for name, value in report.drawn.items() if _is_on(value)}
     world = [_shown(name, value) for name, value in knobs.items() if name not in KINDS]
     faults = [_times(name, value) for name, value in knobs.items() if name in KINDS]
     off = [name for name in report.drawn if name not in knobs and name not in KINDS]
@@ -28,9 +28,13 @@ def show(report: Report, to: Console) -> None:
         labelled("off", ", ".join(off), to)
 
 
+def _is_on(value: Any) -> bool:
+    return value not in (OFF, None) and value is not False
+
+
 def _shown(name: str, value: Any) -> str:
     value = f"{value:g}" if isinstance(value, float) else value
-    return name if value == "on" else f"{name} {value}"
+    return name if value == "on" or value is True else f"{name} {value}"
 
 
 def _times(name: str, count: int) -> str:

@@ -2,11 +2,14 @@
 
 import json
 import shlex
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from ddlsim.cli.views import swarm
 from ddlsim.model.probes import never_reached
 from tests.support.command import ddlsim, tiny
 from tests.support.results import a_report, a_row
@@ -52,6 +55,17 @@ def test_what_is_drawn_is_told_to_people() -> None:
     assert "\nnemesis       " in told
     assert "\noff           " in told
     assert told.endswith("repeat: ddlsim run --swarm --seed 7\n")
+
+
+def test_a_switch_is_on_by_its_name_or_is_among_what_is_off() -> None:
+    drawn = {"kept": True, "not_kept": False, "calm": "on", "quiet": "off", "edges": 0}
+    screen = StringIO()
+    swarm.show(a_report(a_row(1))._replace(drawn=drawn), Console(file=screen, width=60))
+    assert [line.split() for line in screen.getvalue().splitlines()] == [
+        ["drawn", "kept,", "calm,", "edges", "0"],
+        ["nemesis", "none"],
+        ["off", "not_kept,", "quiet"],
+    ]
 
 
 def test_the_worlds_are_kept_and_run_as_ordinary_scenarios(tmp_path: Path) -> None:
