@@ -270,7 +270,8 @@ def run(
     if scenario is None and not flags.get("swarm"):
         raise ValueError("run: the scenario is missing; or say swarm=True")
     if seeds is not None and not _is_from_to(seeds):
-        raise ValueError("run: seeds is a range of at least one seed, in steps of 1")
+        what = "a range of at least one seed, in steps of 1, such as range(100)"
+        raise ValueError(f"run: seeds is {what}")
     given = {"seed": seed, "seeds": seeds, "strategy": strategy, "mutant": mutant}
     changed = [_setting(path, value) for path, value in _items(settings)]
     options = arguments.options("run", {"scenario": scenario, **given, "set": changed, **flags})

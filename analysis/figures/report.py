@@ -17,7 +17,17 @@ from ddlsim.analysis.figures.catalog import PLOTS
 from ddlsim.analysis.figures.drawing import own_ids, styled, svg_text
 from ddlsim.analysis.formula.by_formula import worlds
 from ddlsim.analysis.stats import intervals
-from ddlsim.analysis.sweep.cells import CLAIMED, ROWS, Cell, Cells, CellsError, Estimate, read, said
+from ddlsim.analysis.sweep.cells import (
+    CLAIMED,
+    ROWS,
+    Cell,
+    Cells,
+    CellsError,
+    Estimate,
+    read,
+    said,
+    shown,
+)
 from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.words import number as brief
 from ddlsim.analysis.tune.words import with_interval
@@ -137,7 +147,7 @@ def _line(cell: Cell, names: list[str]) -> Line:
     committed = sum(row["committed"] for row in cell.rows)
     verdict, bad = _verdict(cell)
     return Line(
-        labels=tuple(_shown(cell.value(name)) for name in names),
+        labels=tuple(shown(cell.value(name)) for name in names),
         runs=cell.runs,
         committed=f"{committed:,}",
         aborts=_interval(cell.schema_aborts, scale=100),
@@ -166,10 +176,6 @@ def _verdict(cell: Cell) -> tuple[str, bool]:
     told = (*ends, (ended["vacuous"], "vacuous"))
     found += [f"{said}: {number}" for number, said in told if number]
     return ", ".join(found), bool(hits or any(number for number, _ in ends))
-
-
-def _shown(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def _interval(estimate: Estimate, scale: float = 1.0) -> str:

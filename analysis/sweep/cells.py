@@ -225,7 +225,7 @@ class Cells:
         """The cells with these axes under their usual names.
 
         An axis is found by that name, or else by a path that it sets. Raises `CellsError` with
-        what to sweep, where there is none or more than one.
+        what to sweep, where there is none or more than one, or where it has other than numbers.
         """
         names: dict[str, str] = {}
         for need in needs:
@@ -239,12 +239,24 @@ class Cells:
                     f"one has {there}; add it to [parameters], or name it so"
                 )
             names[found[0]] = need.name
-        return Cells([cell.named(names) for cell in self.cells], self.provenance)
+        named = Cells([cell.named(names) for cell in self.cells], self.provenance)
+        for need in needs:
+            for value in named.values(need.name):
+                if not isinstance(value, int | float):
+                    what = f"draws numbers, and {need.name} ({need.path}) has {shown(value)}"
+                    raise CellsError(f"the figure {figure!r} {what}")
+        return named
 
     def values(self, name: str) -> list[Any]:
-        """The values of a parameter, in order."""
+        """The values of a parameter: numbers in their order, then others in that of their text."""
         found = {json.dumps(cell.value(name)): cell.value(name) for cell in self.cells}
-        return sorted(found.values(), key=lambda value: (isinstance(value, str), value))
+
+        def order(text: str) -> tuple[bool, float, str]:
+            value = found[text]
+            is_number = isinstance(value, int | float)
+            return not is_number, float(value) if is_number else 0.0, text
+
+        return [found[text] for text in sorted(found, key=order)]
 
     def where(self, **wanted: Any) -> "Cells":
         """The cells with these values."""
@@ -332,8 +344,15 @@ def _label(cell: Cell, names: Iterable[str]) -> str:
             continue
         unit = next((u for suffix, u in UNITS.items() if name.endswith(suffix)), "")
         symbol = SYMBOLS.get(name, name.replace("_ms", "").replace("_", " "))
-        parts.append(f"{symbol} {value:g}{unit}" if not isinstance(value, str) else value)
+        parts.append(value if isinstance(value, str) else f"{symbol} {shown(value)}{unit}")
     return ", ".join(parts)
+
+
+def shown(value: Any) -> str:
+    """A swept value in words: a number in short, a text as it is, others as JSON."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def read(directory: Path) -> Cells:

@@ -107,7 +107,7 @@ def _checked(
             check_design(plan(made, sweep.seeds[0]))
     except (ScenarioError, BadDesignError) as error:
         shown = ", ".join(f"{path} = {toml_value(value)}" for path, value in changes.items())
-        raise ScenarioError(f"{sweep.name}: the cell {shown}: {error}") from None
+        raise ScenarioError(f"{sweep.name}: {error}; in the cell {shown}") from None
     return made
 
 

@@ -162,7 +162,7 @@ def _word(value: Any) -> str:
         return f"{value.start}..{value[-1]}"
     if isinstance(value, str | Path | int | float) and not isinstance(value, bool):
         return str(value)
-    raise click.BadParameter(f"cannot use {value!r}")
+    raise click.BadParameter(f"expected a text or a number, or a list of them, not {value!r}")
 
 
 def debugging() -> bool:

@@ -172,7 +172,7 @@ def test_a_shell_shows_a_result_as_one_line(bad: api.Runs) -> None:
     ("what", "told"),
     [
         ({"seed": 1, "seeds": range(2)}, "exclude each other"),
-        ({"seeds": range(0)}, "at least one seed"),
+        ({"seeds": range(0)}, r"at least one seed, in steps of 1, such as range\(100\)"),
         ({"strategy": "no_such"}, "no_such"),
         ({"settings": {"cluster.nods": 3}}, "nods"),
         ({"settings": ["cluster.nodes=3"]}, "settings is a mapping"),
@@ -182,7 +182,8 @@ def test_a_shell_shows_a_result_as_one_line(bad: api.Runs) -> None:
         ({"seeds": "0..3"}, "seeds is a range"),
         ({"seed": "a"}, "--seed: expected a whole number, not 'a'"),
         ({"seed": 1.5}, "--seed: expected a whole number"),
-        ({"seed": True}, "--seed: cannot use True"),
+        ({"seed": True}, "--seed: expected a text or a number, or a list of them, not True"),
+        ({"set": {"cluster.nodes": 3}}, "--set: expected a text or a number, or a list of them"),
         ({"time": "5x"}, "--time: expected a time"),
         ({"memory": "xx"}, "--memory"),
         ({"jobs": 0}, "--jobs"),
@@ -252,7 +253,7 @@ def test_a_seed_of_a_history_is_a_number_or_its_text(bad: api.Runs, seed: Any) -
     [
         ("x", "seed: expected a whole number, not 'x'"),
         (0.5, "seed: expected a whole number, not '0.5'"),
-        (True, "seed: cannot use True"),
+        (True, "seed: expected a text or a number"),
         ("7", r"seed 7 was not run; there are \[0\]"),
     ],
 )

@@ -181,8 +181,10 @@ def show(document: dict[str, Any]) -> None:
 
 
 def _line(each: dict[str, Any]) -> str:
-    first = each["first"]
-    where = f"in {each['runs']:,} runs, first cell {first['cell']} seed {first['seed']}"
+    from ddlsim.cli.views.words import counted
+
+    first, runs = each["first"], counted(each["runs"], "run")
+    where = f"in {runs}, first cell {first['cell']} seed {first['seed']}"
     if "error" in each:
         return f"{each['error'].partition(chr(10))[0]}; {where}"
     kept = f" ({first['history']})" if first["history"] else ""

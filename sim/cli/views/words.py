@@ -116,7 +116,7 @@ def design(strategy: str, mutant: str | None) -> str:
 
 def counted(number: int, what: str) -> str:
     """`1 run`, `2 runs`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def unreached(probes: Sequence[str]) -> str:

@@ -160,6 +160,47 @@ def test_need_refuses_two_axes_with_matching_paths() -> None:
         cells.need(Need("pause_ms", "workload[*].gap_ms"), figure="abort_rate")
 
 
+def test_need_refuses_an_axis_that_has_other_than_numbers() -> None:
+    cells = Cells([a_cell(0, gap_ms=5), a_cell(1, gap_ms=[1, 2])], {})
+    with pytest.raises(CellsError, match=r"draws numbers, and gap_ms .* has \[1, 2\]"):
+        cells.need(Need("gap_ms", "workload[*].gap_ms"), figure="abort_rate")
+
+
+def test_values_of_every_kind_have_an_order_and_a_label() -> None:
+    """Numbers by their size; a range, a distribution, a text behind them."""
+    slow = {"distribution": "exponential", "mean": 3}
+    given = [slow, 10, [1, 2], 9.5, "a", "B"]
+    cells = Cells([a_cell(at, pause_ms=one, x=0) for at, one in enumerate(given)], {})
+    assert cells.values("pause_ms") == [9.5, 10, "B", "a", [1, 2], slow]
+    assert [label for label, _ in cells.series("x")] == [
+        'pause {"distribution": "exponential", "mean": 3} ms',
+        "pause 10 ms",
+        "pause [1, 2] ms",
+        "pause 9.5 ms",
+        "a",
+        "B",
+    ]
+    assert a_cell(0, read_only=True).label(["read_only"]) == "iep, read only true"
+    assert [cell.label(["pause_ms"]) for cell in cells.cells[1:3]] == [
+        "iep, pause 10 ms",
+        "iep, pause [1, 2] ms",
+    ]
+
+
+def test_cells_of_a_design_are_those_of_one_scenario() -> None:
+    rows = [("b", "iep"), ("a", "iep"), ("a", "a1"), ("b", "a1")]
+    both = [Cell([a_row(0, cell=at, scenario=s, strategy=d)]) for at, (s, d) in enumerate(rows)]
+    found = Cells(both, {}).by_design()
+    assert [(label, [cell.number for cell in cells.cells]) for label, cells in found] == [
+        ("a1, a", [2]),
+        ("a1, b", [3]),
+        ("iep, a", [1]),
+        ("iep, b", [0]),
+    ]
+    alone = Cells([a_cell(0, x=1), a_cell(1, x=2)], {}).by_design()
+    assert [(label, len(cells.cells)) for label, cells in alone] == [("iep", 2)]
+
+
 def test_note_has_the_number_of_runs() -> None:
     cells = Cells([a_cell(0, dd_ms=5), a_cell(1, dd_ms=6)], {"version": "9"})
     assert cells.note == "4 runs of s, 2 seeds a cell; ddlsim 9; bands and bars: 95 % over seeds"
