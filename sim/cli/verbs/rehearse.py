@@ -166,7 +166,7 @@ def document(
     notes = list(done.notes)
     rows, judged = _judged(options, stage, wanted, done, folder, lines, notes)
     began = min((one.at for one in lines.calls), default=0)
-    statements = _statements(done, figures, began)
+    statements = _statements(stage, done, figures, began)
     ended = done.tally.ended
     found: Rehearse = {
         "format": FORMAT,
@@ -264,9 +264,11 @@ def _outcome(
     return worst(found)
 
 
-def _statements(done: Rehearsed, figures: Figures, began: int) -> list[RehearsedStatement]:
+def _statements(
+    stage: Stage, done: Rehearsed, figures: Figures, began: int
+) -> list[RehearsedStatement]:
     orders = [one.order for one in done.marks]
-    told = predictions(schema_sql(done.tables), orders)
+    told = predictions(schema_sql(done.tables, folds=stage.folds), orders, folds=stage.folds)
     empty = Measured(0.0, "", Latency(0, 0, 0, 0, 0), {}, {}, Crossing(0, 0))
     measured = iter(figures.statements)
     return [
