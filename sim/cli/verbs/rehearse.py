@@ -57,6 +57,8 @@ from ddlsim.sql.splitting import split
 KIND: Final = "recording"
 DOCUMENT: Final = "rehearsal.json"
 PAGE: Final = "rehearsal.html"
+UNTAKEN: Final = "no column takes the load's values"
+CROSSED: Final = "updates of other rows change its values, as triggers do"
 OWN_LOAD: Final = (
     "values of rows are not judged: the load is your own, and its values are not known to be unique"
 )
@@ -223,7 +225,7 @@ def _judged(
         found = own_rows.anomalies(lines, load, mark, done.targets, done.ends, done.marks, notes)
         return found, None
     found = anomalies(lines, done.targets, done.last, done.marks, notes)
-    notes += [f"{one.name}: its rows are read, not written: no column takes the load's values"
+    notes += [f"{one.name}: its rows are read, not written: {CROSSED if one.crossed else UNTAKEN}"
               for one in done.targets if one.column is None]  # fmt: skip
     notes += [f"{one.name}: neither read nor written: it has no primary key"
               for one in done.tables if not one.key]  # fmt: skip

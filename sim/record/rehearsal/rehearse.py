@@ -36,7 +36,6 @@ from ddlsim.record.workloads.base import dice
 BATCH: Final = 200
 """Rows of one INSERT."""
 LEFT_OPEN: Final = "the migration ended within a transaction, which was rolled back"
-CROSSED: Final = "updates of other rows change its values, as triggers do; it is only read"
 GRACE_S: Final = 20.0
 TICK_S: Final = 0.02
 
@@ -107,7 +106,6 @@ def rehearse(stage: Stage, wanted: Wanted, folder: Path) -> Rehearsed:
             tables = stage.described(connection)
             notes = _fill(stage, connection, tables, wanted.rows)
             targets = targets_of(stage, connection, tables)
-            notes += [f"{one.name}: {CROSSED}" for one in targets if one.crossed]
         _check_load(wanted.load, targets)
         made = Rehearsed(facts, says, level.promise, tables, targets, [], Tally(), notes=notes)
         load = wanted.load.table
