@@ -62,7 +62,8 @@ class Cells:
         self.all: list[Cell] = []
         self.loads = loads
         self._world, self._strategy, self._load = world, strategy, load
-        self._files = {f"{EMBEDDED}{name}": text for name, text in texts.items()}
+        known = texts if world.instants is None else texts | {OFFSETS: world.clock_rows}
+        self._files = {f"{EMBEDDED}{name}": text for name, text in known.items()}
         self._statements = _statements(load)
 
     def looks(self, setting: Setting) -> Cell:

@@ -142,18 +142,11 @@ class _Looks(NamedTuple):
 
 def _instants(world: World) -> _Looks | None:
     """None where the file has no times, or two nodes share no instant."""
-    assert world.offsets is not None
-    if not world.offsets.times:
+    at, nodes = world.instants, world.nodes
+    if at is None:
         return None
-    at: dict[float, dict[str, list[float]]] = {}
-    for (node,), own in world.offsets.groups.items():
-        for time, value in zip(world.offsets.times[node,], own, strict=True):
-            at.setdefault(time, {}).setdefault(node, []).append(value)
-    nodes = [node for (node,) in world.offsets.groups]
     met = Counter(pair for here in at.values() for pair in combinations(sorted(here), 2))
     pairs = [met[pair] for pair in combinations(sorted(nodes), 2)]
-    if not all(pairs):
-        return None
     largest = [max(_apart(here)) for here in at.values() if len(here) > 1]
     return _Looks(largest, sum(len(here) == len(nodes) for here in at.values()), pairs)
 

@@ -1,9 +1,12 @@
 """The measured cluster: its nodes, leader, delays and clocks, and its waits by formula."""
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -49,11 +52,49 @@ class World:
         return () if self.delays is None else self.delays.pooled
 
     def clock(self, node: str) -> Array:
-        """The offsets of a node's clock in ms."""
+        """The offsets of a node's clock in ms.
+
+        They count from the leader's clock at the same instants where those are known: what all
+        clocks of the file have in common at an instant delays nothing. Waits and the latency of
+        DDL depend on these differences alone (6.1, 6.2).
+        """
         if self.offsets is None:
             return np.zeros(1)
+        if self.instants is not None:
+            return self._apart(node, self.leader)
         own = self.offsets.groups.get((node,))
         return np.asarray(self.offsets.pooled if own is None else own, dtype=np.float64)
+
+    def _apart(self, node: str, other: str) -> Array:
+        """How far a clock was ahead of another one at each instant that the file has of both."""
+        if node == other:
+            return np.zeros(1)
+        both = [(at.get(node, ()), at.get(other, ())) for at in (self.instants or {}).values()]
+        apart = [one - two for ours, theirs in both for one in ours for two in theirs]
+        return np.asarray(apart, dtype=np.float64)
+
+    @cached_property
+    def instants(self) -> dict[float, dict[str, list[float]]] | None:
+        """The offsets at each time, by node; None where some two nodes share no time."""
+        if self.offsets is None or not self.offsets.times or not self.offsets.named:
+            return None
+        at: dict[float, dict[str, list[float]]] = {}
+        for (node,), own in self.offsets.groups.items():
+            for time, value in zip(self.offsets.times[node,], own, strict=True):
+                at.setdefault(time, {}).setdefault(node, []).append(value)
+        shared = {pair for here in at.values() for pair in combinations(sorted(here), 2)}
+        pairs = combinations(sorted(self.nodes), 2)
+        return at if all(pair in shared for pair in pairs) else None
+
+    @property
+    def clock_rows(self) -> str:
+        """The offsets of all clocks, as `clock` has them, as the text of a file of measurements."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(("offset_ms", "node"))
+        for node in self.nodes:
+            writer.writerows((value, node) for value in self.clock(node).tolist())
+        return out.getvalue()
 
     @property
     def others(self) -> tuple[str, ...]:

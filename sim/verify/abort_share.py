@@ -5,13 +5,14 @@ from its first use to its commit. A share q of the statements is not forward-com
 last operation, during a share w of L, the transaction dies of any statement [110.valid.2]; in the
 rest it only waits for its commit, and dies of incompatible ones [110.valid.1]:
 
-    1 - exp(-λ L (w + q (1 - w)))           L is always the same
-    λ L (w + q (1 - w)) / (1 + the same)    L is exponentially distributed, with this mean
+    1 - exp(-λ L (v w + q (1 - w)))           L is always the same
+    λ L (v w + q (1 - w)) / (1 + the same)    L is exponentially distributed, with this mean
 
 w = 1 is the worst case of the design (operations up to the commit) and w = 0 its best (one
 operation). Designs that let transactions operate on, options 1 and 2 [110.border], have w = 0 too;
-a commit check that wants the very same version has q = 1. In Ignite 3, L begins with the
-transaction, not with the first use.
+a commit check that wants the very same version has v in the place of q. By the texts v = 1: every
+statement makes a new version. In Ignite 3 indexes make none, so v is the share of the others; and
+L begins with the transaction, not with the first use.
 """
 
 from math import expm1, inf
@@ -37,10 +38,11 @@ def expected_abort_share(
     tx_length: float,
     incompatible_share: float,
     working_share: float,
+    changing_share: float = 1.0,
     exponential: bool = False,
 ) -> float:
     """The share of aborted transactions, between 0 and 1; rate and length in one unit of time."""
-    deadly = working_share + incompatible_share * (1 - working_share)
+    deadly = changing_share * working_share + incompatible_share * (1 - working_share)
     deaths = ddl_rate * deadly * tx_length
     if exponential:
         return deaths / (1 + deaths) if deaths < inf else 1.0
@@ -57,34 +59,34 @@ def with_rates(
     that concern it.
     """
     given = Rates(ddl_rate, tx_length, working_share)
-    verdicts = [
-        (one["tables"], one["forward_compatible"]) for one in report["statements"] if one["tables"]
-    ]
-    every = [verdict for _, verdict in verdicts]
-    lasting = _shares(every, given, exponential=True)
+    changes = [one for one in report["statements"] if one["tables"]]
+    lasting = _shares(changes, given, exponential=True)
     tables = {
-        name: _shares([verdict for names, verdict in verdicts if name in names], given)
+        name: _shares([one for one in changes if name in one["tables"]], given)
         for name in report["tables"]
     }
-    rates: Report = given._asdict() | _shares(every, given)
+    rates: Report = given._asdict() | _shares(changes, given)
     rates |= {"exponential_length": {design: lasting[design] for design in DESIGNS}}
     return report | {"expected_abort_share": rates | {"tables": tables}}
 
 
-def _shares(verdicts: list[bool], rates: Rates, *, exponential: bool = False) -> dict[str, float]:
+def _shares(changes: list[Report], rates: Rates, *, exponential: bool = False) -> dict[str, float]:
     """The share of aborted transactions per design under a stream of these statements."""
-    if not verdicts:
+    if not changes:
         return {"statements": 0, "incompatible_share": 0.0} | dict.fromkeys(DESIGNS, 0.0)
-    share = verdicts.count(False) / len(verdicts)
-    asked = ((share, rates.working_share), (share, 0.0), (share, 0.0), (1.0, 0.0))
+    share = sum(not one["forward_compatible"] for one in changes) / len(changes)
+    both = ("forward_compatible", "backward_compatible")
+    changing = sum(not all(one[each] for each in both) for one in changes) / len(changes)
+    asked = ((share, rates.working_share), (share, 0.0), (share, 0.0), (changing, 0.0))
     found = {
         design: expected_abort_share(
             ddl_rate=rates.ddl_rate,
             tx_length=rates.tx_length,
             incompatible_share=incompatible,
             working_share=working,
+            changing_share=changing,
             exponential=exponential,
         )
         for design, (incompatible, working) in zip(DESIGNS, asked, strict=True)
     }
-    return {"statements": len(verdicts), "incompatible_share": share} | found
+    return {"statements": len(changes), "incompatible_share": share} | found

@@ -91,21 +91,21 @@ def show(made: dict[str, Any], kept: str | None) -> None:
 
 
 def _table(made: dict[str, Any], to: Any) -> None:
-    from rich.table import Table
+    """All quantities; no figure and no mark is cut off where the terminal is narrow."""
+    from ddlsim.cli.views import matrix
 
     designs = [one["strategy"] for one in made["quantities"][0]["simulated"]]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("", no_wrap=True)
-    for title in ("predicted", *(["measured"] if made["loaded"] else []), *designs):
-        table.add_column(title, no_wrap=True)
+    lines = []
     for one in made["quantities"]:
         share = one["unit"] == "share"
         runs = {each["strategy"]: _number(each["value"], share=share) for each in one["simulated"]}
         cells = [_shown(one["predicted"], share=share)]
         if made["loaded"]:
             cells.append(_shown(one["measured"], share=share) + " *" * (one["agrees"] is False))
-        table.add_row(one["name"], *cells, *(runs.get(name, "-") for name in designs))
-    to.print(table)
+        cells += [runs.get(name, "-") for name in designs]
+        lines.append(matrix.Line(one["name"], cells))
+    columns = ("predicted", *(["measured"] if made["loaded"] else []), *designs)
+    matrix.show(columns, lines, to)
 
 
 def _shown(one: dict[str, float | None], *, share: bool) -> str:

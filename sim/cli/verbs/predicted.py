@@ -25,6 +25,7 @@ LIKE: Final = {
 FORMS: Final = tuple(
     (re.compile(form, _ANY), like)
     for form, like in (
+        (r"`([^`\"]+)`", r'"\1"'),
         (r"\bALTER\s+(?:COLUMN\s+)?(\w+)\s+TYPE\s+", r"ALTER COLUMN \1 SET DATA TYPE "),
         (r"\bMODIFY\s+(?:COLUMN\s+)?(\w+)\s+", r"ALTER COLUMN \1 SET DATA TYPE "),
         (r"\bUSING\s+\w+\s*(?=\()", ""),
@@ -41,13 +42,16 @@ _TYPES: Final = re.compile(rf"\b(?:{'|'.join(LIKE)})\b", re.IGNORECASE)
 Agreement = Literal["agrees", "differs", "not seen", "no prediction"]
 
 
-def predictions(schema_sql: str, orders: Sequence[Order]) -> list[Predicted]:
+def predictions(
+    schema_sql: str, orders: Sequence[Order], *, folds: bool = False
+) -> list[Predicted]:
     """A prediction for each statement, by the rules of IEP-110.
 
     The linter reads a dialect of its own, so types of the database are taken for like ones there;
-    of what it cannot read it says nothing.
+    of what it cannot read it says nothing. `folds`: names are taken in lower case, quoted ones too.
     """
     texts = [_readable(order.sql) for order in orders]
+    texts = [PIECE.sub(_folded, text) for text in texts] if folds else texts
     found = [_unread(text) for text in texts]
     sources = [Source(str(at), text) for at, text in enumerate(texts) if not found[at]]
     try:
@@ -61,6 +65,10 @@ def predictions(schema_sql: str, orders: Sequence[Order]) -> list[Predicted]:
         at = int(statement["file"])
         made[at] = _prediction(statement, all_read=at < first)
     return made
+
+
+def _folded(piece: re.Match[str]) -> str:
+    return piece[0].lower() if piece[0].startswith('"') else piece[0]
 
 
 def _readable(text: str) -> str:

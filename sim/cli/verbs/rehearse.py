@@ -57,6 +57,8 @@ from ddlsim.sql.splitting import split
 KIND: Final = "recording"
 DOCUMENT: Final = "rehearsal.json"
 PAGE: Final = "rehearsal.html"
+UNTAKEN: Final = "no column takes the load's values"
+CROSSED: Final = "updates of other rows change its values, as triggers do"
 OWN_LOAD: Final = (
     "values of rows are not judged: the load is your own, and its values are not known to be unique"
 )
@@ -166,7 +168,7 @@ def document(
     notes = list(done.notes)
     rows, judged = _judged(options, stage, wanted, done, folder, lines, notes)
     began = min((one.at for one in lines.calls), default=0)
-    statements = _statements(done, figures, began)
+    statements = _statements(stage, done, figures, began)
     ended = done.tally.ended
     found: Rehearse = {
         "format": FORMAT,
@@ -223,7 +225,7 @@ def _judged(
         found = own_rows.anomalies(lines, load, mark, done.targets, done.ends, done.marks, notes)
         return found, None
     found = anomalies(lines, done.targets, done.last, done.marks, notes)
-    notes += [f"{one.name}: its rows are read, not written: no column takes the load's values"
+    notes += [f"{one.name}: its rows are read, not written: {CROSSED if one.crossed else UNTAKEN}"
               for one in done.targets if one.column is None]  # fmt: skip
     notes += [f"{one.name}: neither read nor written: it has no primary key"
               for one in done.tables if not one.key]  # fmt: skip
@@ -264,9 +266,11 @@ def _outcome(
     return worst(found)
 
 
-def _statements(done: Rehearsed, figures: Figures, began: int) -> list[RehearsedStatement]:
+def _statements(
+    stage: Stage, done: Rehearsed, figures: Figures, began: int
+) -> list[RehearsedStatement]:
     orders = [one.order for one in done.marks]
-    told = predictions(schema_sql(done.tables), orders)
+    told = predictions(schema_sql(done.tables, folds=stage.folds), orders, folds=stage.folds)
     empty = Measured(0.0, "", Latency(0, 0, 0, 0, 0), {}, {}, Crossing(0, 0))
     measured = iter(figures.statements)
     return [

@@ -160,6 +160,6 @@ def _anomalies(found: Rehearse, to: Console) -> None:
         say(f"{MEANING[one['type']]}; {one['example']}", to, indent="  ")
         say(one["documented"], to, indent="  ")
     if not found["anomalies"]:
-        say("no row vanished and no acknowledged write was lost, as far as it was judged", to)
+        say("no row vanished, and in the end no acknowledged write is lost, as far as judged", to)
     for note in found["notes"]:
         labelled("not judged" if "judged" in note else "note", note, to)

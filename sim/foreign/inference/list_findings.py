@@ -57,14 +57,17 @@ def _incompatible(lists: Lists) -> list[Finding]:
         longest = int(lists.longest[key])
         other = int(history.tx[lists.read[longest]])
         here, there = lists.elements(read), lists.elements(longest)
-        at = next(at for at, one in enumerate(here) if at >= len(there) or one != there[at])
+        known = [hashable(one) for one in there]
+        differs = (at for at, one in enumerate(here) if [hashable(one)] != known[at : at + 1])
+        at = next(differs)
         shown = [_around(each, at, history.notation) for each in (here, there)]
         said = (
             f"{history.name(reader)} read key {lists.key_name(key)} as {shown[0]}, but "
             f"{history.name(other)} read it as {shown[1]}: they disagree at element "
             f"{at + 1}, so no order of the appends explains both"
         )
-        kept = [[one for one in each if (key, hashable(one)) in wrote] for each in (here, there)]
+        told = (map(hashable, each) for each in (here, there))
+        kept = [[one for one in each if (key, one) in wrote] for each in told]
         agree = all(one == other for one, other in zip(*kept, strict=False))
         txns = tuple(sorted({reader, other}))
         weakest = "read-committed" if agree else ""
@@ -218,7 +221,7 @@ def _lost_update(lists: Lists) -> list[Finding]:
     found = []
     for at in np.flatnonzero(same)[:MOST_FOUND].tolist():
         here, there = lists.elements(int(reads[at])), lists.elements(int(reads[at + 1]))
-        if here != there or tx[at] == tx[at + 1]:
+        if tx[at] == tx[at + 1] or not _is_same(here, there):
             continue
         one, other = int(tx[at]), int(tx[at + 1])
         shown = int(lists.read[reads[at]])
@@ -268,14 +271,19 @@ def _contradictions(
             own.append(value)
             continue
         elements = value or []
-        if own and elements[-len(own) :] != own:
+        if own and not _is_same(elements[-len(own) :], own):
             found.setdefault("missed-own-write", (at, f"it had to end in {write(own)}"))
-        if known is None and since and elements[-len(since) :] != since:
+        if known is None and since and not _is_same(elements[-len(since) :], since):
             found.setdefault("internal", (at, f"it had to end in {write(since)}"))
-        if known is not None and elements != known + since:
+        if known is not None and not _is_same(elements, known + since):
             found.setdefault("internal", (at, f"it had to be {write(known + since)}"))
         known, since = elements, []
     return found
+
+
+def _is_same(one: list[Any], other: list[Any]) -> bool:
+    """Whether two lists are one, 1 and true being two."""
+    return one == other and [*map(hashable, one)] == [*map(hashable, other)]
 
 
 def _too_early(lists: Lists) -> list[Finding]:

@@ -41,7 +41,8 @@ class Target:
     """A table that the load reads and updates: the keys of its rows, and the column of its values.
 
     `column` is None where no column could be given a value of its own; then rows are only read.
-    `sent` are the values that were sent for each row, the first of them before the load.
+    `sent` are the values that were sent for each row, the first of them before the load; `crossed`:
+    updates of other rows change values of this table, so that it has no column.
     """
 
     number: int
@@ -52,6 +53,7 @@ class Target:
     read_sql: str
     write_sql: str
     sent: tuple[set[int], ...]
+    crossed: bool = False
 
     @property
     def name(self) -> str:
@@ -155,7 +157,30 @@ def targets_of(stage: Stage, connection: Connection, tables: Sequence[Table]) ->
         found = _target(stage, connection, table, len(made))
         if found is not None:
             made.append(found)
-    return made
+    return _apart(stage, connection, made)
+
+
+def _apart(stage: Stage, connection: Connection, targets: Sequence[Target]) -> list[Target]:
+    """The same, without the column of a table in which updates of other rows change values, as
+    triggers do: no client wrote those. First values are written again in the reverse order, so
+    that each table is looked at after updates of each other one.
+    """
+    kept = [one for one in targets if one.column is None or _is_as_sent(stage, connection, one)]
+    for one in reversed(kept):
+        _ = one.column is not None and _started(stage, connection, one)
+    kept = [one for one in kept if one.column is None or _is_as_sent(stage, connection, one)]
+    return [one if one in kept else replace(one, column=None, crossed=True) for one in targets]
+
+
+def _is_as_sent(stage: Stage, connection: Connection, target: Target) -> bool:
+    """Whether each row has the first value that was sent for it."""
+    assert target.column is not None, "such a table has no values"
+    where = " AND ".join(f"{stage.named(one)} = {stage.mark}" for one in target.table.key)
+    sql = f"SELECT {stage.named(target.column)} FROM {stage.named(target.name)} WHERE {where}"
+    return all(
+        [target.value_of(row, value) for (value,) in run(connection, sql, *key)] == [_first(row)]
+        for row, key in enumerate(target.keys)
+    )
 
 
 def _target(stage: Stage, connection: Connection, table: Table, number: int) -> Target | None:
@@ -177,12 +202,17 @@ def _target(stage: Stage, connection: Connection, table: Table, number: int) -> 
     )
 
 
+def _first(row: int) -> int:
+    """The first value of a row."""
+    return FIRST + STRIDE * row
+
+
 def _started(stage: Stage, connection: Connection, target: Target) -> bool:
     """Whether each row could be given its first value."""
     run(connection, stage.begin(writes=True))
     try:
         for row, key in enumerate(target.keys):
-            value = FIRST + STRIDE * row
+            value = _first(row)
             target.sent[row].add(value)
             run(connection, target.write_sql, target.shown(value), *key)
         run(connection, "COMMIT")

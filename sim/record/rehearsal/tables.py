@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 Described = Sequence[Any]
@@ -138,9 +138,20 @@ def _above(cascades: Iterable[Cascade]) -> dict[str, frozenset[str]]:
     return found
 
 
-def schema_sql(tables: Iterable[Table]) -> str:
-    """The tables as the linter reads them: types as far as they matter to it."""
-    return "".join(f"CREATE TABLE {_shown(each.name)} ({_definition(each)});\n" for each in tables)
+def schema_sql(tables: Iterable[Table], *, folds: bool = False) -> str:
+    """The tables as the linter reads them: types as far as they matter to it.
+
+    `folds`: names are in lower case, since their case makes no difference.
+    """
+    found = map(_folded, tables) if folds else tables
+    return "".join(f"CREATE TABLE {_shown(each.name)} ({_definition(each)});\n" for each in found)
+
+
+def _folded(table: Table) -> Table:
+    columns = tuple(replace(one, name=one.name.lower()) for one in table.columns)
+    return replace(
+        table, name=table.name.lower(), columns=columns, key=tuple(map(str.lower, table.key))
+    )
 
 
 def _definition(table: Table) -> str:
@@ -154,8 +165,8 @@ def _definition(table: Table) -> str:
 
 
 def _shown(name: str) -> str:
-    """A name, quoted unless it is plain."""
-    return name if re.fullmatch(r"[a-z_]\w*", name) else '"' + name.replace('"', '""') + '"'
+    """A name as the linter reads it: quoted, as it may be a reserved word."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(family: str, number: int) -> str:

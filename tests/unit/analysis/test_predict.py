@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -286,6 +287,23 @@ def test_the_command_shows_and_writes_a_prediction(
     shown = capsys.readouterr().out
     assert "ddl_latency_p95" in shown
     assert "DDL executes for 2" in shown
+
+
+def test_on_a_narrow_terminal_neither_figures_nor_marks_are_cut(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = json.loads(min(SHIPPED.glob("*.json")).read_text("utf-8"))
+    for one in made["quantities"]:
+        one["agrees"] = one["name"] != "abort_share"
+    verb_predict.show(made, None)
+    shown = capsys.readouterr().out.splitlines()
+    assert not any("…" in line for line in shown)
+    assert max(map(len, shown[3:-3])) <= 80
+    for one in made["quantities"]:
+        rows = [line for line in shown if line.startswith(one["name"])]
+        cells = [cell.strip() for row in rows for cell in re.split("  +", row)[1:]]
+        assert len(cells) == 4, rows
+        assert cells[1].endswith(" *") is (one["name"] == "abort_share")
 
 
 @pytest.mark.parametrize("file", sorted(SHIPPED.glob("*.json")), ids=lambda file: file.stem)

@@ -1,5 +1,6 @@
 """The cluster behind the measurements: who is there, how far clocks are apart, who leads worst."""
 
+from dataclasses import replace
 from itertools import product
 from math import ceil
 
@@ -10,10 +11,13 @@ from hypothesis import strategies as st
 
 from ddlsim.analysis.formula.comparison import ddl_delay_ms, slack_ms
 from ddlsim.analysis.formula.wait_model import COARSE, Grid
+from ddlsim.analysis.tune.cells import OFFSETS as FILE
+from ddlsim.analysis.tune.cells import Cells, Load, Setting
 from ddlsim.analysis.tune.goals import TuneError
 from ddlsim.analysis.tune.skew import INSTANTS, RANGE, clock_bound
 from ddlsim.analysis.tune.world import world_of
 from ddlsim.scenario.measured import Measured, parse
+from ddlsim.scenario.overrides import EMBEDDED
 from ddlsim.strategies.base import STRATEGIES
 
 
@@ -135,6 +139,34 @@ def test_clock_bound_uses_equal_instants_where_the_file_has_times() -> None:
     assert bound.spare_ms == 2
     assert "a forward, c back" in bound.events[0]
     assert "lost for 20 s" in bound.events[2]
+
+
+def moved(rows: list[tuple[str, int, int]], shift: dict[int, int]) -> Measured:
+    """The same clocks, seen from a reference that is off by something else at each instant."""
+    return offsets(timed([(node, at, own + shift[at]) for node, at, own in rows]))
+
+
+@pytest.mark.parametrize("shift", [{0: 0, 60: 0}, {0: -50, 60: 70}])
+def test_what_all_clocks_have_in_common_at_an_instant_changes_nothing(
+    shift: dict[int, int],
+) -> None:
+    # at 0 s: a 1, b -2, c 0; at 60 s: a 9, b 8, c 5
+    world = replace(world_of(None, moved(CLOCKS, shift), 5, None), leader="b")
+    assert {node: list(world.clock(node)) for node in world.nodes} == {
+        "a": [3, 1], "b": [0], "c": [2, -3]
+    }  # fmt: skip
+    made = Cells(world, {FILE: "of the file"}, "iep", Load(0.4, 50.0), ())
+    text = made.looks(Setting(100, 250, 10)).overrides[f"{EMBEDDED}{FILE}"]
+    drawn = parse(text, FILE, "offset").groups
+    assert drawn == {("a",): (3, 1), ("b",): (0,), ("c",): (2, -3)}
+
+
+def test_clocks_without_shared_instants_are_taken_as_the_file_has_them() -> None:
+    rows = [*CLOCKS[:4], ("c", 30, 0), ("c", 90, 5)]
+    world = world_of(None, offsets(timed(rows)), 5, None)
+    assert list(world.clock("c")) == [0, 5]
+    made = Cells(world, {FILE: "of the file"}, "iep", Load(0.4, 50.0), ())
+    assert made._files[f"{EMBEDDED}{FILE}"] == "of the file"
 
 
 @pytest.mark.parametrize("first", [50, 2])

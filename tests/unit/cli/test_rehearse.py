@@ -35,9 +35,12 @@ def called(folder: Path, migration: str, *words: str, url: str = "sqlite:///none
     return ddlsim("rehearse", url, str(folder / "migration.sql"), *SHORT, *words)
 
 
-def rehearsed(folder: Path, migration: str, *words: str, code: int = 0) -> Json:
-    schema = ("--schema", str(folder / "schema.sql"), "--output", "json")
-    done = called(folder, migration, *schema, *words)
+def rehearsed(
+    folder: Path, migration: str, *words: str, code: int = 0, schema: str = SCHEMA
+) -> Json:
+    file = folder / "given.sql"
+    file.write_text(schema)
+    done = called(folder, migration, "--schema", str(file), "--output", "json", *words)
     assert done.code == code, done
     found: Json = json.loads(done.out)
     assert wrong("rehearse", found) == []
@@ -220,6 +223,31 @@ def test_statements_are_predicted_in_the_forms_of_databases(sql: str, verdict: s
     order = Order(*split(sql, "postgresql")[0])
     [found] = predictions("CREATE TABLE t (id INT PRIMARY KEY, v INT);", [order])
     assert found["verdict"] == verdict, found
+
+
+def test_names_may_be_reserved_words_in_any_case(tmp_path: Path) -> None:
+    schema = 'CREATE TABLE "Order" ("Group" INTEGER PRIMARY KEY, "Select" INT, "a b" TEXT)'
+    found = rehearsed(tmp_path, 'ALTER TABLE "order" DROP COLUMN "A b"', schema=schema)
+    assert (found["anomalies"], found["outcome"], found["why"]) == ([], "ok", {})
+    assert found["committed"] > 20
+    assert [one["predicted"]["verdict"] for one in found["statements"]] == ["abort"]
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_values_that_a_trigger_writes_are_not_held_against_the_migration(
+    names: tuple[str, str], tmp_path: Path
+) -> None:
+    """Every update of one table counts in the other one, which comes after it or before it."""
+    updated, counted = names
+    schema = f"""
+    CREATE TABLE a (id INTEGER PRIMARY KEY, v INT); CREATE TABLE b (id INTEGER PRIMARY KEY, v INT);
+    CREATE TRIGGER c AFTER UPDATE ON {updated} BEGIN
+        UPDATE {counted} SET v = v + 1 WHERE id = 1; END;
+    """
+    found = rehearsed(tmp_path, "ALTER TABLE a ADD COLUMN w INT", schema=schema)
+    assert (found["anomalies"], found["outcome"]) == ([], "ok")
+    why = "updates of other rows change its values, as triggers do"
+    assert found["notes"] == [f"{counted}: its rows are read, not written: {why}"]
 
 
 @pytest.mark.parametrize("sql", ["'a string alone'", "17"])

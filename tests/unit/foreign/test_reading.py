@@ -199,6 +199,20 @@ APART = ['"k"', ":k", "k", '":k"', "1", '"1"', "1.0", "true", '"true"', r"\k", r
 """Values of EDN that are not the same, as it writes them."""
 
 
+@pytest.mark.parametrize("other", ["true", "1.0", "1M"])
+def test_elements_that_are_alike_in_python_are_two(other: str) -> None:
+    own = lines("0 ok [[:append :x 1]]", f"1 ok [[:append :x {other}] [:r :x [1]]]")
+    assert {"internal", "missed-own-write"} <= set(verdict_of(own, "read-committed").types)
+    again = lines("0 ok [[:append :x 1]]", f"1 ok [[:r :x [1]] [:r :x [{other}]]]")
+    assert "internal" in verdict_of(again, "read-atomic").types
+    copies = lines(f"0 ok [[:append :x 1] [:append :x {other}]]", "1 ok [[:r :x [1]]]",
+                   f"2 ok [[:r :x [{other}]]]")  # fmt: skip
+    for model in ("read-uncommitted", "strict-serializable"):
+        found = verdict_of(copies, model)
+        assert "incompatible-order" in found.types
+        assert any("disagree at element 1" in one.explanation for one in found.anomalies)
+
+
 def test_values_that_differ_in_edn_differ_and_are_printed_as_written() -> None:
     said = [f"[:w {key} {value}]" for key, value in zip(APART, reversed(APART), strict=True)]
     history = jepsen.parse(lines(f"0 invoke [{' '.join(said)}]").encode())

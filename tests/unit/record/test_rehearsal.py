@@ -215,7 +215,7 @@ def test_tables_are_told_to_the_linter_in_its_types() -> None:
     made = table(("id", "int", False), *((f"N {name}", name, True) for name in told))
     listed = ", ".join(f'"N {name}" {like}' for name, like in told.items())
     assert schema_sql([made]) == (
-        f"CREATE TABLE t (id INT NOT NULL, {listed}, PRIMARY KEY (id));\n"
+        f'CREATE TABLE "t" ("id" INT NOT NULL, {listed}, PRIMARY KEY ("id"));\n'
     )
 
 
@@ -248,6 +248,40 @@ def test_a_change_of_a_type_is_predicted_from_the_type_before(sql: str, verdict:
     sent = Order(*split(sql, "postgresql")[0])
     [found] = predictions(schema_sql(made), [sent])
     assert found["verdict"] == verdict, found
+
+
+@pytest.mark.parametrize("quoted", ["{}", '"{}"', "`{}`"])
+def test_the_case_of_names_makes_no_difference_where_the_database_knows_none(quoted: str) -> None:
+    made = tables_of([("Orders", "Id", "int", False, False, 1), ("Orders", "aB", "int", 1, 0, 0)])
+    sqls = (
+        f"ALTER TABLE {quoted.format('ORDERS')} ADD COLUMN {quoted.format('New')} INT DEFAULT 7",
+        f"ALTER TABLE orders DROP COLUMN {quoted.format('Ab')}",
+        f"ALTER TABLE orders DROP COLUMN {quoted.format('neW')}",
+    )
+    told = [Order(*split(sql, "sqlite")[0]) for sql in sqls]
+    found = predictions(schema_sql(made, folds=True), told, folds=True)
+    assert [one["verdict"] for one in found] == ["survive", "abort", "abort"]
+
+
+def test_in_postgresql_a_quoted_name_keeps_its_case() -> None:
+    made = tables_of([("Orders", "id", "int", False, False, 1), ("Orders", "aB", "int", 1, 0, 0)])
+    sqls = (
+        'ALTER TABLE "Orders" DROP COLUMN "aB"',
+        'ALTER TABLE "Orders" DROP COLUMN ab',
+        "ALTER TABLE Orders ADD COLUMN c INT",
+    )
+    told = [Order(*split(sql, "postgresql")[0]) for sql in sqls]
+    found = predictions(schema_sql(made), told)
+    assert [one["verdict"] for one in found] == ["abort", "refused", "refused"]
+
+
+@pytest.mark.parametrize("name", ["order", "select", "primary", "group", "user", "a b", 'a"b'])
+def test_a_reserved_word_is_a_name_to_the_linter(name: str) -> None:
+    made = tables_of([(name, name, "int", False, False, 1), (name, "v", "int", True, False, 0)])
+    shown = name.replace('"', '""')
+    [sent] = [Order(*one) for one in split(f'ALTER TABLE "{shown}" DROP COLUMN v', "postgresql")]
+    [found] = predictions(schema_sql(made), [sent])
+    assert found["verdict"] == "abort", found
 
 
 def test_what_follows_a_statement_that_is_not_read_may_be_there() -> None:

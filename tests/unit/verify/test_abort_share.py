@@ -18,8 +18,10 @@ def share(**changed: Any) -> float:
     return expected_abort_share(**(values | changed))
 
 
-def rated(*statements: str, ddl_rate: float = 0.1, tx_length: float = 3.0) -> dict[str, Any]:
-    report = lint(SCHEMA, ";\n".join(statements))
+def rated(
+    *statements: str, ddl_rate: float = 0.1, tx_length: float = 3.0, baseline: str = "iep"
+) -> dict[str, Any]:
+    report = lint(SCHEMA, ";\n".join(statements), baseline)
     rates = with_rates(report, ddl_rate=ddl_rate, tx_length=tx_length)
     found: dict[str, Any] = rates["expected_abort_share"]
     return found
@@ -91,6 +93,30 @@ def test_each_table_has_its_own_mix_under_whatever_name() -> None:
     assert [found["idle"][design] for design in DESIGNS] == [0.0] * len(DESIGNS)
     assert found["Accounts"]["options_1_and_2"] == 0.0
     assert isclose(found["log"]["options_1_and_2"], 1 - exp(-0.3))
+
+
+@pytest.mark.parametrize(
+    ("statements", "changing", "incompatible"),
+    [
+        (("CREATE INDEX i ON log (v)", "DROP INDEX i"), 0.0, 0.0),
+        (("CREATE INDEX i ON log (v)", "ALTER TABLE log ADD COLUMN a INT"), 0.5, 0.0),
+        (("CREATE INDEX i ON log (v)", "ALTER TABLE log RENAME TO old"), 0.5, 0.5),
+        (("ALTER TABLE log ADD COLUMN a INT", "ALTER TABLE log DROP COLUMN v"), 1.0, 0.5),
+    ],
+)
+def test_what_makes_no_version_in_ignite_3_aborts_no_operation(
+    statements: tuple[str, ...], changing: float, incompatible: float
+) -> None:
+    """A rename makes none either, but a commit after it is refused all the same."""
+    found = rated(*statements, baseline="ignite3")
+    every = (found, found["tables"]["log"])
+    for one in every:
+        assert isclose(one["option_3"], 1 - exp(-0.3 * changing))
+        assert isclose(one["exact_match"], 1 - exp(-0.3 * changing))
+        assert isclose(one["options_1_and_2"], 1 - exp(-0.3 * incompatible))
+    deaths = 0.3 * changing
+    assert isclose(found["exponential_length"]["option_3"], deaths / (1 + deaths))
+    assert isclose(rated(*statements)["option_3"], 1 - exp(-0.3))
 
 
 def test_rates_without_changes_give_no_aborts() -> None:

@@ -46,6 +46,8 @@ class Stage(Database):
     cascades_sql: ClassVar[str | None] = None
     """Asks for each foreign key with ON DELETE CASCADE; None where the database has none."""
     quote: ClassVar[str] = '"'
+    folds: ClassVar[bool] = False
+    """Whether names that differ in case alone are one, quoted or not."""
     usual: ClassVar[str] = ""
     """The level of isolation that a session has where nothing is said."""
     prepares: ClassVar[bool] = False
@@ -92,10 +94,9 @@ class Stage(Database):
         return bool(form) and re.match(rf"(?:{form})\b", " ".join(words)) is not None
 
     def named(self, name: str) -> str:
-        """A name as SQL has it."""
+        """A name as SQL has it, always quoted: every database has other reserved words."""
         mark = self.quote
-        plain = re.fullmatch(r"[a-z_][a-z0-9_]*", name) is not None
-        return name if plain else f"{mark}{name.replace(mark, 2 * mark)}{mark}"
+        return f"{mark}{name.replace(mark, 2 * mark)}{mark}"
 
     def inserted(self, table: str, columns: Sequence[str], rows: Sequence[str]) -> str:
         """An INSERT of some rows."""

@@ -17,6 +17,7 @@ class DuckdbStage(FileStage, Duckdb):
         r"CREATE (?:OR REPLACE )?PERSISTENT SECRET"
     )
     usual = "snapshot"
+    folds = True
     described_sql = """
         SELECT c.table_name, c.column_name, c.data_type, c.is_nullable,
                c.column_default IS NOT NULL,

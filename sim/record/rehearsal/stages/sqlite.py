@@ -17,6 +17,8 @@ SHADOWS: Final = (
 class SqliteStage(FileStage, Sqlite):
     """A file; DDL waits for the writer before it, and for no reader."""
 
+    quote = "`"  # where there is no such column, "v" is the text v
+    folds = True
     opens_by_savepoint = True
     outside = ("ATTACH", "DETACH", "VACUUM INTO")
     outside_form = r"VACUUM \S+ INTO"
