@@ -63,6 +63,8 @@ UNSAID: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 WIDTH_IN: Final = 7.0
 USUAL_NAME: Final = 22
 CHARACTER_IN: Final = 0.085
+LINE_IN: Final = 0.16
+"""The height of a line of a legend."""
 
 
 def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: Any) -> Any:
@@ -213,19 +215,29 @@ def heading(figure: Any, text: str) -> None:
 
 
 def legend_above(figure: Any, axes: Any, columns: int, question: str) -> None:
-    """A legend above all panels, under the question that the figure answers; closed forms last."""
+    """A legend above all panels, under the question that the figure answers; closed forms last.
+
+    It has fewer columns where its labels are long, and the figure is higher then.
+    """
     entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=_is_by_formula)
-    figure.legend(
-        [handle for handle, _ in entries],
-        [label for _, label in entries],
-        loc="outside upper left",
-        ncols=columns,
-        title=question,
-        title_fontsize=11,
-        alignment="left",
-        borderpad=0,
-        columnspacing=1.4,
-    )
+    usual = -(-len(entries) // columns)
+    for fewer in range(columns, 0, -1):
+        legend = figure.legend(
+            [handle for handle, _ in entries],
+            [label for _, label in entries],
+            loc="outside upper left",
+            ncols=fewer,
+            title=question,
+            title_fontsize=11,
+            alignment="left",
+            borderpad=0,
+            columnspacing=1.4,
+        )
+        if fewer == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            more = -(-len(entries) // fewer) - usual
+            figure.set_figheight(figure.get_figheight() + LINE_IN * more)
+            return
+        legend.remove()
 
 
 def _is_by_formula(entry: tuple[Any, str]) -> bool:

@@ -88,7 +88,7 @@ def write(directory: Path, target: Path) -> None:
 
 def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None = None) -> str:
     """The page as text: of a sweep, of an advice, or of both."""
-    environment = pages.environment("analysis")
+    environment = pages.environment("ddlsim.analysis")
     environment.globals |= {
         "number": _plain,
         "percent": _percent,

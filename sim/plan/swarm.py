@@ -38,6 +38,7 @@ from ddlsim.plan.aims import (
     defaults,
     equals,
     indexes,
+    instants,
     learned,
     leases,
     lives,
@@ -108,6 +109,7 @@ AIMS: Final = (
     defaults.add,
     lowered.add,
     together.add,
+    instants.add,
 )
 """What some worlds have for one rule each: clients, tables, changes and faults of their own."""
 

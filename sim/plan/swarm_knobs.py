@@ -77,9 +77,9 @@ def kept_to(names: Sequence[str], workloads: Sequence[Table]) -> list[Table]:
     return [{"tables": list(names), **one} for one in workloads]
 
 
-def migrate(data: Table, sql: str, every_ms: int) -> None:
-    """Let a world run more statements on n1: from a tenth of its load on, one each `every_ms`."""
-    changes = {"at_ms": data["run"]["load_ms"] // 10, "node": "n1", "sql": sql}
+def migrate(data: Table, sql: str, every_ms: int, node: str = "n1") -> None:
+    """Let a node run more statements: from a tenth of the load on, one each `every_ms`."""
+    changes = {"at_ms": data["run"]["load_ms"] // 10, "node": node, "sql": sql}
     changes["every_ms"] = max(every_ms, 1)
     data["migration"] = [*data.get("migration", []), changes]
 

@@ -1,9 +1,11 @@
 """The wheel owns one top-level name, `ddlsim`, and an unpacked source archive builds the same."""
 
+import os
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from sysconfig import get_path
 from zipfile import ZipFile
 
 import pytest
@@ -17,6 +19,36 @@ NEEDED = {
     "ddlsim/_scenarios/smoke.toml",
     "ddlsim/cli/templates/explain.html.j2",
 }
+
+
+COMMANDS = (
+    ("run", "strategies/B3-T1", "--out", "runs"),
+    ("explain", "runs/seed-0.jsonl", "--html", "page.html", "--svg", "cycle.svg"),
+    ("sweep", "sweep.toml", "--out", "swept", "--master", "none", "--jobs", "1"),
+    ("report", "swept"),
+    ("compare", "iep", "--seeds", "0..0", "--output", "html"),
+    ("list", "schemas", "explain"),
+    ("new", "strategy", "own"),
+)
+"""What reads files of the wheel: scenarios, templates, skeletons."""
+SWEEP = """\
+title = "A sweep"
+scenarios = ["smoke"]
+seeds = "0..0"
+[parameters]
+delay_duration_ms = { path = "protocol.delay_duration_ms", values = [50, 90] }
+"""
+ALONE = """\
+import sys
+
+sys.path[1:1] = {paths}
+from ddlsim.cli import main
+
+for words in {commands}:
+    sys.argv = ["ddlsim", *words]
+    print(words[0], main(), file=sys.stderr)
+"""
+"""Commands of the wheel; with -S no link to the tree stands in the path."""
 
 
 def build(root: Path, kind: str, to: Path) -> Path:
@@ -50,6 +82,23 @@ def test_the_wheel_has_one_package_and_is_that_of_the_archive(tmp_path: Path) ->
     assert (unpacked / "dev.py").is_file()
     assert (unpacked / "docs" / "conf.py").is_file()
     assert content(build(unpacked, "wheel", tmp_path / "again")) == found
+
+
+@pytest.mark.slow
+def test_its_commands_need_nothing_of_the_tree(tmp_path: Path) -> None:
+    with ZipFile(build(ROOT, "wheel", tmp_path)) as archive:
+        archive.extractall(tmp_path / "wheel")
+    (tmp_path / "sweep.toml").write_text(SWEEP, "utf-8")
+    paths = [str(tmp_path / "wheel"), *dict.fromkeys(map(get_path, ("purelib", "platlib")))]
+    (tmp_path / "alone.py").write_text(ALONE.format(paths=paths, commands=COMMANDS), "utf-8")
+    command = [sys.executable, "-S", "alone.py"]
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    said = [line for line in done.stderr.splitlines() if not line.startswith("ddlsim: ")]
+    codes = {"run": 1} | dict.fromkeys(("explain", "sweep", "report", "compare", "list", "new"), 0)
+    assert said == [f"{verb} {code}" for verb, code in codes.items()], done.stderr
 
 
 def test_a_second_top_level_name_is_found(tmp_path: Path) -> None:

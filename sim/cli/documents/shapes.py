@@ -67,6 +67,19 @@ class Run(TypedDict):
 
 # --- check, explain ------------------------------------------------------------------------------
 
+Edge = TypedDict("Edge", {"from": str, "to": str, "edge": str, "because": str})
+
+
+class Anomaly(TypedDict):
+    """Something that was found: its transactions, and the steps of its cycle, if it is one."""
+
+    type: str
+    txns: list[str]
+    steps: list[Edge]
+    explanation: str
+    did: NotRequired[dict[str, str]]
+
+
 Checked = TypedDict(
     "Checked",
     {
@@ -80,7 +93,7 @@ Checked = TypedDict(
         "model": str | None,
         "workload": NotRequired[str],
         "transactions": NotRequired[dict[str, int]],
-        "anomalies": "list[Anomaly]",
+        "anomalies": list[Anomaly],
         "counts": NotRequired[dict[str, int]],
         "violations": list[Any],
         "not": list[str],
@@ -90,24 +103,19 @@ Checked = TypedDict(
 )
 
 
-class Anomaly(TypedDict):
-    """Something that was found: its transactions, and the steps of its cycle, if it is one."""
-
-    type: str
-    txns: list[str]
-    steps: list["Edge"]
-    explanation: str
-    did: NotRequired[dict[str, str]]
-
-
-Edge = TypedDict("Edge", {"from": str, "to": str, "edge": str, "because": str})
-
-
 class Check(TypedDict):
     """Verdicts on histories, a file each."""
 
     format: int
     files: list[Checked]
+
+
+class Entry(TypedDict):
+    """An entry of a witness log and its line; it has the other fields that it has there."""
+
+    line: int
+    record: str
+    node: str
 
 
 WitnessViolation = TypedDict(
@@ -120,20 +128,12 @@ WitnessViolation = TypedDict(
         "status": str,
         "strict_only": bool,
         "summary": str,
-        "witness": "list[Entry]",
+        "witness": list[Entry],
         "steps": list[Step],
         "clauses": list[str],
         "because": str,
     },
 )
-
-
-class Entry(TypedDict):
-    """An entry of a witness log and its line; it has the other fields that it has there."""
-
-    line: int
-    record: str
-    node: str
 
 
 # --- verify --------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ddlsim.analysis.figures.drawing import (
     FORM,
     MARKERS,
     canvas,
+    legend_above,
     line,
     logarithmic,
     point,
@@ -415,6 +416,20 @@ def test_cells_of_several_scenarios_have_names_of_their_own(
     names = [label.get_text() for label in drawn.axes[axes].get_yticklabels()]
     assert len(set(names)) == len(names) == len(cells.cells) == 8
     assert sum("there" in one for one in names) == 4
+
+
+def test_a_legend_of_long_names_is_as_wide_as_the_figure_at_most() -> None:
+    with styled():
+        for length, lines in ((10, 3), (30, 4), (60, 8)):
+            drawn, [[panel]] = canvas(1, 1)
+            height_in = drawn.get_figheight()
+            for number in range(8):
+                line(panel, [0, 1], [number, 1], ([0, 0], [1, 1]), "n" * length, number)
+            legend_above(drawn, panel, 3, "What is it?")
+            drawn.draw_without_rendering()
+            [legend] = drawn.legends
+            assert legend.get_window_extent().width <= drawn.bbox.width
+            assert drawn.get_figheight() == pytest.approx(height_in + 0.16 * (lines - 3))
 
 
 def test_atomicity_has_a_panel_for_each_scenario(two: Path) -> None:

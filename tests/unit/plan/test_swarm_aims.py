@@ -20,6 +20,7 @@ from ddlsim.plan.aims import (
     copies,
     defaults,
     equals,
+    instants,
     lowered,
     returns,
     together,
@@ -27,6 +28,7 @@ from ddlsim.plan.aims import (
 )
 from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF, Knobs
+from ddlsim.protocol.metastorage.safe_time_ticker import SafeTimeTicker
 from ddlsim.protocol.transaction import replica
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
 from ddlsim.strategies.base import DESIGNS, STRATEGIES
@@ -121,6 +123,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("operations and commit together", together.SHARE / 2),
         ("changes between two tables", between.SHARE / 2),
         ("copies behind lost answers", copies.SHARE / 2),
+        ("leaders for an instant", instants.SHARE),
     ],
 )
 def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
@@ -160,6 +163,20 @@ def test_a_copy_is_answered_by_what_its_request_has_done(monkeypatch: pytest.Mon
     monkeypatch.setattr(replica, "repeated_answer", lambda *given: replace(own(*given), done=True))
     found = ran("iep_closed", None, seed).violations
     assert ("I7", "untrue-result") in {(one.invariant, one.kind) for one in found}
+
+
+def test_a_leader_for_an_instant_begins_no_idle_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its start comes too late; what begins them all the same is convicted by I12."""
+    worlds = [seed for seed in MANY if drawn_of(seed).knobs["leaders for an instant"] != OFF][:3]
+    runner = Runner(Job("", "", {"strategy.name": "iep"}, swarm=True))
+    rows = [runner.row(seed) for seed in worlds]
+    assert [row.outcome.word for row in rows] == ["ok"] * len(rows)
+    assert sum(row.reached["late-start-of-ticks"] > 0 for row in rows) >= len(rows) - 1
+    monkeypatch.setattr(SafeTimeTicker, "is_late", lambda *_: False)
+    found = [{one.kind for one in runner.row(seed).violations} for seed in worlds]
+    assert any("idle commands-diverged" in kinds for kinds in found)
 
 
 def test_only_where_old_names_are_outlived_is_dd_raised_meanwhile() -> None:

@@ -187,3 +187,10 @@ def test_in_some_worlds_answers_to_statements_are_lost_and_few_attempts_are_made
     for world in doubts:
         assert any("doubt0" in one["sql"] for one in world["migration"])
         assert any(one.get("kind") == "committed" for one in world["faults"])
+    beside = [[one for one in world["migration"] if "beside" in one["sql"]] for world in doubts]
+    assert 0.4 < sum(map(bool, beside)) / len(doubts) < 1
+    for world, others in zip(doubts, beside, strict=True):
+        [first] = [one for one in world["migration"] if "doubt0" in one["sql"]]
+        at = {(one["at_ms"], one["every_ms"]) for one in others}
+        assert at <= {(first["at_ms"], first["every_ms"])}
+        assert len(others) in (0, world["cluster"]["nodes"] - 1)
