@@ -24,7 +24,8 @@ KNOWN_BREACHES: Final[dict[str, str]] = {
     "a2_warmup_physical": "timestamps go back with a clock, and with a slower leader (I12)",
     "a3_barrier": "what was stamped before a barrier is answered after it, by another node's time",
     "a3_barrier_impatient": "a node that did not answer in time stays on the old schema",
-    "a4_on_receipt": "being known everywhere does not make an activation atomic",
+    "a4_on_receipt": "being known everywhere does not make an activation atomic, "
+    "and what a node knows may lie ahead of its clock (I12)",
     "a7_unmerged": "a new leader with a slow clock stamps below what nodes have answered for",
     "a7_dd_csmax": "the stamps of a leader that trusts its own clock go back (I12)",
     "b1_opt1": "IEP-110's option 1: one transaction runs on two schemas",
