@@ -343,7 +343,7 @@ def _verify() -> Verb:
         flag("--time", "end after 90s, 10m or 1h, wherever it is then", "T", type=values.duration),
         flag("--jobs", "processes (default: all cores)", "J", type=values.positive),
         flag("--power", "also the power of the search: how many of a fixed sample of small faults "
-             "in the protocol's source the swarm convicts (minutes)"),
+             "in the protocol's source the swarm convicts (minutes, beside those of --time)"),
         outside(), load(), output(*OUTPUTS),
     ])  # fmt: skip
 

@@ -88,6 +88,8 @@ class LayerPart(Protocol):
     the mode that it has switched to, `newest_tag` the newest metadata version that it has seen.
     `transactions` are its open ones by name, `leases` those that it has in the store: by the number
     of the schema, the version at which it ends; `lease_again` asks for them before their time.
+    `queued` are the objects at which its statement may stand in the queue for locks, with the
+    statement's command.
     """
 
     node: Node
@@ -102,6 +104,7 @@ class LayerPart(Protocol):
     transactions: dict[str, LayerTx]
     leases: dict[int, int]
     lease_again: Callable[[], None]
+    queued: dict[int, str]
 
     def schema(self, number: int) -> Schema:
         """The schema of a number that it has read."""

@@ -40,6 +40,7 @@ class Part:
         self.transactions: dict[str, LayerTx] = {}
         self.leases: dict[int, int] = {}
         self.lease_again: Callable[[], None] = lambda: None
+        self.queued: dict[int, str] = {}
         self.log = Schema(())
         self._schemas: dict[int, Schema] = {}
         self._known_since_ms: dict[int, int] = {}

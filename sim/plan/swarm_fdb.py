@@ -134,7 +134,6 @@ def whole(knobs: Knobs) -> Table:
     store = _store(knobs)
     processes = processes_of(**{key: store[key] for key in COUNTS})
     network = swarm_knobs.network(knobs, nodes, scale_ms) | swarm_delays.schedule(knobs)
-    _lengthen(knobs, store, network)
     names, sql = swarm_work.schema(knobs, len(nodes))
     if knobs.on("indexes at the start", INDEXED):
         sql += "".join(f"CREATE INDEX {name}i ON {name} ({INDEXES[name]});\n" for name in names)
@@ -148,6 +147,7 @@ def whole(knobs: Knobs) -> Table:
         workloads += [_long_writers(scale_ms), _indexes(scale_ms)]
     if knobs.on("long readers", READERS):
         workloads.append(_long_readers(scale_ms))
+    _lengthen(knobs, store, network, workloads)
     timeout_ms = knobs.pick("tx_timeout_ms", (100, 400, 2_000))
     data: Table = {
         "title": "A random world under a random nemesis",
@@ -268,6 +268,8 @@ OF_REQUESTS: Final = (
 )  # fmt: skip
 LENGTHENED: Final = (*OF_COMMITS, *OF_REQUESTS)
 """Durations of the store that are no shorter than a commit, or than the answer to a request."""
+VERSIONS_OF_CLIENT: Final = 2
+"""Versions of the window for each client; more clients may come for a rule of their own."""
 COMMIT_MESSAGES: Final = 16
 """More messages in a row than a read version, reads and the commit behind them take."""
 
@@ -278,14 +280,16 @@ def add_cutovers(knobs: Knobs, data: Table) -> None:
     cutovers.add(knobs, data, _commit_ms(store, network), _request_ms(store, network))
 
 
-def _lengthen(knobs: Knobs, store: Table, network: Table) -> None:
-    """Raise the durations of the table `[fdb]` to what the latencies of the world ask for.
+def _lengthen(knobs: Knobs, store: Table, network: Table, workloads: list[Table]) -> None:
+    """Raise the durations of the table `[fdb]` to what latencies and clients of the world ask for.
 
     The window is longer than an idle proxy's rest, too, else every read version would be too old.
     Where messages are lost, it is longer than it takes to ask again, several times over, and idle
-    proxies rest longer: all batches wait for one whose message is lost.
+    proxies rest longer: all batches wait for one whose message is lost. A transaction takes a
+    version of its own: the window has some for each client, else all are too old once many try
+    again.
     """
-    _fit(store, network)
+    _fit(store, network, workloads)
     for key in LENGTHENED:
         knobs.tell(key, store[key])
     knobs.tell("idle_commit_ms", store["idle_commit_ms"])
@@ -299,7 +303,7 @@ def fitted(data: Table) -> Table:
     force a window behind their updates, and leases are renewed in time.
     """
     store, numbers = dict(data["fdb"]), dict(data.get("strategy", {}))
-    _fit(store, data["network"])
+    _fit(store, data["network"], data["workload"])
     store["recovery_jump"] = max(store["recovery_jump"], min(JUMPS) * _window(store))
     if "distance_ms" in numbers:
         least_ms = ceil(min(DISTANCES) * store["window_ms"])
@@ -314,8 +318,11 @@ def _window(store: Table) -> int:
     return max(int(store["window_ms"] * store["versions_per_second"] // 1_000), 1)
 
 
-def _fit(store: Table, network: Table) -> None:
+def _fit(store: Table, network: Table, workloads: list[Table]) -> None:
     commit_ms, enough_ms = _commit_ms(store, network), _request_ms(store, network)
+    clients = sum(one.get("clients", 1) for one in workloads)
+    least_ms = ceil(1_000 * VERSIONS_OF_CLIENT * clients / store["versions_per_second"])
+    store["window_ms"] = max(store["window_ms"], least_ms)
     for key in OF_COMMITS:
         store[key] = max(store[key], commit_ms)
     for key in OF_REQUESTS:

@@ -334,7 +334,7 @@ def _pause_at_activation(die: Die, around: Surroundings) -> list[Table]:
         {
             "name": "pause",
             "node": node,
-            "for_ms": die.between(2, 2 * skew_ms + around.delay_duration_ms),
+            "for_ms": die.between(2, max(2, 2 * skew_ms + around.delay_duration_ms)),
             **when,
         }
     ]

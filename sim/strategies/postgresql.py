@@ -39,6 +39,7 @@ POSTGRESQL = layer_design(
         fence=locks.until_the_end,
         after_failure=locks.release,
         exclude=locks.once_unlocked,
+        after_statement=locks.out_of_the_queue,
         poll_ms=5,
         lock_timeout_ms=1_000,
     )

@@ -1,6 +1,7 @@
 """Second ways: SQLite evaluates CHECKs, brute force looks for equal rows at every instant."""
 
 import sqlite3
+from contextlib import closing
 from itertools import combinations
 from typing import Any
 
@@ -34,10 +35,10 @@ CONDITIONS = st.recursive(
 @given(CONDITIONS, VALUES, VALUES)
 def test_protocol_and_judge_evaluate_checks_as_sqlite_does(condition: str, v: Any, w: Any) -> None:
     table = table_of(f"CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT, CHECK ({condition}))")
-    database = sqlite3.connect(":memory:")
-    (truth,) = database.execute(
-        f"SELECT {condition} FROM (SELECT ? AS v, ? AS w)", (v, w)
-    ).fetchone()
+    with closing(sqlite3.connect(":memory:")) as database:
+        (truth,) = database.execute(
+            f"SELECT {condition} FROM (SELECT ? AS v, ? AS w)", (v, w)
+        ).fetchone()
     row = ((1, 1), (2, v), (3, w))
     assert (violated_check(table, row) is not None) == (truth == 0)
     assert bool(broken_checks(table, row)) == (truth == 0)

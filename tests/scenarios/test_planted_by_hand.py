@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ddlsim.checkers.judge import judge
+from ddlsim.cluster.models.transaction.participant import ModelledParticipant
 from ddlsim.cluster.run import run
 from ddlsim.cluster.store_models.storage import ModelledStorage
 from ddlsim.fdb.membership import Process
@@ -109,6 +110,10 @@ FAULTS = (
     Fault(
         SchemaChange, "_left", "transaction.set(started_key(process), self.part.now_ms())", "pass",
         "faults/statement_sent_before_a_restart", "I9",
+    ),
+    Fault(
+        ModelledParticipant, "_run_cleaning", "self.node.watch.now_us + self.node.disk_delay_us",
+        "-1", "faults/outcome_sent_again_behind_a_slow_disk", "I12",
     ),
     Fault(
         ModelledStorage, "pong", "self._answered = None", "pass",

@@ -229,6 +229,8 @@ def _script(defs: dict[str, Schema]) -> None:
     _narrow(defs["PauseTable"]["properties"], "point", point)
     for table in ("HoldTable", "PauseTable"):
         defs[table] |= _either("until", "until_ms")
+    for_good: Schema = {"lost": {"const": True}, "until": False, "until_ms": False}
+    defs["HoldTable"]["oneOf"].append({"required": ["lost"], "properties": for_good})
     defs["StepTable"] |= _either("do", "ddl")
     defs["StepTable"]["dependentSchemas"] = {
         "at_ms": {"properties": {"plus_ms": False}},

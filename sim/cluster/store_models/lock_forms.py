@@ -1,6 +1,6 @@
 """Rules of locks on tables, and of leases in the store, a second time: on a bench, by name.
 
-[admit, read_schema, fence, after_failure, exclude, pause_before, settle]
+[admit, read_schema, fence, after_failure, exclude, after_statement, pause_before, settle]
 """
 
 from itertools import product
@@ -118,6 +118,39 @@ def _compare_place(
         bench.divergence.found(f"the place of {what} is {after}")
 
 
+def refused(bench: Bench) -> None:
+    """A statement that is refused is in no queue any more, whether it knows its place there or not.
+
+    Another one keeps its place, and one that is made has left the queue with its update.
+    """
+    part, shelf, design = bench.part, bench.shelf, bench.design
+    objects = table_of(bench, "t"), table_of(bench, "u")
+    made = bench.newest
+    assert made is not None, "there is an update"
+    for command, place, unknown in product(
+        (COMMAND, made.command), ("new", "lost", "found"), (None, False, True)
+    ):
+        bench.until()
+        end, found = shelf.version + 5_000, place == "found"
+        mine = (command, end, part.now_ms() + 5_000) if found else None
+        _lay(bench, {lock_key(objects[0], "x1"): end, queue_key(objects[0]): mine}, objects)
+        shelf.struck, shelf.unknown = queue_key(objects[0])[:2], [] if found else [unknown]
+        bench.result(design.exclude(part, bench.begun()[1], command, objects))
+        theirs = ("d2/0", end, 0) if place == "lost" else None
+        if theirs:
+            bench.put(queue_key(objects[1]), theirs)
+        shelf.unknown, before = [unknown] if found else [], shelf.last
+        bench.result(design.after_statement(part))
+        bench.passes(20)
+        shelf.struck, shelf.unknown = (), []
+        what = f"a place that is {place} in the queue, of {command}, {unknown=}"
+        if command == made.command:
+            bench.same(f"what is written of {what}", shelf.last, before)
+            continue
+        bench.same(what, [shelf.now(queue_key(one)) for one in objects], [None, theirs])
+    _lay(bench, {}, objects)
+
+
 # --- locks: transactions --------------------------------------------------------------------------
 
 
@@ -150,6 +183,7 @@ def locked(bench: Bench) -> None:
     _uses_again(bench)
     _goes_on(bench)
     _ended(bench)
+    _without_an_answer(bench)
 
 
 def _uses_again(bench: Bench) -> None:
@@ -216,6 +250,37 @@ def _ended(bench: Bench) -> None:
     bench.put(queue_key(t), None)
 
 
+def _without_an_answer(bench: Bench) -> None:
+    """A lock whose answer is lost stands before what comes meanwhile, if it is there.
+
+    It ends with its transaction, also with one that ends while its answer is waited for.
+    """
+    part, design, shelf, t = bench.part, bench.design, bench.shelf, table_of(bench, "t")
+    for is_there, meanwhile in product((False, True), ("", "a statement", "the end")):
+        tx, _ = bench.begun(reads=True)
+        key = lock_key(t, tx.label)
+        comes: dict[str, Any] = {
+            "a statement": (bench.put, queue_key(t), ("d", shelf.version + 5_000, 0)),
+            "the end": (setattr, tx, "reason", Reason.TX_TIMED_OUT),
+        }
+        if meanwhile:
+            bench.loop.call_later(US_PER_MS // 2, *comes[meanwhile])  # before it is tried again
+        shelf.struck, shelf.unknown = key, [is_there]
+        got, took_us = bench.timed(design.admit(part, tx, bench.request()))
+        what = f"a lock without an answer, {is_there=}, and {meanwhile!r}"
+        due = {"a statement": None if is_there else TIMEOUT, "the end": Reason.TX_TIMED_OUT}
+        bench.same(what, got, due.get(meanwhile))
+        if got is not TIMEOUT and took_us >= design.lock_timeout_ms * US_PER_MS:
+            bench.divergence.found(f"{what} takes {took_us} us")
+        bench.same(f"whether it is there behind {what}", shelf.now(key) is not None, got is None)
+        if meanwhile != "the end":
+            design.after_failure(part, tx, Reason.ROLLED_BACK)
+        bench.passes(20)
+        bench.same(f"what is left of {what}", shelf.now(key), None)
+        shelf.struck, shelf.unknown = (), []
+        bench.put(queue_key(t), None)
+
+
 def until_the_end(bench: Bench) -> None:
     """Locks of what has written end with its commit, if it still has them; others at once."""
     part, objects = bench.part, (table_of(bench, "t"), table_of(bench, "u"))
@@ -235,14 +300,15 @@ def until_the_end(bench: Bench) -> None:
 
 
 def release(bench: Bench) -> None:
-    """The locks of a failed transaction end."""
-    for code_fails in (0, 2):
+    """The locks of a failed transaction end, whether their end conflicts or has no answer."""
+    for fails, unknown in ((0, []), (2, []), (0, [False]), (0, [True])):
         tx, _ = bench.begun(reads=True)
         objects = {table_of(bench, "t"), table_of(bench, "u")}
         tx.locks = objects
         for one in objects:
             bench.put(lock_key(one, tx.label), 9_999)
-        bench.strike(code_fails)
+        bench.strike(fails)
+        bench.shelf.struck, bench.shelf.unknown = (), [*unknown]
         bench.design.after_failure(bench.part, tx, Reason.TX_CONFLICT)
         bench.passes(20)
         left = [bench.shelf.now(lock_key(one, tx.label)) for one in objects]
@@ -367,6 +433,7 @@ def older_leases(bench: Bench) -> None:
 
 LOCK_FORMS: Final[dict[str, Form]] = {
     **dict.fromkeys(("once_unlocked", "once_unlocked_without_a_queue"), excluded),
+    "out_of_the_queue": refused,
     "locked_with_a_fresh_catalog": locked,
     "until_the_end": until_the_end,
     "release": release,
@@ -381,7 +448,7 @@ LOCK_FORMS: Final[dict[str, Form]] = {
 def compare_rules(divergence: Divergence, design: LayerDesign, settings: Settings) -> None:
     """Compare each rule of a design that has a form, on a bench of its own."""
     forms = {**FORMS, **LOCK_FORMS, **PLAN_FORMS}
-    for field in (*FIELDS, "exclude", "plan"):
+    for field in (*FIELDS, "exclude", "after_statement", "plan"):
         bench = Bench(divergence, design, settings)
         form = forms.get(bench.name(field))
         if form is None or divergence.is_known:

@@ -1,6 +1,6 @@
 """Locks on tables with a queue, and a catalog that is read at a snapshot of its own.
 
-[admit, fence, after_failure, exclude]
+[admit, fence, after_failure, exclude, after_statement]
 
     ("s", "lock", object, transaction)      the version at which a transaction's lock ends
     ("s", "queue", object)                  the statement that waits for them, and when that ends
@@ -8,8 +8,9 @@
 
 A transaction locks a table at its first use, until its end, and reads the table's schema under the
 lock. A statement locks what it changes against all others: it waits until no transaction has a lock
-left, and what comes meanwhile waits behind it. No wait lasts longer than `lock_timeout_ms`, by the
-clock of the process that waits; for all others a place in the queue ends so many versions later.
+left, and what comes meanwhile waits behind it. One that is refused leaves the queue. No wait lasts
+longer than `lock_timeout_ms`, by the clock of the process that waits; for all others a place in the
+queue ends so many versions later.
 
 A lock lies in the store, where a process that dies leaves it behind: it ends with the time limit of
 its transaction, in versions. What takes an ended one away conflicts with the transaction's commit.
@@ -100,13 +101,14 @@ async def _lock(
     layer: LayerPart, transaction: StoreTransaction, tx: LayerTx, object_id: int
 ) -> bool:
     """Lock a table; False while a statement waits for it. A lock of unknown result counts as had,
-    so that the end of the transaction releases it."""
-    version = await transaction.read_version()
+    so that the end of the transaction releases it; if it is there, the statement came later."""
+    version, key = await transaction.read_version(), lock_key(object_id, tx.label)
     queued = await transaction.get(queue_key(object_id))
-    if isinstance(queued, tuple) and queued[1] > version:
+    waits = isinstance(queued, tuple) and queued[1] > version
+    if waits and (object_id not in tx.locks or await transaction.get(key) is None):
         return False
     span = versions_in(layer.node.settings.tx_timeout_ms, layer.settings.versions_per_second)
-    transaction.set(lock_key(object_id, tx.label), version + span)
+    transaction.set(key, version + span)
     tx.locks.add(object_id)
     await transaction.commit()
     if tx.reason is not None:
@@ -168,7 +170,7 @@ async def _release(layer: LayerPart, label: str, objects: tuple[int, ...]) -> No
             return
 
 
-# --- DDL  [exclude] -------------------------------------------------------------------------------
+# --- DDL  [exclude, after_statement] --------------------------------------------------------------
 
 
 async def once_unlocked(
@@ -207,6 +209,8 @@ async def _excluded(
             mine, late = mine or own, late or (own and queued[2] <= layer.now_ms())
             free &= own or queued[1] <= version
             transaction.clear(queue_key(object_id))
+    if mine:  # also of an earlier incarnation
+        layer.queued = dict.fromkeys(objects, command)
     if free:
         return Micros(0)
     if late:
@@ -230,6 +234,29 @@ async def _queue(layer: LayerPart, command: str, objects: tuple[int, ...]) -> No
         until_ms = layer.now_ms() + layer.design.lock_timeout_ms
         for object_id in objects:
             transaction.set(queue_key(object_id), (command, version + span, until_ms))
+            layer.queued[object_id] = command
         await transaction.commit()
     except FdbError as error:
         await transaction.on_error(error)
+
+
+async def out_of_the_queue(layer: LayerPart) -> None:
+    """Leave the queue where a statement is refused; with its update it has left it."""
+    queued, layer.queued = layer.queued, {}
+    if queued and not any(one.command in queued.values() for one in layer.log.updates):
+        layer.node.spawn(_leave(layer, queued))
+
+
+async def _leave(layer: LayerPart, queued: dict[int, str]) -> None:
+    while True:
+        transaction = layer.store.transaction()
+        try:
+            for object_id, command in queued.items():
+                found = await transaction.get(queue_key(object_id))
+                if isinstance(found, tuple) and found[0] == command:
+                    transaction.clear(queue_key(object_id))
+            await transaction.commit()
+        except FdbError as error:
+            await transaction.on_error(error)
+        else:
+            return

@@ -167,7 +167,8 @@ def _apart(stage: Stage, connection: Connection, targets: Sequence[Target]) -> l
     """
     kept = [one for one in targets if one.column is None or _is_as_sent(stage, connection, one)]
     for one in reversed(kept):
-        _ = one.column is not None and _started(stage, connection, one)
+        if one.column is not None:
+            _started(stage, connection, one)
     kept = [one for one in kept if one.column is None or _is_as_sent(stage, connection, one)]
     return [one if one in kept else replace(one, column=None, crossed=True) for one in targets]
 

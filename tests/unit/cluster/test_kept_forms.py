@@ -13,9 +13,10 @@ from ddlsim.cluster.store_models.task_forms import compare_kept
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.part import Part
-from ddlsim.layer.rules import leases, publishing, reading, waiting
+from ddlsim.layer.rules import leases, locks, publishing, reading, waiting
 from ddlsim.layer.schema import Schema
 from ddlsim.strategies.base import LAYER_DESIGNS
+from tests.support.edits import edited
 from tests.support.protocol import settings
 
 MANY_US = 5_000
@@ -134,6 +135,55 @@ def test_a_planted_fault_is_a_difference(name: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("name", [*dict.fromkeys(plant[-1] for plant in PLANTS.values())])
 def test_nothing_differs_without_a_fault(name: str) -> None:
     assert differences(name) == []
+
+
+LOCKS: dict[str, tuple[str, str, str]] = {
+    "a lock that is there waits behind what waits for it": (
+        "_lock", "(object_id not in tx.locks or await transaction.get(key) is None)", "True",
+    ),
+    "a lock that is lost overtakes": ("_lock", " or await transaction.get(key) is None", ""),
+    "a lock without an answer is none": (
+        "_lock", "tx.locks.add(object_id)\n    await transaction.commit()",
+        "await transaction.commit()\n    tx.locks.add(object_id)",
+    ),
+    "a lock comes behind its end": (
+        "_lock", "await _release(layer, tx.label, (object_id,))", "pass",
+    ),
+    "a lock without an answer comes behind its end": (
+        "_locked", "release(layer, tx, tx.reason)", "pass",
+    ),
+    "an end without an answer is one": ("_release", "await transaction.on_error(error)", "return"),
+    "what is refused stays in the queue": (
+        "out_of_the_queue", "layer.node.spawn(_leave(layer, queued))", "pass",
+    ),
+    "what is refused leaves for another one": ("_leave", "and found[0] == command", "and True"),
+    "what is refused tries once": ("_leave", "await transaction.on_error(error)", "return"),
+    "a place is not known again": (
+        "_excluded", "layer.queued = dict.fromkeys(objects, command)", "pass",
+    ),
+    "a place is not noted": ("_queue", "layer.queued[object_id] = command", "pass"),
+    "what is made leaves once more": (
+        "out_of_the_queue", "not any(one.command in queued.values() for one in layer.log.updates)",
+        "True",
+    ),
+}  # fmt: skip
+"""Faults in the rules of locks: a function, a text of it and what replaces that."""
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_fault_in_locks_is_a_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, before, after = LOCKS[name]
+    monkeypatch.setattr(locks, function, edited(locks, function, before, after))
+    planted = dataclasses.replace(
+        LAYER_DESIGNS.get("postgresql"), after_statement=locks.out_of_the_queue
+    )
+    found: list[PartDiverged] = []
+    compare_rules(Models(found.append, Loop()).divergence("rules", ""), planted, settings())
+    assert found
+
+
+def test_nothing_differs_of_locks_without_a_fault() -> None:
+    assert differences("postgresql") == []
 
 
 def test_an_open_transaction_that_does_not_commit_yet_keeps_its_lease() -> None:

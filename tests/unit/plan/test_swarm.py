@@ -345,6 +345,7 @@ FRAMES: list[dict[str, Any]] = [
     {"cluster.replicas": 1, "strategy.name": "iep_closed"},
     {"run.load_ms": 300},
     {"protocol.delay_duration_ms": 250, "protocol.max_clock_skew_ms": 7},
+    {"protocol.delay_duration_ms": 1, "protocol.max_clock_skew_ms": 0},
     {"cluster.nodes": 2, "run.load_ms": 200, "strategy.name": "c10_two_cutoffs"},
 ]
 

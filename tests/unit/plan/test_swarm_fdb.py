@@ -179,6 +179,18 @@ def test_a_storage_server_misses_two_recoveries(seed: int) -> None:
     assert (again["name"], again["node"]) == ("crash", "proxy1")
 
 
+def test_the_window_has_a_version_for_each_client() -> None:
+    """Else no transaction succeeds any more once as many try again (`postgresql`, 9200000)."""
+    scarce = 0
+    for seed in MANY:
+        world = layered(seed)
+        versions = world["fdb"]["window_ms"] * world["fdb"]["versions_per_second"] / 1_000
+        clients = sum(one.get("clients", 1) for one in world["workload"])
+        assert versions >= clients
+        scarce += versions < 3 * clients
+    assert scarce
+
+
 def test_in_some_worlds_answers_to_statements_are_lost_and_few_attempts_are_made() -> None:
     worlds = [layered(seed) for seed in MANY]
     doubts = [world for world in worlds if "ddl_attempts" in world["protocol"]]

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final
 
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
+from ddlsim.cluster.models.transaction.under_way import Cleaning, Look
 from ddlsim.cluster.models.words import when, words
 from ddlsim.kernel.deadlines import Asked
 from ddlsim.model.hlc import HybridClock
@@ -30,7 +31,7 @@ from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.leases import Lease
 from ddlsim.protocol.messages import Cleaned, Cleanup, Finish, Finished, NotPrimary
-from ddlsim.protocol.partition.replica_manager import LocalReplica
+from ddlsim.protocol.partition.replica_manager import LocalReplica, Submission
 from ddlsim.protocol.replica_messages import (
     AreReplicated,
     Fate,
@@ -45,33 +46,6 @@ from ddlsim.units import US_PER_MS, Timestamp, show
 
 PROBES: Final = 40
 """How often a coordinator is requested for what is about to end, before that blocks for longer."""
-
-
-class Cleaning:
-    """A clean-up under way: the partitions that have not confirmed, and the last wait for each."""
-
-    def __init__(self, places: list[PartitionId], commit_ts: Timestamp | None) -> None:
-        self.left = dict.fromkeys(places)
-        self.size = len(places)
-        self.is_alone = True
-        self.commit_ts = commit_ts
-        self.waited_us: dict[PartitionId, int] = {}
-        self.sent_us: dict[PartitionId, int] = {}
-
-
-class Look:
-    """A look for the outcome of a transaction: what has decided it, and when."""
-
-    def __init__(self, read_ts: Timestamp | None) -> None:
-        self.read_ts = read_ts
-        self.is_alone = True
-        self.has_begun = False
-        self.asked = 0
-        self.may_recover = False
-        self.outcome: Outcome | None = None
-        self.decided_us: int | None = None
-        self.waited_us = 0
-        self.sent_us = -1
 
 
 class ModelledParticipant(Participant):
@@ -97,6 +71,7 @@ class ModelledParticipant(Participant):
         """For the look that begins: the partitions with intents of what it finds to have ended."""
         self.begun_cleaning: dict[TxId, dict[PartitionId, None]] = {}
         self._known: dict[TxId, Outcome | None] = {}
+        self._written_us: dict[tuple[TxId, PartitionId], int] = {}
         for listeners, kind, heard in (
             (exchange.on_arrival, Finish, self._finish_came),
             (exchange.on_arrival, AreReplicated, self._are_replicated),
@@ -199,8 +174,9 @@ class ModelledParticipant(Participant):
         def compare() -> None:
             if tx not in local.machine.uncleaned and not local.is_alone:
                 return
-            if slow or self.node.disk_delay_us:  # those here come first, and take their time
-                return
+            now = self.node.watch.now_us
+            if any(self._written_us.get((tx, one.place), -1) >= now for one in here):
+                return  # those here come first, and this disk takes its time
             sent = self.begun_cleaning.get(tx, {})
             for other in elsewhere:
                 if other not in sent:
@@ -210,7 +186,7 @@ class ModelledParticipant(Participant):
                     self._wrong(f"{tx.label} has ended, and {replica.place} here has not ended it")
 
         holders = {other: self.leases.of(other) for other in others}
-        me, members, slow = self.node.name, self.replicas.members, self.node.disk_delay_us > 0
+        me, members = self.node.name, self.replicas.members
         elsewhere = [one for one, lease in holders.items() if lease and lease.holder != me]
         here = [members[one] for one in others if one not in elsewhere and one in members]
         if others and all(replica.is_alone for replica in here):  # else those here come first
@@ -265,6 +241,14 @@ class ModelledParticipant(Participant):
         await super()._send_outcome_on(local, tx, commit_ts, elsewhere, cleaning)
         if self._noted.pop(tx, self) is self:
             self._wrong(f"{tx.label} is cleaned up everywhere, and its commit partition keeps it")
+
+    async def _run_cleaning(
+        self, submitted: Submission[None], what: tuple[TxId, PartitionId]
+    ) -> None:
+        """Until when the disk writes an end: it takes the time that it took when that began."""
+        self._written_us[what] = self.node.watch.now_us + self.node.disk_delay_us
+        await super()._run_cleaning(submitted, what)
+        del self._written_us[what]
 
     def _mark_cleaned(self, local: LocalReplica, tx: TxId) -> None:
         self._noted[tx] = None
