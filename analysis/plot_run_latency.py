@@ -6,6 +6,8 @@ from typing import Any, Final
 from ddlsim.analysis.figures import run_events
 from ddlsim.analysis.figures.drawing import canvas, colour_of, legend_above, logarithmic, note
 from ddlsim.analysis.figures.figure import main
+from ddlsim.escape import counted
+from ddlsim.history.events import Invoked
 from ddlsim.history.history import History
 
 OTHERS: Final = "data operations"
@@ -38,7 +40,9 @@ def draw(history: History) -> Any:
     logarithmic(panel.yaxis, subs=(1.0,))
     panel.set(xlabel="simulated time of the request (ms)", ylabel="latency (ms)")
     legend_above(drawn, panel, 3, run_events.title(history, "latency"))
-    note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
+    asked = sum(1 for _ in history.of(Invoked))
+    never = f"; {counted(asked - len(done), 'operation')} never ended" if asked > len(done) else ""
+    note(drawn, f"grey: a fault is under way; vertical lines: a schema change activates{never}")
     return drawn
 
 

@@ -147,6 +147,12 @@ def test_every_operation_of_a_run_has_its_mark() -> None:
     with styled():
         drawn = PLOTS["run_latency"].draw(history)
     assert labels(drawn) == ["data operations (2)", "begin, commit, rollback (3)", "DDL (1)"]
+    assert "never ended" not in words(drawn)
+    history = empty_history()
+    history.events.append(Invoked(0, "c", "lost", None, "n1", "put"))
+    with styled():
+        drawn = PLOTS["run_latency"].draw(history)
+    assert "1 operation never ended" in words(drawn)
 
 
 def test_lag_of_a_run_without_safe_time_is_refused() -> None:
@@ -267,3 +273,11 @@ def test_ends_of_bars_are_beside_a_number() -> None:
     with styled():
         drawn = PLOTS["price_safety"].draw({**found, "designs": [first]})
     assert max(drawn.axes[0].get_xticks()) == 1_000
+
+
+def test_report_counts_many_runs_in_thousands(two: Path) -> None:
+    cells = read(two)
+    cells.cells[0].runs = 1_100
+    page = page_of(cells, two)
+    assert "<td>1,100</td>" in page
+    assert "1,114 runs in 8 cells" in page
