@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
-from ddlsim.analysis.figures.drawing import canvas, form, heading, note
+from ddlsim.analysis.figures.drawing import form, heading, note, panels, within
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula.by_formula import Forms, worlds
 from ddlsim.analysis.stats import intervals
@@ -45,24 +45,21 @@ def draw(cells: Cells) -> Any:
     if not all(isinstance(value, int | float) for key in axes_of for value in cells.values(key)):
         raise CellsError(f"the figure 'atomicity' draws numbers, and {x} or {y} has others")
     designs = cells.by_design()
-    columns = min(3, len(designs))
     known = worlds(cells) if _are_delay_and_skew(cells, axes_of) else {}
     borders: dict[str, None] = {}
-    drawn, panels = canvas(-(-len(designs) // columns), columns, height_in=2.6, sharey=True)
-    for panel in panels.flat[len(designs) :]:
-        panel.set_visible(False)
-    for place, (panel, (design, mine)) in enumerate(zip(panels.flat, designs, strict=False)):
+    drawn, axes = panels(len(designs), height_in=2.6, sharey=True)
+    for panel, (design, mine) in zip(axes, designs, strict=True):
         _map(panel, mine, x, y)
         borders[_border(panel, mine, known)] = None
-        panel.set_title(f"{design}\n{_count(mine)}", fontsize=9)
+        panel.set_title(f"{within(panel, design)}\n{_count(mine)}", fontsize=9)
         panel.set_xlabel(said(x))
-        if not place % columns:
+        if panel.get_subplotspec().is_first_col():
             panel.set_ylabel(said(y))
     shades = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), SHADES)
-    key = drawn.colorbar(shades, ax=panels, shrink=0.6, aspect=30, format=PercentFormatter(1))
+    key = drawn.colorbar(shades, ax=axes, shrink=0.6, aspect=30, format=PercentFormatter(1))
     key.solids.set_rasterized(False)  # an SVG without a picture inside
     key.solids.set_edgecolor("face")
-    key.set_label("runs in which nodes disagreed (I1)")
+    key.set_label("runs in which\nnodes disagreed (I1)")
     heading(drawn, "Where do nodes give different answers about the same instant?")
     sums = " or ".join(filter(None, borders))
     border = f"; dashed: delay + skew = Tu - Tm, {sums} (formula 6.5)" if sums else ""
@@ -79,7 +76,8 @@ def _are_delay_and_skew(cells: Cells, names: list[str]) -> bool:
 def _count(cells: Cells) -> str:
     """In how many runs nodes disagreed; of none, what the rate is below."""
     runs = sum(len(cell.rows) for cell in cells.cells)
-    broken = sum(round(cell.violating("I1").value * len(cell.rows)) for cell in cells.cells)
+    finished = [cell for cell in cells.cells if cell.rows]
+    broken = sum(round(cell.violating("I1").value * len(cell.rows)) for cell in finished)
     if broken or not runs:
         return f"{broken} of {runs} runs"
     return f"0 of {runs} runs: below {100 * float(intervals.none_seen(runs)):.2g} %"

@@ -66,9 +66,9 @@ def draw(cells: Cells) -> Any:
             drawn_to += [float(end) for end in (*middle, *ends[1]) if math.isfinite(end)]
             line(panel, [cell.value(X) for cell in series.cells], middle, ends, label, number)
             if of is _wait:
-                _wait_by_formula(panel, series, known, number)
+                _wait_by_formula(panel, series, known)
             elif of is _ddl:
-                _ddl_by_formula(panel, series, known, number)
+                _ddl_by_formula(panel, series, known)
         panel.set(title=title, ylabel=unit)
         if of is _dml and drawn_to and max(drawn_to) > FAR * min(drawn_to):
             logarithmic(panel.yaxis)
@@ -81,16 +81,16 @@ def draw(cells: Cells) -> Any:
     return drawn
 
 
-def _wait_by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int) -> None:
+def _wait_by_formula(panel: Any, series: Cells, known: dict[int, Forms]) -> None:
     found = [wait_of(cell, known.get(cell.number)) for cell in series.cells]
     ends = [model.quantile(TAIL, slack) for model, slack in filter(None, found)]
     if len(ends) == len(found):
         low, high = [each.unordered for each in ends], [each.ordered for each in ends]
         x = [cell.value(X) for cell in series.cells]
-        bracket(panel, x, low, high, None if number else "by formula")
+        bracket(panel, x, low, high, "by formula")
 
 
-def _ddl_by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int) -> None:
+def _ddl_by_formula(panel: Any, series: Cells, known: dict[int, Forms]) -> None:
     found = [_statements(known.get(cell.number)) for cell in series.cells]
     means = [float(np.mean(one)) for one in found if one is not None]
     if len(means) == len(found):

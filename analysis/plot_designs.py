@@ -45,8 +45,7 @@ def draw(cells: Cells) -> Any:
         point(aborts, needless, (line + BESIDE,) * 3, None, 1, hollow=True)
         _on_line(unsafe, broken.percent, line, hollow=hollow)
     labels = [cell.label(others) for cell in cells.cells]
-    dml.set_yticks(range(len(labels)), labels)
-    make_room(drawn, labels)
+    dml.set_yticks(range(len(labels)), make_room(drawn, labels))
     dml.set_ylim(len(labels) - 1 + 2 * BESIDE, -ROOM)  # the first row is on top
     for axis, title, unit in (
         (dml, "DML, p99", "ms"),

@@ -47,7 +47,7 @@ def draw(cells: Cells) -> Any:
             middle, *ends = series.each(of)
             line(panel, [cell.value(X) for cell in series.cells], middle, ends, label, number)
             if of is _longest:
-                _by_formula(panel, series, known, number)
+                _by_formula(panel, series, known)
         panel.set(title=title, xlabel="how long the learner lags (ms)", ylabel=unit)
         panel.set_ylim(bottom=0)
     legend_above(drawn, axes[0][1], 4, "What does a learner that lags cost, without any DDL?")
@@ -55,7 +55,7 @@ def draw(cells: Cells) -> Any:
     return drawn
 
 
-def _by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int) -> None:
+def _by_formula(panel: Any, series: Cells, known: dict[int, Forms]) -> None:
     """Dashed: 6.7 with the cell's DD and H, and the median delay for PD."""
     world = known.get(series.cells[0].number)
     if world is None or not world.simple or world.slack is None:
@@ -64,7 +64,7 @@ def _by_formula(panel: Any, series: Cells, known: dict[int, Forms], number: int)
     along = np.linspace(min(outages), max(outages), 100)
     pd = float(np.median(world.delays))
     frozen = forms.mean_frozen(along, pd, world.slack, world.h)
-    form(panel, along, frozen, None if number else "formula 6.7: X + PD - DD + a, mean over a")
+    form(panel, along, frozen, "formula 6.7: X + PD - DD + a, mean over a")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ddlsim.analysis.figures.drawing import canvas, form, legend_above, note, points
+from ddlsim.analysis.figures.drawing import form, legend_above, note, panels, points, within
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import closed_forms as forms
 from ddlsim.analysis.formula.by_formula import Forms, remark, worlds
@@ -27,10 +27,11 @@ FAR: Final = timestamp(10**9)
 def draw(cells: Cells) -> Any:
     """A panel for each design: points are runs, the dashed step is the closed form."""
     designs = cells.values("design")
-    drawn, axes = canvas(1, len(designs), height_in=3.8, sharey=True)
+    drawn, axes = panels(len(designs), height_in=3.8, sharey=True)
+    every = cells.series(X, "design")
     skews = [float(skew) for skew in cells.values(X)]
     known = worlds(cells)
-    for panel, design in zip(axes[0], designs, strict=True):
+    for panel, design in zip(axes, designs, strict=True):
         mine = cells.where(design=design)
         for slack, way in _bounds(mine, known):
             along = np.linspace(min(skews), max(skews), 2_000)
@@ -39,11 +40,11 @@ def draw(cells: Cells) -> Any:
             at = (slack + way, 50)
             panel.annotate(f"wait {slack:g} ms\nway {way:g} ms", at, xytext=(6, 0), va="center",
                            textcoords="offset points", fontsize=8)  # fmt: skip
-        every = mine.series(X)
         for number, (label, series) in enumerate(every):
             shift = APART * (max(skews) - min(skews)) * (number - (len(every) - 1) / 2)
-            x = [cell.value(X) + shift for cell in series.cells]
-            points(panel, x, *series.each(_missed), label, number)
+            own = series.where(design=design)
+            x = [cell.value(X) + shift for cell in own.cells]
+            points(panel, x, *own.each(_missed), label, number)
         for cs_max in sorted({world.cs_max for world in known.values()}):
             panel.axvline(cs_max, color="#777777", linewidth=0.9)
             panel.annotate(
@@ -51,13 +52,14 @@ def draw(cells: Cells) -> Any:
                 textcoords="offset points", annotation_clip=False,
             )  # fmt: skip
         panel.set(
-            title=design,
-            xlabel="real difference of the two clocks (ms)",
+            title=within(panel, design),
+            xlabel=within(panel, "real difference of the two clocks (ms)"),
             ylim=(-4, 114),
             yticks=range(0, 101, 20),
         )
-    axes[0][0].set_ylabel("runs with a missed own DDL (%)")
-    legend_above(drawn, axes[0][0], 3, "Does a client see its acknowledged DDL on every node?")
+        if panel.get_subplotspec().is_first_col():
+            panel.set_ylabel("runs with a missed own DDL (%)")
+    legend_above(drawn, axes, 3, "Does a client see its acknowledged DDL on every node?")
     note(drawn, remark(cells, known))
     return drawn
 

@@ -2,7 +2,8 @@
 
 One point per design: right is slower for reads and writes, up is slower for schema changes. A
 filled point: some run broke a safety property, claimed or not. Designs whose points touch share one
-list of names; the abort rates beside the scatter have a row for each.
+list of names; the abort rates beside the scatter have a row for each. Where names are long, points
+have the numbers of their rows.
 """
 
 import sys
@@ -22,6 +23,8 @@ from ddlsim.analysis.figures.labels import Spot, name_points
 from ddlsim.analysis.sweep.cells import SAFETY, SAFETY_SAID, Cells
 
 CELLS_MOST: Final = 24
+NAMED_MOST: Final = 34
+"""The longest name that is written beside a point; of longer ones its number is."""
 WIDE: Final = 30
 """The ratio of its ends from which an axis has fewer numbers."""
 
@@ -47,11 +50,13 @@ def draw(cells: Cells) -> Any:
         logarithmic(axis, subs=(1.0, 3.0) if high > WIDE * low else (1.0, 2.0, 5.0))
     costs.margins(x=0.2, y=0.12)
     names = [spot.name for spot in spots]
+    if max(map(len, names)) > NAMED_MOST:
+        spots = [spot._replace(name=f"[{at}]") for at, spot in enumerate(spots, 1)]
+        names = [f"{name} [{at}]" for at, name in enumerate(names, 1)]
     aborts.set_xlabel("schema aborts (%)")
     aborts.set_xlim(left=0)
-    aborts.set_yticks(range(len(names)), names)
+    aborts.set_yticks(range(len(names)), make_room(drawn, names))
     aborts.invert_yaxis()
-    make_room(drawn, names)
     heading(drawn, "What does a design cost, and is it safe?")
     key_of(costs, (("safe in all runs", True), ("safety broken in some", False)))
     note(drawn, f"{SAFETY_SAID}; aborts: share of all attempts\n{cells.note}")

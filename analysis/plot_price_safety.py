@@ -15,12 +15,14 @@ from ddlsim.analysis.figures.drawing import canvas, heading, key_of, logarithmic
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
 from ddlsim.analysis.sweep.cells import Estimate
+from ddlsim.escape import counted
 
 PLANES: Final = {"ignite": "Ignite plane", "fdb": "FoundationDB plane"}
 ADDED: Final = "dml_added_p99"
 DDL: Final = "ddl_p50"
 LINEAR_MS: Final = 10
 """Below this the x axis is linear, so that 0 has a place."""
+TICKS_MS: Final = (0, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 WIDE: Final = 30
 SAFE: Final = ("safe", "holes", "weaker")
 """Verdicts of designs that keep safety."""
@@ -44,7 +46,7 @@ def draw(found: Mapping[str, Any]) -> Any:
         panel.plot([each.x.value for each in front], [each.y.value for each in front],
                    color="#009e73", linewidth=1.0, zorder=1, drawstyle="steps-post")  # fmt: skip
         panel.set_xscale("symlog", linthresh=LINEAR_MS)
-        ticks = [tick for tick in (0, 5, 10, 20, 50, 100, 200, 500) if tick <= 2 * _most(spots)]
+        ticks = [tick for tick in TICKS_MS if tick <= 2 * _most(spots)]
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         panel.minorticks_off()
         low, high = panel.yaxis.get_data_interval()
@@ -56,7 +58,7 @@ def draw(found: Mapping[str, Any]) -> Any:
     axes[-1][0].set_xlabel("what the schema adds to DML, 99th percentile (ms)")
     heading(drawn, "What does each design cost, and is it safe?")
     key_of(axes[0][0], (("safety kept", True), ("safety broken", False)))
-    said = f"{found['runs']:,} runs, seeds {found['seeds'][0]} to {found['seeds'][1]}"
+    said = f"{counted(found['runs'], 'run')}, seeds {found['seeds'][0]} to {found['seeds'][1]}"
     said += "; bars: 95 % over seeds; line: safe designs that no safe one beats"
     note(drawn, "\n".join((said, *_missing(found["designs"]))))
     for panel, spots in placed:
@@ -89,12 +91,15 @@ def _there(one: Design, key: str) -> bool:
 
 def _of(one: Design, key: str) -> Estimate:
     value = one[key]
-    ends = (np.nan if value[end] is None else value[end] for end in ("low", "high"))
-    return Estimate(value["value"], *ends)
+    low = np.nan if value["low"] is None else value["low"]
+    high = np.inf if value["high"] is None else value["high"]  # null: nothing bounds it
+    return Estimate(value["value"], low, high)
 
 
 def _most(spots: Sequence[Spot]) -> float:
-    return max(spot.x.value for spot in spots)
+    """The largest value or bounded end; 0 of no spots."""
+    ends = [end for spot in spots for end in (spot.x.value, spot.x.high)]
+    return max(filter(np.isfinite, ends), default=0.0)
 
 
 def _front(spots: Sequence[Spot]) -> list[Spot]:

@@ -13,6 +13,7 @@ from ddlsim.analysis.figures import run_events
 from ddlsim.analysis.figures.drawing import canvas, colour_of, curve, legend_above, note
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.plot_run_latency import bands
+from ddlsim.analysis.sweep.cells import CellsError
 from ddlsim.history.history import History
 
 DD: Final = "delay_duration_ms"
@@ -22,13 +23,17 @@ PAPER: Final = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.5}
 
 def draw(history: History) -> Any:
     """A line per node, shaded where it is above the node's DD."""
+    found = run_events.lags(history)
+    if not found:
+        raise CellsError(
+            "the figure 'run_lag' needs a run with schema safe time; this one has none"
+        )
     drawn, axes = canvas(1, 1, height_in=3.4)
     panel = axes[0][0]
     bands(panel, history)
     end_ms = history.end_us / 1_000
     courses = run_events.setting_over_time(history, DD)
     limits = {node: course for nodes, course in courses.items() for node in nodes}
-    found = run_events.lags(history)
     for number, (node, (times, lag)) in enumerate(found.items()):
         curve(panel, times, lag, node, number, linewidth=1)
         for since, until, limit in _spans(limits.get(node, ()), end_ms):

@@ -6,13 +6,20 @@ from typing import Any, Final
 from ddlsim.analysis.figures import run_events
 from ddlsim.analysis.figures.drawing import canvas, colour_of, legend_above, logarithmic, note
 from ddlsim.analysis.figures.figure import main
+from ddlsim.escape import counted
+from ddlsim.history.events import Invoked
 from ddlsim.history.history import History
 
-LANES: Final = (
-    ("data operations", ("get", "put", "delete", "insert", "replace", "update", "scan"), 0, "o"),
-    ("commits", ("commit",), 1, "s"),
-    ("DDL", ("ddl",), 2, "D"),
-)
+OTHERS: Final = "data operations"
+LANES: Final = {
+    "begin": "begin, commit, rollback",
+    "commit": "begin, commit, rollback",
+    "rollback": "begin, commit, rollback",
+    "ddl": "DDL",
+}
+"""What the kinds of operations are called that are no data operations."""
+MARKS: Final = {OTHERS: "o", "begin, commit, rollback": "s", "DDL": "D"}
+"""The groups of operations in their order, and the mark of each."""
 LEAST_MS: Final = 0.01
 """What a shorter latency is drawn as: the axis is logarithmic."""
 
@@ -23,17 +30,19 @@ def draw(history: History) -> Any:
     panel = axes[0][0]
     bands(panel, history)
     done = list(run_events.operations(history))
-    for label, kinds, number, marker in LANES:
-        mine = [one for one in done if one.kind in kinds]
+    for number, (label, marker) in enumerate(MARKS.items()):
+        mine = [one for one in done if LANES.get(one.kind, OTHERS) == label]
         well = [one for one in mine if one.ending == "ok"]
         ill = [one for one in mine if one.ending != "ok"]
-        _scatter(panel, well, f"{label} ({len(well)})", number, marker)
+        _scatter(panel, well, f"{label} ({len(well):,})", number, marker)
         if ill:
-            _scatter(panel, ill, f"{label}, failed or unknown ({len(ill)})", number, "x")
+            _scatter(panel, ill, f"{label}, failed or unknown ({len(ill):,})", number, "x")
     logarithmic(panel.yaxis, subs=(1.0,))
     panel.set(xlabel="simulated time of the request (ms)", ylabel="latency (ms)")
     legend_above(drawn, panel, 3, run_events.title(history, "latency"))
-    note(drawn, "grey: a fault is under way; vertical lines: a schema change activates")
+    asked = sum(1 for _ in history.of(Invoked))
+    never = f"; {counted(asked - len(done), 'operation')} never ended" if asked > len(done) else ""
+    note(drawn, f"grey: a fault is under way; vertical lines: a schema change activates{never}")
     return drawn
 
 

@@ -32,6 +32,7 @@ from ddlsim.units import US_PER_MS
 
 X: Final = "clients"
 MS_PER_S: Final = 1_000
+QUEUED: Final = "formula 6.6: M/D/1, M/M/1"
 OPEN: Final = 0.85
 """The utilisation up to which clients that wait for their answers arrive as if they did not."""
 
@@ -41,26 +42,28 @@ def draw(cells: Cells) -> Any:
     if any(row["schema_reads"] is None for cell in cells.cells for row in cell.rows):
         raise CellsError("the figure needs counted reads; write `prices = true` into the sweep")
     rates = Rates(cells)
-    service_ms = rates.setting(cells.cells[0], "storage_read_us") / US_PER_MS
     drawn, axes = canvas(1, 2, height_in=3.8, width_ratios=(3, 2))
     load, wait = axes[0]
     x = [float(one) for one in cells.values(X)]
     for number, (label, series) in enumerate(cells.series(X)):
-        copies = _copies(series.cells[0], rates)
+        first = series.cells[0]
+        copies, service_ms = _copies(first, rates), _service_ms(first, rates)
         own = [float(cell.value(X)) for cell in series.cells]
         middle, *ends = series.each(partial(requests, rates=rates))
         line(load, own, middle, ends, f"{label}, each key" if copies > 1 else label, number)
-        form(load, own, _by_formula(series, rates, service_ms),
-             "formula 6.6" if not number else None)  # fmt: skip
-        if _rule(series.cells[0], rates) in VERSION:
-            _queue(wait, series, rates, service_ms, number)
-            full = float(forms.most_clients(_cycle(series.cells[0], rates), service_ms))
-            for panel in axes[0]:
-                panel.axvline(full, color="#777777", linewidth=0.9)
-    capacity = MS_PER_S / service_ms
-    load.axhline(capacity, color="#777777", linewidth=0.9)
-    load.annotate(f"capacity {capacity:g} per second", (x[0], capacity), xytext=(0, 3),
-                  textcoords="offset points", fontsize=8)  # fmt: skip
+        form(load, own, _by_formula(series, rates), "formula 6.6")
+        if _rule(first, rates) in VERSION:
+            _queue(wait, label, series, rates, number)
+            cycle = _cycle(first, rates)
+            if service_ms and np.isfinite(cycle):
+                for panel in axes[0]:
+                    full = float(forms.most_clients(cycle, service_ms))
+                    panel.axvline(full, color="#777777", linewidth=0.9)
+    for service_ms in sorted({_service_ms(cell, rates) for cell in cells.cells} - {0.0}):
+        capacity = MS_PER_S / service_ms
+        load.axhline(capacity, color="#777777", linewidth=0.9)
+        load.annotate(f"capacity {capacity:g} per second", (x[0], capacity), xytext=(0, 3),
+                      textcoords="offset points", fontsize=8)  # fmt: skip
     load.set(
         xscale="log",
         xlabel="clients",
@@ -71,6 +74,8 @@ def draw(cells: Cells) -> Any:
     for panel in axes[0]:
         panel.set_xticks(x, [f"{one:g}" for one in x])
         panel.minorticks_off()
+    if wait.has_data():
+        bracket(load, [], [], [], QUEUED)
     legend_above(drawn, load, 3, "How much is the schema read, and when is its server busy?")
     note(drawn, f"of copies: each one's share of what their server gets\n{cells.note}")
     return drawn
@@ -102,11 +107,16 @@ def _rule(cell: Cell, rates: Rates) -> str:
     return rates.world(cell).design.rules["read_schema"]
 
 
+def _service_ms(cell: Cell, rates: Rates) -> float:
+    """What a read takes in its server; 0 where nothing limits it."""
+    return rates.setting(cell, "storage_read_us") / US_PER_MS
+
+
 def _copies(cell: Cell, rates: Rates) -> int:
     return copies_of(rates.world(cell).design.rules)
 
 
-def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
+def _by_formula(series: Cells, rates: Rates) -> list[float]:
     """Requests per second of a design, by 6.6."""
     first = series.cells[0]
     rules = rates.world(first).design.rules
@@ -116,7 +126,8 @@ def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
     if own:
         cycle = _cycle(first, rates)
         free = [float(cell.value(X)) / cycle for cell in series.cells]
-        busy = 1 / service_ms / own
+        service_ms = _service_ms(first, rates)
+        busy = 1 / service_ms / own if service_ms else np.inf
         copies = _copies(first, rates)
         return [MS_PER_S * own * float(forms.reads_in_each(min(one, busy), copies)) for one in free]
     if rules["background"] == "poll_the_head":
@@ -132,19 +143,24 @@ def _by_formula(series: Cells, rates: Rates, service_ms: float) -> list[float]:
 def _loaded(cell: Cell, rates: Rates) -> float:
     """The share of the time in which there is load: else nothing asks for a schema."""
     whole_ms = sum(row["simulated_us"] for row in cell.rows) / US_PER_MS
-    return float(min(load_ms(cell, rates.world(cell)) / whole_ms, 1))
+    return float(min(load_ms(cell, rates.world(cell)) / whole_ms, 1)) if whole_ms else 1.0
 
 
 def _cycle(cell: Cell, rates: Rates) -> float:
-    """From one transaction of a client to its next, in ms; of few clients, which wait for none."""
-    return float(cell.value(X)) / rates.begun(cell)
+    """From one transaction of a client to its next, in ms; of few clients, which wait for none.
+
+    Infinite where none began.
+    """
+    begun = rates.begun(cell)
+    return float(cell.value(X)) / begun if begun else np.inf
 
 
-def _queue(panel: Any, series: Cells, rates: Rates, service_ms: float, number: int) -> None:
+def _queue(panel: Any, label: str, series: Cells, rates: Rates, number: int) -> None:
     """What a read takes, by runs and by formula, as far as the server is not full."""
+    service_ms = _service_ms(series.cells[0], rates)
     x = [float(cell.value(X)) for cell in series.cells]
     middle, *ends = series.each(lambda cell: cell.mean_ms("first_wait_us"))
-    line(panel, x, middle, ends, series.cells[0].design, number)
+    line(panel, x, middle, ends, label, number)
     way_ms = 2 * float(np.mean(rates.world(series.cells[0]).delays))
     open_ones = [
         (clients, forms.queued(rates.begun(cell), service_ms))
@@ -153,9 +169,8 @@ def _queue(panel: Any, series: Cells, rates: Rates, service_ms: float, number: i
     ]
     least = [way_ms + float(ends[0]) for _, ends in open_ones]
     most = [way_ms + float(ends[1]) for _, ends in open_ones]
-    bracket(panel, [clients for clients, _ in open_ones], least, most, "formula 6.6: M/D/1, M/M/1")
-    panel.set_ylim(0, 1.2 * float(np.nanmax(middle)))
-    panel.legend(loc="upper left")
+    bracket(panel, [clients for clients, _ in open_ones], least, most, QUEUED)
+    panel.set_ylim(0, max(1.2 * max(middle[np.isfinite(middle)], default=0.0), panel.get_ylim()[1]))
 
 
 if __name__ == "__main__":

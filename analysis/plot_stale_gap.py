@@ -10,7 +10,15 @@ start).
 import sys
 from typing import Any, Final
 
-from ddlsim.analysis.figures.drawing import canvas, form, legend_above, logarithmic, note, points
+from ddlsim.analysis.figures.drawing import (
+    canvas,
+    form,
+    legend_above,
+    logarithmic,
+    note,
+    points,
+    within,
+)
 from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.formula import store_forms as forms
 from ddlsim.analysis.formula.store_rates import Rates
@@ -20,6 +28,7 @@ X: Final = "poll_ms"
 READS: Final = "read_only"
 LINEAR: Final = 0.5
 """Below this percentage the axis is linear, so that 0 has a place."""
+SAID: Final = {0: "write", 1: "only read"}
 TICKS: Final = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
 CURRENT: Final = ("metadata_version", "metadata_version_at_snapshot")
 """Rules of `read_schema` whose schema is that of the read version."""
@@ -30,20 +39,17 @@ def draw(cells: Cells) -> Any:
     rates = Rates(cells)
     kinds = cells.values(READS)
     drawn, axes = canvas(1, len(kinds), height_in=3.6, sharey=True)
-    kept = [cell for cell in cells.cells if not _is_current(cell, rates)]
-    curve = sorted((_exponent(cell, rates), _by_formula(cell, rates)) for cell in kept)
-    designs = cells.values("design")
     for panel, kind in zip(axes[0], kinds, strict=True):
-        form(panel, [x for x, _ in curve], [y for _, y in curve],
-             "formula 6.5: kept, and read again every P")  # fmt: skip
-        for number, design in enumerate(designs):
-            mine = cells.where(design=design, **{READS: kind})
+        for scenario in cells.values("scenario"):
+            _curve(panel, cells.where(scenario=scenario), rates)
+        for number, (label, series) in enumerate(cells.series(X, READS)):
+            mine = series.where(**{READS: kind})
             x = [_exponent(cell, rates) for cell in mine.cells]
             points(panel, x, *mine.each(lambda cell: cell.share_above("stale_us").percent),
-                   design, number)  # fmt: skip
+                   label, number)  # fmt: skip
         panel.set(
-            title="only read" if kind else "write",
-            xlabel="λ times the mean age of the schema",
+            title=SAID.get(kind, f"{100 * kind:g} % only read"),
+            xlabel=within(panel, "λ times the mean age of the schema"),
         )
         logarithmic(panel.xaxis)
         panel.set_yscale("symlog", linthresh=LINEAR)
@@ -53,6 +59,14 @@ def draw(cells: Cells) -> Any:
     legend_above(drawn, axes[0][0], 3, "How many commits are under a schema that was replaced?")
     note(drawn, f"λ: changes of a table; of c12 and c16 the age is cv - rv\n{cells.note}")
     return drawn
+
+
+def _curve(panel: Any, cells: Cells, rates: Rates) -> None:
+    """The closed form of what keeps a schema, in one scenario."""
+    kept = [cell for cell in cells.cells if not _is_current(cell, rates)]
+    curve = sorted((_exponent(cell, rates), _by_formula(cell, rates)) for cell in kept)
+    form(panel, [x for x, _ in curve], [y for _, y in curve],
+         "formula 6.5: kept, and read again every P")  # fmt: skip
 
 
 def _is_current(cell: Cell, rates: Rates) -> bool:

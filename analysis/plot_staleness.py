@@ -33,7 +33,7 @@ def draw(cells: Cells) -> Any:
         by_formula = [
             100 * _share(cell, poll, rates) for cell, poll in zip(series.cells, x, strict=True)
         ]
-        form(shares, x, by_formula, "formula 6.5" if not number else None)
+        form(shares, x, by_formula, "formula 6.5")
         points(ages, x, *series.each(stalest), label, number)
     along = np.array(sorted(float(one) for one in cells.values(X)))
     reads = 2 * max(rates.read(cell) for cell in cells.cells)

@@ -19,6 +19,7 @@ from ddlsim.analysis.figures.figure import main
 from ddlsim.analysis.figures.labels import Spot, name_points
 from ddlsim.analysis.sweep.cells import Estimate
 from ddlsim.analysis.tune.judge import FORMULA
+from ddlsim.escape import counted
 
 SETTING: Final = ("dd_ms", "h_ms", "cs_max_ms")
 BELOW: Final = 0.04
@@ -34,7 +35,7 @@ def draw(found: dict[str, Any]) -> Any:
     runs, asked = found["runs"], found["asked"]
     note(
         drawn,
-        f"{runs['all']:,} runs of {asked['strategy']}, seeds {runs['seeds'][0]} to "
+        f"{counted(runs['all'], 'run')} of {asked['strategy']}, seeds {runs['seeds'][0]} to "
         f"{runs['seeds'][1]}; {_bars(found)}; a wait of 0: less than 1 % of operations wait",
     )
     return drawn

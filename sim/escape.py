@@ -28,6 +28,11 @@ def escaped(text: str, keep: str = LAYOUT) -> str:
     )
 
 
+def counted(number: int, what: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def one_line(text: str, most: int = LINE_MOST) -> str:
     """A text as one line of at most so many characters: its beginning and its end.
 

@@ -6,6 +6,7 @@ else, are black and dashed.
 Files repeat byte for byte: no dates, no random ids.
 """
 
+import textwrap
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -62,9 +63,22 @@ UNSAID: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 """The metadata of an SVG: none, above all no date."""
 WIDTH_IN: Final = 7.0
 USUAL_NAME: Final = 22
+LONGEST_NAME: Final = 90
+"""The characters of a name in one line."""
 CHARACTER_IN: Final = 0.085
 LINE_IN: Final = 0.16
 """The height of a line of a legend."""
+BESIDE: Final = 3
+"""How many panels of one kind are side by side at the most."""
+LINES_FREE: Final = 4
+"""The lines of a legend for which a figure of its usual height has room."""
+PANELS: Final = 0.78
+"""The share of a figure's width that its panels have beside their numbers and a key."""
+NOTE_PT: Final = 7
+KEY_PT: Final = 8
+QUESTION_PT: Final = 11
+LEAST: Final = 8
+"""The characters that a line has at the least."""
 
 
 def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: Any) -> Any:
@@ -73,10 +87,26 @@ def canvas(rows: int = 1, columns: int = 1, *, height_in: float = 3.0, **more: A
     return figure, figure.subplots(rows, columns, squeeze=False, **more)
 
 
-def make_room(figure: Any, names: Sequence[str]) -> None:
-    """Widen a figure for names longer than usual; its panels keep their width."""
-    longest = max(map(len, names), default=0)
+def panels(count: int, *, height_in: float, **more: Any) -> Any:
+    """A figure with so many panels, up to `BESIDE` of them side by side, and these."""
+    columns = min(BESIDE, count)
+    figure, axes = canvas(-(-count // columns), columns, height_in=height_in, **more)
+    for panel in axes.flat[count:]:
+        panel.set_visible(False)
+    return figure, axes.flat[:count]
+
+
+def make_room(figure: Any, names: Sequence[str]) -> list[str]:
+    """Make a figure larger for names longer than usual; returned with very long ones in lines.
+
+    Its panels keep their width, and rows with one line their height.
+    """
+    lines = [textwrap.wrap(name, LONGEST_NAME) or [name] for name in names]
+    longest = max((len(line) for each in lines for line in each), default=0)
     figure.set_figwidth(WIDTH_IN + CHARACTER_IN * max(longest - USUAL_NAME, 0))
+    more = len(lines) * (max(map(len, lines), default=1) - 1)
+    figure.set_figheight(figure.get_figheight() + LINE_IN * more)
+    return ["\n".join(each) for each in lines]
 
 
 def styled() -> Any:
@@ -96,15 +126,20 @@ def _marks(number: int, *, hollow: bool = True) -> dict[str, Any]:
     return {"color": colour, "marker": marker, "markerfacecolor": "white" if hollow else colour}
 
 
+def _listed(label: str) -> str:
+    """A label as a legend takes it: matplotlib lists none that begins with an underline."""
+    return f" {label}" if label.startswith("_") else label
+
+
 def curve(axes: Any, x: Any, y: Any, label: str, number: int, **more: Any) -> None:
-    """A line without marks, dashed by its number too."""
-    style = LINES[number % len(LINES)]
-    axes.plot(x, y, label=label, color=colour_of(number), linestyle=style, **more)
+    """A line without marks, dashed by its number too: of 49 no two look alike."""
+    style = LINES[(number + number // len(COLOURS)) % len(LINES)]
+    axes.plot(x, y, label=_listed(label), color=colour_of(number), linestyle=style, **more)
 
 
 def line(axes: Any, x: Sequence[float], middle: Any, ends: Any, label: str, number: int) -> None:
     """A series with its interval as a band, which has a gap where there is no upper end."""
-    axes.plot(x, middle, label=label, **_marks(number))
+    axes.plot(x, middle, label=_listed(label), **_marks(number))
     axes.fill_between(x, *ends, color=colour_of(number), alpha=BAND, linewidth=0)
     no_ends(axes, x, middle, ends[1])
 
@@ -119,7 +154,7 @@ def points(axes: Any, x: Any, middle: Any, low: Any, high: Any, label: str, numb
         x,
         middle,
         yerr=np.where(known, [np.maximum(middle - low, 0), np.maximum(high - middle, 0)], np.nan),
-        label=label,
+        label=_listed(label),
         linestyle="none",
         **_marks(number),
         **BARS,
@@ -211,37 +246,69 @@ def key_above(axes: Any) -> None:
 
 def heading(figure: Any, text: str) -> None:
     """The question that a figure answers, above all panels."""
-    figure.suptitle(text, x=0.01, ha="left", fontsize=11)
+    figure.suptitle(text, x=0.01, ha="left", fontsize=QUESTION_PT)
+
+
+def broken(figure: Any, text: str, size_pt: float, share: float = 0.97) -> str:
+    """A text with its lines broken where they are wider than this share of the figure."""
+
+    def width(lines: str) -> float:
+        measured = figure.text(0, 0, lines, fontsize=size_pt)
+        found = float(measured.get_window_extent().width)
+        measured.remove()
+        return found
+
+    most = max(map(len, text.split("\n")))
+    shown = text
+    while width(shown) > share * figure.bbox.width and most > LEAST:
+        most = max(most * 9 // 10, LEAST)
+        shown = "\n".join(textwrap.fill(one, most) for one in text.split("\n"))
+    return shown
+
+
+def within(panel: Any, text: str) -> str:
+    """A title or a label of one of several panels, broken so that it is no wider than its panel."""
+    columns = panel.get_subplotspec().get_gridspec().ncols
+    return broken(panel.get_figure(), text, KEY_PT + 1, PANELS / columns)
 
 
 def legend_above(figure: Any, axes: Any, columns: int, question: str) -> None:
     """A legend above all panels, under the question that the figure answers; closed forms last.
 
-    It has fewer columns where its labels are long, and the figure is higher then.
+    It is of one panel, or of an array of them; of equal labels it has one. It has fewer columns
+    where its labels are long, and the figure is higher then.
     """
-    entries = sorted(zip(*axes.get_legend_handles_labels(), strict=True), key=_is_by_formula)
-    usual = -(-len(entries) // columns)
+    first: dict[str, Any] = {}
+    for panel in np.ravel(axes):
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            first.setdefault(label, handle)
+    entries = sorted(first.items(), key=_is_by_formula)
+    question = broken(figure, question, QUESTION_PT)
+    usual = min(-(-len(entries) // columns), LINES_FREE)
     for fewer in range(columns, 0, -1):
+        shown = [broken(figure, label, KEY_PT, 0.9) if fewer == 1 else label
+                 for label, _ in entries]  # fmt: skip
         legend = figure.legend(
-            [handle for handle, _ in entries],
-            [label for _, label in entries],
+            [handle for _, handle in entries],
+            shown,
             loc="outside upper left",
             ncols=fewer,
             title=question,
-            title_fontsize=11,
+            title_fontsize=QUESTION_PT,
             alignment="left",
             borderpad=0,
             columnspacing=1.4,
         )
         if fewer == 1 or legend.get_window_extent().width <= figure.bbox.width:
-            more = -(-len(entries) // fewer) - usual
-            figure.set_figheight(figure.get_figheight() + LINE_IN * more)
+            lines = sum(1 + label.count("\n") for label in shown)
+            more = -(-lines // fewer) - usual + question.count("\n")
+            figure.set_figheight(figure.get_figheight() + LINE_IN * max(more, 0))
             return
         legend.remove()
 
 
-def _is_by_formula(entry: tuple[Any, str]) -> bool:
-    return "formula" in entry[1]
+def _is_by_formula(entry: tuple[str, Any]) -> bool:
+    return "formula" in entry[0]
 
 
 def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
@@ -255,7 +322,8 @@ def key_of(axes: Any, marks: Sequence[tuple[str, bool]]) -> None:
 
 def note(figure: Any, text: str) -> None:
     """A small line below all panels: the runs, and the meaning of the intervals."""
-    figure.supxlabel(text, fontsize=7, color="#555555", x=0.01, ha="left")
+    shown = broken(figure, text, NOTE_PT)
+    figure.supxlabel(shown, fontsize=NOTE_PT, color="#555555", x=0.01, ha="left")
 
 
 def save(figure: Any, file: Path) -> None:

@@ -25,6 +25,8 @@ BAR_PX: Final = 4
 GAPS_PX: Final = (5, 16, 32, 56)
 LED_PX: Final = 20
 """The distance from which a line leads from the mark to its name."""
+TAKEN: Final = 10.0
+"""The cost of an area of a mark or a name, relative to one of an interval."""
 OUTSIDE: Final = 20.0
 """The cost of an area outside of the panel, relative to a covered one."""
 POINTS_PER_INCH: Final = 72
@@ -47,7 +49,7 @@ def name_points(axes: Any, spots: Sequence[Spot]) -> list[Any]:
     figure = axes.get_figure()
     figure.draw_without_rendering()  # this computes the place of the panel
     marks = [_mark(axes, spot) for spot in spots]
-    taken = marks + [bar for spot in spots for bar in _bars(axes, spot)]
+    taken, bars = [*marks], [bar for spot in spots for bar in _bars(axes, spot)]
     panel = axes.get_window_extent().padded(-HALF_PX).extents
     texts = []
     for group in sorted(_touching(axes, spots), key=len, reverse=True):
@@ -60,9 +62,8 @@ def name_points(axes: Any, spots: Sequence[Spot]) -> list[Any]:
         size = measured.get_window_extent().size
         measured.remove()
         around = np.array([marks[at] for at in group])
-        box, gap = _best(
-            size, (*around[:, :2].min(axis=0), *around[:, 2:].max(axis=0)), panel, taken
-        )
+        ends = (*around[:, :2].min(axis=0), *around[:, 2:].max(axis=0))
+        box, gap = _best(size, ends, panel, taken, bars)
         xy = (first.x.value, first.y.value)
         away = (box[:2] - axes.transData.transform(xy)) * POINTS_PER_INCH / figure.dpi
         text = axes.annotate(
@@ -104,11 +105,17 @@ def _bars(axes: Any, spot: Spot) -> list[Box]:
     return found
 
 
-def _best(size: Any, around: Any, panel: Any, taken: Sequence[Box]) -> tuple[Box, int]:
-    """The box where a text of this size covers least, and its distance from its marks."""
+def _best(
+    size: Any, around: Any, panel: Any, taken: Sequence[Box], bars: Sequence[Box]
+) -> tuple[Box, int]:
+    """The box where a text of this size covers least, and its distance from its marks.
+
+    What is `taken` are marks and names: beside the mark of another point a name would be its.
+    """
     found = list(_candidates(size, around))
     boxes = np.array([box for _, box in found])
-    hidden = sum(_common(boxes, one) for one in taken)
+    hidden = TAKEN * sum(_common(boxes, one) for one in taken)
+    hidden += sum((_common(boxes, one) for one in bars), start=np.zeros(len(boxes)))
     outside = np.prod(size) - _common(boxes, panel)
     place = int(np.argmin(np.round(hidden + OUTSIDE * outside, 3)))
     return boxes[place], found[place][0]

@@ -32,6 +32,7 @@ from ddlsim.analysis.tune import tuned
 from ddlsim.analysis.tune.words import number as brief
 from ddlsim.analysis.tune.words import with_interval
 from ddlsim.analysis.tune.world import ASSUMED
+from ddlsim.escape import counted
 from ddlsim.files import write_text
 from ddlsim.scenario.overrides import repeat_options
 
@@ -91,6 +92,7 @@ def page_of(cells: Cells | None, directory: Path, advice: dict[str, Any] | None 
     environment = pages.environment("ddlsim.analysis")
     environment.globals |= {
         "number": _plain,
+        "counted": counted,
         "percent": _percent,
         "ASSUMED": ASSUMED,
         "with_interval": with_interval,
@@ -114,6 +116,7 @@ def _about(cells: Cells, directory: Path) -> dict[str, Any]:
         "packages": origin.get("packages", {}),
         "command": _sweep_command(origin),
         "runs": sum(cell.runs for cell in cells.cells),
+        "lost": sum(cell.runs - len(cell.rows) for cell in cells.cells),
         "cells": len(cells.cells),
         "names": [said(name) for name in names],
         "lines": [_line(cell, names) for cell in cells.cells],
@@ -193,7 +196,7 @@ def _wait(cell: Cell) -> str:
         return _interval(estimate)
     waiting = cell.share_above("operation_wait_us")
     if not waiting.value:
-        return f"0 (none in {len(cell.rows)} runs)"
+        return f"0 (none in {counted(len(cell.rows), 'run')})"
     return f"0 (< {100 * waiting.high:.2g} % wait)"
 
 

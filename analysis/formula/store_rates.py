@@ -55,4 +55,4 @@ class Rates:
     def begun(self, cell: Cell) -> float:
         """Transactions begun per ms of the load."""
         attempts = sum(row["attempts"] for row in cell.rows)
-        return float(attempts / load_ms(cell, self.world(cell)))
+        return float(attempts / max(load_ms(cell, self.world(cell)), 1 / US_PER_MS))

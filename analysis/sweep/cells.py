@@ -21,6 +21,7 @@ from ddlsim.analysis.stats.axes import read_axis
 from ddlsim.analysis.sweep import provenance
 from ddlsim.analysis.sweep.need import Need
 from ddlsim.analysis.sweep.rows import SCHEMA
+from ddlsim.escape import counted
 from ddlsim.model.settings import SYMBOLS
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.problems import Origin
@@ -310,11 +311,15 @@ class Cells:
     def ran(self) -> str:
         """The number of runs, their scenarios and the program's version, in one line."""
         runs = sum(cell.runs for cell in self.cells)
+        lost = runs - sum(len(cell.rows) for cell in self.cells)
         seeds = {cell.runs for cell in self.cells}
-        each = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
+        few = "" if len(seeds) == 1 else f"{min(seeds):,} to "
+        each = f"{few}{counted(max(seeds), 'seed')} a cell"
+        unfinished = f", {lost:,} not finished" if lost else ""
         scenarios = ", ".join(str(one).removesuffix(".toml") for one in self.values("scenario"))
         version = self.provenance.get("version", "")
-        return f"{runs:,} runs of {scenarios}, {each} seeds a cell; ddlsim {version}".rstrip()
+        ran = f"{counted(runs, 'run')} of {scenarios}, {each}{unfinished}"
+        return f"{ran}; ddlsim {version}".rstrip()
 
     @property
     def note(self) -> str:

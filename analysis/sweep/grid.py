@@ -8,6 +8,7 @@ they share their random numbers.
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from math import prod
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -107,7 +108,8 @@ def _checked(
             check_design(plan(made, sweep.seeds[0]))
     except (ScenarioError, BadDesignError) as error:
         shown = ", ".join(f"{path} = {toml_value(value)}" for path, value in changes.items())
-        raise ScenarioError(f"{sweep.name}: {error}; in the cell {shown}") from None
+        what = str(error).removeprefix(f"{Path(sweep.name).parent}/")  # as the sweep names it
+        raise ScenarioError(f"{sweep.name}: {what}; in the cell {shown}") from None
     return made
 
 

@@ -33,6 +33,7 @@ from ddlsim.analysis.sweep.chunks import (
     write_table,
 )
 from ddlsim.analysis.sweep.rows import SCHEMA, Cell
+from ddlsim.escape import counted
 from ddlsim.files import beside, write_text
 from ddlsim.model.records import Record
 from ddlsim.problems import BadInputError
@@ -130,9 +131,9 @@ def _check_same(found: Manifest, fresh: Manifest, directory: str, *, resume: boo
             what = f"begun with {key} {theirs.get(key)}, now it is {ours.get(key)}"
             raise DirectoryError(f"--out {directory}: {begun}, {what}; {OTHER}")
     if not resume:
-        runs = done_runs(directory)
+        runs = counted(done_runs(directory), "run")
         raise DirectoryError(
-            f"--out {directory}: {begun}, {runs} runs done; say --resume, or name another directory"
+            f"--out {directory}: {begun}, {runs} done; say --resume, or name another directory"
         )
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]  # pyarrow ships no
 from ddlsim.analysis.stats import intervals
 from ddlsim.analysis.sweep import aggregates
 from ddlsim.analysis.sweep.chunks import Round
+from ddlsim.escape import counted
 from ddlsim.model.records import Record
 from ddlsim.problems import BadInputError
 from ddlsim.scenario.problems import near
@@ -77,9 +78,10 @@ def further(
         seeds = min(first.seeds, most - seen)
         if not still or seeds <= 0:
             if still:
-                note(f"{len(still)} cells are still too wide after {seen} seeds each")
+                of = f"{counted(len(still), 'cell')} still too wide"
+                note(f"{of} after {counted(seen, 'seed')} each")
             return None
-        note(f"{len(still)} cells go on, {seen} seeds so far")
+        note(f"{counted(len(still), 'cell')} to go on, {counted(seen, 'seed')} so far")
         return Round(tuple(still), first.first_seed + seen, seeds, 0)
 
     return following

@@ -159,7 +159,7 @@ def test_further_returns_rounds_up_to_the_maximum(rows: tuple[str, list[Row]], s
     third = following(lambda: spark, [first, second])
     assert third == Round((0, 1, 2), 10, 2, 0)
     assert following(lambda: spark, [first, second, third]) is None
-    assert told[-1] == "3 cells are still too wide after 12 seeds each"
+    assert told[-1] == "3 cells still too wide after 12 seeds each"
 
 
 @pytest.mark.parametrize(

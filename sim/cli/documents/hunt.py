@@ -11,6 +11,7 @@ from ddlsim.cli.documents import shapes_hunt
 from ddlsim.cli.options import Options
 from ddlsim.cli.verbs import hunted
 from ddlsim.cli.views import words
+from ddlsim.escape import counted
 from ddlsim.history.history import FORMAT
 from ddlsim.search.corpus import Found, State
 from ddlsim.search.explore import STUCK, Seen
@@ -122,9 +123,9 @@ def show(result: Result) -> None:
     to, state = words.console(), result.state
     whole = document(result)
     counts = [
-        words.counted(state.number, "world"),
-        words.counted(state.transactions, "committed transaction"),
-        words.counted(len(state.hits), "feature"),
+        counted(state.number, "world"),
+        counted(state.transactions, "committed transaction"),
+        counted(len(state.hits), "feature"),
     ]
     head = f"{', '.join(counts)}; {state.cpu_s:.1f} s of CPU; ended by {ENDS[result.ended]}"
     words.say(f"hunt, seed {state.seed}: {head}", to, "bold")
@@ -134,7 +135,7 @@ def show(result: Result) -> None:
     words.labelled("coverage", ", ".join(kinds), to)
     for one in whole["found"]:
         words.say(seen_as.heading(one), to, "bold")
-        often = f"in {words.counted(one['worlds'], 'world')}, first in world {one['first']}"
+        often = f"in {counted(one['worlds'], 'world')}, first in world {one['first']}"
         words.labelled("summary", f"{one['summary']}; {often}, {one['cpu_s']:.1f} s of CPU", to)
         words.labelled("world", one["file"], to)
         words.command(one["command"], to)

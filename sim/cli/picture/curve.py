@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ddlsim.cli.views.words import counted
-from ddlsim.escape import escaped
+from ddlsim.escape import counted, escaped
 from ddlsim.search.likelihood import Likelihood, Message, Point, Rise
 from ddlsim.units import US_PER_MS
 

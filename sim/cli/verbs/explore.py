@@ -21,7 +21,7 @@ from ddlsim.cli.signals import code_of
 from ddlsim.cli.verbs import explore_scope, hunted, scoped
 from ddlsim.cli.views import words
 from ddlsim.cli.views.progress import Meter
-from ddlsim.cli.views.words import counted
+from ddlsim.escape import counted
 from ddlsim.execute.parallel import Executor
 from ddlsim.files import make_folder, no_file, write_text
 from ddlsim.history.history import FORMAT

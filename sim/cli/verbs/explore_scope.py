@@ -15,7 +15,7 @@ from ddlsim.cli.signals import code_of
 from ddlsim.cli.verbs import scoped
 from ddlsim.cli.views import words
 from ddlsim.cli.views.progress import Meter
-from ddlsim.cli.views.words import counted
+from ddlsim.escape import counted
 from ddlsim.files import no_file
 from ddlsim.history.history import FORMAT
 from ddlsim.spec import tla

@@ -18,8 +18,8 @@ from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.signals import code_of
 from ddlsim.cli.verbs import hunted
 from ddlsim.cli.views.progress import Meter
-from ddlsim.cli.views.words import counted
 from ddlsim.cluster.designs import check_design
+from ddlsim.escape import counted
 from ddlsim.execute.parallel import Executor
 from ddlsim.files import no_file
 from ddlsim.plan import swarm

@@ -13,7 +13,7 @@ from ddlsim.cli.documents import shapes_shrink
 from ddlsim.cli.picture import page as picture
 from ddlsim.cli.picture.words import cited, three_sentences
 from ddlsim.cli.views.progress import Meter
-from ddlsim.cli.views.words import counted
+from ddlsim.escape import counted
 from ddlsim.history.history import FORMAT
 from ddlsim.scenario.config import Seeds
 from ddlsim.shrink.data import Data

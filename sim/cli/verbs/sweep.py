@@ -164,24 +164,25 @@ def _errors(rows: Any) -> list[dict[str, Any]]:
 def show(document: dict[str, Any]) -> None:
     """The same for people."""
     from ddlsim.cli.views import words
+    from ddlsim.escape import counted
 
     to = words.console()
     outcomes = document["outcomes"]
-    head = f"{document['cells']:,} cells, {document['runs']:,} runs"
+    head = f"{counted(document['cells'], 'cell')}, {counted(document['runs'], 'run')}"
     words.say(f"{document['title']}: {head}", to, "bold")
     words.labelled("outcomes", ", ".join(f"{name} {n:,}" for name, n in outcomes.items()), to)
     for label, found in (("found", document["violations"]), ("errors", document["errors"])):
         for place, each in enumerate(found[:SHOWN]):
             words.labelled("" if place else label, _line(each), to)
         if len(found) > SHOWN:
-            words.labelled("", f"... and {len(found) - SHOWN} more kinds", to)
+            words.labelled("", f"... and {counted(len(found) - SHOWN, 'more kind')}", to)
     if document["histories"]:
         words.labelled("histories", f"{document['histories']:,} kept", to)
     words.labelled("tables", ", ".join(document["tables"]), to)
 
 
 def _line(each: dict[str, Any]) -> str:
-    from ddlsim.cli.views.words import counted
+    from ddlsim.escape import counted
 
     first, runs = each["first"], counted(each["runs"], "run")
     where = f"in {runs}, first cell {first['cell']} seed {first['seed']}"

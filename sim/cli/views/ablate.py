@@ -17,7 +17,7 @@ from ddlsim.cli.documents.shapes_ablate import (
 from ddlsim.cli.verbs.explore_scope import other_rules, settings
 from ddlsim.cli.views import matrix, words
 from ddlsim.cli.views.matrix import Line
-from ddlsim.cli.views.words import counted
+from ddlsim.escape import counted
 
 OTHER: Final = " *"
 """Stands after a row with constants of its own."""

@@ -18,7 +18,8 @@ from ddlsim.analysis.compare.columns import (
 )
 from ddlsim.analysis.compare.records import UNMET, UNTESTED, WORDS, Breach, Line, Word
 from ddlsim.cli.documents.shapes_compare import Advise, Compare
-from ddlsim.cli.views.words import command, counted, labelled, say
+from ddlsim.cli.views.words import command, labelled, say
+from ddlsim.escape import counted
 
 STYLES: Final[dict[Word, str]] = {
     "safe": "bold green",

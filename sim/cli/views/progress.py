@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.problems import note
-from ddlsim.cli.views.words import counted
+from ddlsim.escape import counted
 from ddlsim.verify.row import RunRow
 from ddlsim.verify.suite import Case, Schedule, Trial, convicts
 
@@ -115,7 +115,7 @@ class Progress(Meter):
         ran = self.done - self._before
         if self._total > 1 and kind is None and ran:
             rate = f"{ran / self.elapsed_s:.1f} a second"
-            note(f"{ran} runs in {self.elapsed_s:.1f} s ({rate})")
+            note(f"{counted(ran, 'run')} in {self.elapsed_s:.1f} s ({rate})")
         if self._total > 1 and kind and issubclass(kind, KeyboardInterrupt):
             note(f"{self.status()}; {self._interrupted}")
 
@@ -142,7 +142,7 @@ class Progress(Meter):
 
     def status(self) -> str:
         """How far it is, in words."""
-        return f"{self.done} of {self._total} runs done, {self.counts}"
+        return f"{self.done:,} of {self._total:,} runs done, {self.counts}"
 
     @property
     def counts(self) -> str:

@@ -9,8 +9,8 @@ from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.documents.shapes_rehearse import LatencyOf, Rehearse, RehearsedStatement
 from ddlsim.cli.verbs.check_foreign import Foreign
 from ddlsim.cli.verbs.predicted import NOTHING
-from ddlsim.cli.views.words import command, counted, labelled, say, verdict
-from ddlsim.escape import escaped
+from ddlsim.cli.views.words import command, labelled, say, verdict
+from ddlsim.escape import counted, escaped
 from ddlsim.foreign.report import headline
 from ddlsim.record.errors import CLASSES
 from ddlsim.record.rehearsal.rows import MEANING

@@ -12,6 +12,7 @@ from ddlsim.analysis.sweep.totals import ViolationGroup, times_of
 from ddlsim.cli.documents.run import LEVEL, Report
 from ddlsim.cli.views import figures as view_figures
 from ddlsim.cli.views.words import COLOURS, FEW, INDENT, command, labelled, say, unreached, verdict
+from ddlsim.escape import counted
 from ddlsim.scenario import findings as findings_known
 from ddlsim.verify.row import RunRow
 
@@ -80,9 +81,9 @@ def _tally(runs: Sequence[RunRow]) -> str:
     """How many runs ended how, the failed seeds by number."""
     words = [row.outcome.word for row in runs]
     counts = [(each.word, words.count(each.word)) for each in COLOURS]
-    tally = ", ".join(f"{count} {word}" for word, count in counts if count)
+    tally = ", ".join(f"{count:,} {word}" for word, count in counts if count)
     bad = [str(row.seed) for row in runs if row.failed]
-    return f"{len(runs)} runs: {tally}" + (f"; failed: {some(bad)}" if bad else "")
+    return f"{counted(len(runs), 'run')}: {tally}" + (f"; failed: {some(bad)}" if bad else "")
 
 
 def _convinces(report: Report, to: Console) -> None:

@@ -7,7 +7,8 @@ from rich.text import Text
 
 from ddlsim.cli.documents.verify import command as repeat
 from ddlsim.cli.views.run import some
-from ddlsim.cli.views.words import INDENT, block, command, counted, labelled, say, unreached
+from ddlsim.cli.views.words import INDENT, block, command, labelled, say, unreached
+from ddlsim.escape import counted
 from ddlsim.mutation.power import Power
 from ddlsim.verify.claims import ClaimRow
 from ddlsim.verify.kills import MutantRow

@@ -114,11 +114,6 @@ def design(strategy: str, mutant: str | None) -> str:
     return strategy if mutant is None else f"{strategy}, mutant {mutant}"
 
 
-def counted(number: int, what: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
 def unreached(probes: Sequence[str]) -> str:
     """Probes that were not met: a few by name, many as their number."""
     if len(probes) <= FEW:

@@ -66,3 +66,15 @@ def test_name_points_lists_touching_points_together() -> None:
     far = Spot(at(0.3), at(0.9), "far")
     _, texts = named([*chain, far])
     assert [text.get_text() for text in texts] == ["c0\nc2\nc1", "far"]
+
+
+def test_a_name_rather_crosses_an_interval_than_another_mark() -> None:
+    """Beside that mark it would be read as its name."""
+    tall = Spot(at(0.0), Estimate(-0.1, -0.1, 1.2), "DD 285\nDD 335\nrecommended", bold=True)
+    spots = [tall, Spot(at(0.15), at(-0.1), "DD 420")]
+    panel, texts = named(spots)
+    boxes = [box_of(text) for text in texts]
+    for spot in spots:
+        x, y = panel.transData.transform((spot.x.value, spot.y.value))
+        mark = Bbox([[x - 7, y - 7], [x + 7, y + 7]])
+        assert all(hidden(box, mark) == 0 for box in boxes)

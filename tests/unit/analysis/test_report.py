@@ -150,7 +150,7 @@ def test_the_page_of_an_advice_shows_all_of_it(tmp_path: Path) -> None:
         "It would be exceeded by a step of more than 2.5 ms",
         "1.5 10.5 24 9 may be missed 0 (rate below 11.7 %) I4 out of assumption 9",
         "3 to 6 disagrees",
-        "384 runs, 120 of them to search; a fine grid would take 2424",
+        "384 runs, 120 of them to search; a fine grid would take 2,424",
     ):
         assert words in plain
     assert page.count("<svg") == 1
