@@ -20,7 +20,7 @@ AT_ONCE: Final = 0.7
 
 
 def add(knobs: Knobs, data: Table) -> None:
-    """Let one process make tables while answers to its commits are lost."""
+    """Let a process make tables while answers to its commits are lost; some others do, too."""
     if not knobs.on("statements in doubt", SHARE):
         return
     data["protocol"]["ddl_attempts"] = knobs.pick("ddl_attempts", ATTEMPTS)
