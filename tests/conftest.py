@@ -13,6 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 from ddlsim.cluster.models.once import AGREED
 from ddlsim.garbage import collect_seldom
 from ddlsim.registry import REGISTRIES
+from ddlsim.strategies.base import STRATEGIES
 
 # What a script runs in the background ignores SIGINT, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -149,6 +150,12 @@ def _no_plugin_stays() -> Iterator[None]:
     for registry, names in before:
         left = registry.added() - names
         assert not left, f"{registry.kind} plug-ins stay: {left}; use tests.support.forked"
+
+
+@pytest.fixture
+def own_designs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test adds to the designs is gone behind it."""
+    monkeypatch.setattr(STRATEGIES, "_items", dict(STRATEGIES.items()))
 
 
 @pytest.fixture

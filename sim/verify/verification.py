@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import structs
 
 from ddlsim.checkers.outcome import Outcome
+from ddlsim.escape import counted
 from ddlsim.model.probes import never_reached
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
@@ -291,12 +292,13 @@ def _sorted_out(
         wrong += [f"{row.label}: {line}" for line in row.wrong if line not in missing]
         undecided += [f"{row.label}: {line}" for line in missing]
     wrong += [
-        f"mutant {one.mutant} survived {counted(one.runs)}: {_why_unconvicted(one)}"
+        f"mutant {one.mutant} survived {counted(one.runs, 'run')}: {_why_unconvicted(one)}"
         for one in unconvicted
         if not one.reason
     ]
     undecided += [
-        f"mutant {one.mutant} had {counted(one.runs)} only, and {one.judge} did not convict it"
+        f"mutant {one.mutant} had {counted(one.runs, 'run')} only, "
+        f"and {one.judge} did not convict it"
         for one in undecided_mutants
     ]
     for row in rows:
@@ -304,11 +306,6 @@ def _sorted_out(
         if reason and row.outcome not in ("ok", "vacuous"):
             wrong.append(f"mutant {row.mutant} is listed as a survivor, yet it is {row.outcome}")
     return wrong, undecided
-
-
-def counted(runs: int) -> str:
-    """`1 run`, `2 runs`."""
-    return "1 run" if runs == 1 else f"{runs} runs"
 
 
 def _why_unconvicted(one: Survivor) -> str:

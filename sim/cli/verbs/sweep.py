@@ -15,6 +15,7 @@ from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.views.progress import Progress
+from ddlsim.escape import counted
 from ddlsim.history.history import FORMAT
 from ddlsim.registry import load_file
 
@@ -164,7 +165,6 @@ def _errors(rows: Any) -> list[dict[str, Any]]:
 def show(document: dict[str, Any]) -> None:
     """The same for people."""
     from ddlsim.cli.views import words
-    from ddlsim.escape import counted
 
     to = words.console()
     outcomes = document["outcomes"]
@@ -182,8 +182,6 @@ def show(document: dict[str, Any]) -> None:
 
 
 def _line(each: dict[str, Any]) -> str:
-    from ddlsim.escape import counted
-
     first, runs = each["first"], counted(each["runs"], "run")
     where = f"in {runs}, first cell {first['cell']} seed {first['seed']}"
     if "error" in each:

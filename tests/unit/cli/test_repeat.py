@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.strategies.base import STRATEGIES
 from tests.support.command import ROOT, ddlsim
 
 INLINE = 'sql = "CREATE TABLE t (id INT PRIMARY KEY, v INT)"'
@@ -23,11 +22,9 @@ strategy(replace(iep, header=with_name(iep.header, name="NAME")))
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_designs: None) -> Path:
     """A folder with a scenario that is violated where it expects to be ok: its schema lies
     elsewhere, its design is in a plug-in, and there is a space in its name."""
-    STRATEGIES.discover()
-    monkeypatch.setattr(STRATEGIES, "_items", dict(STRATEGIES._items))  # gone after the test
     text = (ROOT / "scenarios/negative/noop_without_wait.toml").read_text("utf-8")
     name = f"ours_{tmp_path.name}".replace("-", "_")
     for old, new in (

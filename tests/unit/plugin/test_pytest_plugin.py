@@ -12,7 +12,6 @@ from ddlsim import registry
 from ddlsim.plugin import pytest_plugin
 from ddlsim.plugin.pytest_plugin import message_of
 from ddlsim.scenario.load import load
-from ddlsim.strategies.base import STRATEGIES
 from ddlsim.verify.campaign import Job, Runner
 from ddlsim.verify.expectation import sum_of
 from tests.support.command import ROOT, TINY, ddlsim
@@ -189,11 +188,8 @@ def test_but_not_if_they_are_named(team: pytest.Pytester) -> None:
     run(team, "--ddlsim", "Cargo.toml").assert_outcomes(errors=1)
 
 
-def test_plugins_of_the_team_are_loaded(
-    team: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = {name: STRATEGIES.get(name) for name in STRATEGIES}
-    monkeypatch.setattr(STRATEGIES, "_items", known)  # and no other test sees the plug-in
+@pytest.mark.usefixtures("own_designs")
+def test_plugins_of_the_team_are_loaded(team: pytest.Pytester) -> None:
     team.path.joinpath("ours.py").write_text(
         "from dataclasses import replace\n"
         "from msgspec.structs import replace as with_name\n"

@@ -130,13 +130,6 @@ def test_strict_judges_by_the_strict_graph() -> None:
     assert not counted(relaxed)
 
 
-@pytest.fixture
-def own_designs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test adds to the designs is gone behind it."""
-    known = {name: STRATEGIES.get(name) for name in STRATEGIES}
-    monkeypatch.setattr(STRATEGIES, "_items", known)
-
-
 @pytest.mark.usefixtures("own_designs")
 def test_all_claims_judges_unclaimed_invariants_too() -> None:
     header = structs.replace(STRATEGIES.get("iep").header, name="far_less", claims=())
