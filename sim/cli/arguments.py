@@ -239,7 +239,7 @@ def _run() -> Verb:
         flag("--strategy", "run another design", "S", shell_complete=complete.strategies),
         flag("--mutant", "remove or break one rule of the design", "M",
              shell_complete=complete.mutants),
-        repeated("--set", "set a key of the file (of [protocol]: ddlsim list settings)",
+        repeated("--set", "set a key of the file (of [protocol], [fdb]: ddlsim list settings)",
                  "PATH=VALUE"),
         flag("--migration", "the DDL to run instead of the scenario's", "FILE.sql",
              shell_complete=complete.files),
@@ -378,7 +378,7 @@ def _compare() -> Verb:
              "S", shell_complete=complete.scenarios),
         flag("--seeds", "so many seeds of each design, or every seed from A to B", "N",
              type=values.some_seeds, default="20"),
-        repeated("--set", "set a key of the scenario (of [protocol]: ddlsim list settings)",
+        repeated("--set", "set a key of the scenario (of [protocol], [fdb]: ddlsim list settings)",
                  "PATH=VALUE"),
         flag("--shrunk", "shrink a breach of each design that no shipped scenario shows, into this "
              "directory, new or empty", "DIR",

@@ -27,6 +27,7 @@ from ddlsim.model.ddl import Statement
 from ddlsim.model.design import DesignHeader
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
+from ddlsim.model.settings import Setting
 from ddlsim.protocol.messages import ClientOperation
 from ddlsim.protocol.schema.catalog import Snapshot
 from ddlsim.protocol.schema.ddl import Built, NoOp, Refused
@@ -34,21 +35,45 @@ from ddlsim.units import FOREVER_MS, Micros, Timestamp
 
 T = TypeVar("T")
 DEFAULTS: Final = TxOptions()
-BOUNDS: Final[dict[str, tuple[int, int]]] = {
-    "copies": (1, 10_000),
-    "copy_servers": (1, 5),
-    "schema_replicas": (0, 5),
-    "lease_ms": (1, FOREVER_MS),
-    "renew_percent": (1, 100),
-    "drift_percent": (0, 99),
-    "poll_ms": (1, FOREVER_MS),
-    "lock_timeout_ms": (1, FOREVER_MS),
-    "push_ms": (0, FOREVER_MS),
-    "distance_ms": (0, FOREVER_MS),
-    "cutoff_percent": (0, 1_000),
-    "chunk_rows": (1, FOREVER_MS),
+NUMBERS: Final = {
+    name: one.of(name)
+    for name, one in {
+        "copies": Setting("keys that have the schema, or its version, each", most=10_000),
+        "copy_servers": Setting(
+            "storage servers of these copies that hold no rows, if there are so many; 1: where the "
+            "schema is",
+            most=5,
+        ),
+        "schema_replicas": Setting(
+            "storage servers that hold the schema's shard; 0: as many as hold others",
+            least=0,
+            most=5,
+        ),
+        "lease_ms": Setting("term of a process's lease on the schema that it uses"),
+        "renew_percent": Setting(
+            "share of its term after which a lease in the store is renewed", most=100
+        ),
+        "drift_percent": Setting(
+            "drift of a clock that leases by clocks allow for", least=0, most=99
+        ),
+        "poll_ms": Setting(
+            "pause between explicit reads of the schema or the mode, and before what others still "
+            "hold is looked at again"
+        ),
+        "lock_timeout_ms": Setting("how long a lock is waited for"),
+        "push_ms": Setting("how long a mode may take to reach all processes", least=0),
+        "distance_ms": Setting(
+            "distance from an update to its activation, in versions of so long", least=0
+        ),
+        "cutoff_percent": Setting(
+            "share of the window from then on in which writes under the old schema may commit",
+            least=0,
+            most=1_000,
+        ),
+        "chunk_rows": Setting("rows of one transaction of a backfill", most=FOREVER_MS),
+    }.items()
 }
-"""The least and the most of each number of a design."""
+"""The numbers of a design by name: what they mean and their bounds."""
 Wait = Coroutine[None, None, T]
 """The result of a coroutine function: awaited, a `T`."""
 
@@ -189,14 +214,7 @@ class Publication(NamedTuple):
 class LayerDesign:
     """A design on the FoundationDB plane.
 
-    Numbers: `copies` of the schema or its version, on `copy_servers` storage servers that hold no
-    rows, if there are so many (1: where the schema is); `schema_replicas` of the schema's shard (0:
-    as all shards); `lease_ms`, after `renew_percent` of which a lease in the store is renewed, and
-    `drift_percent` that it allows for; `poll_ms` between explicit reads of the schema or the mode;
-    `lock_timeout_ms` for which a lock is waited for;
-    `push_ms` for a mode to reach all; `distance_ms` in versions of so many milliseconds from an
-    update to its activation, and `cutoff_percent` of the window from then on to the end of writes
-    under the old schema; `chunk_rows` of a backfill.
+    What its numbers mean is in `NUMBERS`.
     """
 
     header: DesignHeader

@@ -28,7 +28,7 @@ from ddlsim.layer.keyspace import job_key, jobs_of, started_key
 from ddlsim.layer.part import Part
 from ddlsim.layer.rules.reading import head_of, numbered
 from ddlsim.layer.schema import Update, Used
-from ddlsim.layer.store import StoreTransaction
+from ddlsim.layer.store import StoreTransaction, run
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.layer.update import UNDONE, Attempt, Job, Known, Pause, undo_command, undone
 from ddlsim.model.ddl import CreateIndex, DropIndex
@@ -100,16 +100,13 @@ class SchemaChange:
         What an earlier incarnation has sent has committed by then, or never does (`Job.write`).
         """
         process = self.part.node.name
-        while True:
-            transaction = self.part.store.transaction()
-            try:
-                found = await transaction.get_range(*jobs_of(process))
-                transaction.set(started_key(process), self.part.now_ms())
-                await transaction.commit()
-            except FdbError as error:
-                await transaction.on_error(error)
-            else:
-                return found
+
+        async def left(transaction: StoreTransaction) -> list[tuple[StoreKey, object]]:
+            found = await transaction.get_range(*jobs_of(process))
+            transaction.set(started_key(process), self.part.now_ms())
+            return found
+
+        return await run(self.part.store, left)
 
     async def _in_turn(self, job: Job) -> Refused | None:
         busy = self.is_busy
@@ -228,9 +225,17 @@ class SchemaChange:
         """
         part = self.part
         lost, in_doubt = 0, False
+        transaction = part.store.transaction()
         while has_begun or in_doubt or lost < part.node.settings.ddl_attempts:
             attempt = Attempt(
-                part, self._executor, job, command, step, lasting=lasting, undoes=undoes
+                part,
+                transaction,
+                self._executor,
+                job,
+                command,
+                step,
+                lasting=lasting,
+                undoes=undoes,
             )
             try:
                 done = await attempt.run()
@@ -242,11 +247,12 @@ class SchemaChange:
                 if error.code in LARGE:
                     return TOO_LARGE
                 lost += error.code in LOST
-                await attempt.transaction.on_error(error)
+                await transaction.on_error(error)
                 continue
             if not isinstance(done, Pause):
                 return done
             await part.node.sleep_by_clock(done.span_us)
+            transaction = part.store.transaction()
         part.node.probe("ddl-attempts-exhausted")
         return CONFLICT
 
@@ -254,9 +260,9 @@ class SchemaChange:
         """Write or erase entries, some rows at a time, or tell why the rows do not allow it."""
         part = self.part
         chunk = 0
+        reading = part.store.transaction()
         while True:
             chunk += 1
-            reading = part.store.transaction()
             label = f"{job.op}/{job.step}.{chunk}@{part.node.watch.now_us}"
             writing = part.design.writes_entries(part, reading)
             tx = LayerTx(part.node, label, writing, part.settings.versions_per_second)
@@ -275,11 +281,12 @@ class SchemaChange:
                     return TOO_LARGE
                 if error.code is not ErrorCode.COMMIT_UNKNOWN_RESULT:
                     tx.aborted(Reason.TX_CONFLICT)
-                await writing.on_error(error)
+                await reading.on_error(error)
                 continue
             job = after
             if filled.begin is None:
                 return None
+            reading = part.store.transaction()
 
     async def _chunk(self, job: Job, work: Work, reading: StoreTransaction, tx: LayerTx) -> Filled:
         """The work on some rows, under the newest schema; none is left of a dropped table.
@@ -300,15 +307,11 @@ class SchemaChange:
     async def _forget(self, job: Job) -> None:
         """The statement is finished."""
         part = self.part
-        while True:
-            transaction = part.store.transaction()
-            try:
-                transaction.clear(job_key(part.node.name, job.op))
-                await transaction.commit()
-            except FdbError as error:
-                await transaction.on_error(error)
-            else:
-                return
+
+        async def cleared(transaction: StoreTransaction) -> None:
+            transaction.clear(job_key(part.node.name, job.op))
+
+        await run(part.store, cleared)
 
     def _record(self, job: Job, done: Update | Known) -> None:
         """Record what came of a statement."""

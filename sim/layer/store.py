@@ -4,11 +4,13 @@
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.transaction import TxOptions
+
+T = TypeVar("T")
 
 
 class Watch(Protocol):
@@ -81,3 +83,21 @@ class Store(Protocol):
 
     def transaction(self, options: TxOptions = ...) -> StoreTransaction:
         """A new transaction."""
+
+
+async def run(store: Store, attempt: Callable[[StoreTransaction], Awaitable[T]]) -> T:
+    """Run an attempt in a transaction and commit it, until that succeeds (FoundationDB: `run`).
+
+    Returns what the committed attempt returned. Between attempts it rests, longer each time. Raises
+    an `FdbError` that no further attempt would mend. An attempt behind one of unknown result reads
+    what that one may have written.
+    """
+    transaction = store.transaction()
+    while True:
+        try:
+            done = await attempt(transaction)
+            await transaction.commit()
+        except FdbError as error:
+            await transaction.on_error(error)
+        else:
+            return done

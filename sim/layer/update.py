@@ -64,6 +64,7 @@ class Attempt:
     def __init__(
         self,
         part: Part,
+        transaction: StoreTransaction,
         executor: Executor,
         job: Job,
         command: str,
@@ -72,7 +73,7 @@ class Attempt:
         lasting: bool,
         undoes: bool = False,
     ) -> None:
-        self.transaction = part.store.transaction()
+        self.transaction = transaction
         self.has_looked = False
         self._part = part
         self._executor = executor

@@ -17,6 +17,9 @@ from ddlsim.units import FOREVER_MS, US_PER_MS, Micros
 
 Numbers = Mapping[str, int]
 """Values of settings by name."""
+TIMES: Final = ("ms", "us")
+UNITS: Final = (*TIMES, "bytes")
+"""What the last part of a setting's name may say of its unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +34,54 @@ class Rule:
 class Setting:
     """What is known of a setting besides its value.
 
-    `clauses` are those whose rule reads it first of all. Not `per_node`: the value is the same for
-    the whole cluster.
+    `most`: the largest value; None: no bound but that of a time. `clauses` are those whose rule
+    reads it first of all; `source` is what else has it. Not `per_node`: the value is the same for
+    the whole cluster. One whose default is true or false is a switch.
     """
 
     doc: str
     _: KW_ONLY
     least: int = 1
-    default: int | None = None
+    most: int | None = None
+    default: int | bool | None = None
     rule: Rule | None = None
     clauses: tuple[str, ...] = ()
+    source: str = ""
     per_node: bool = True
     name: str = ""
 
     @property
     def unit(self) -> str:
-        """`ms` or, for a count, nothing."""
-        return "ms" if self.name.endswith("_ms") else ""
+        """`ms`, `us`, `bytes`, or nothing for a count and a switch."""
+        _, _, last = self.name.rpartition("_")
+        return last if last in UNITS else ""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether its values are true and false."""
+        return type(self.default) is bool
 
     @property
     def otherwise(self) -> str:
         """The value where the scenario gives none, in words."""
         if self.rule is not None:
             return f"default: {self.rule.words}"
+        if self.is_switch:
+            return f"default: {str(self.default).lower()}"
         return f"default: {self.default}" if self.default is not None else "no default"
 
     @property
-    def most(self) -> int | None:
-        """The largest value; None: no bound."""
-        return FOREVER_MS if self.unit else None
+    def bounds(self) -> tuple[int, int]:
+        """The least and the most; raises if there is no most."""
+        assert self.most is not None, f"{self.name} has no bound"
+        return self.least, self.most
+
+    def of(self, name: str, *, default: int | bool | None = None) -> "Setting":
+        """The setting of this name, and with this default if it has none; a time is bounded."""
+        named = replace(self, name=name, default=self.default if default is None else default)
+        if self.most is None and named.unit in TIMES:
+            return replace(named, most=FOREVER_MS)
+        return named
 
 
 def _share(of: str, divisor: int, words: str, least: int = 1) -> Rule:
@@ -275,7 +297,7 @@ def _declared() -> dict[str, Setting]:
     """The settings that are fields of the record."""
     hints: dict[str, Any] = get_type_hints(Settings, include_extras=True)
     names = [each.name for each in fields(Settings) if each.init]
-    return {name: replace(hints[name].__metadata__[0], name=name) for name in names}
+    return {name: hints[name].__metadata__[0].of(name) for name in names}
 
 
 COMMIT_WAIT: Final = Setting(
@@ -283,8 +305,7 @@ COMMIT_WAIT: Final = Setting(
     least=0,
     default=10_000,
     per_node=False,
-    name="commit_wait_ms",
-)
+).of("commit_wait_ms")
 """A setting of clients, not of nodes."""
 SETTINGS: Final[dict[str, Setting]] = _declared() | {COMMIT_WAIT.name: COMMIT_WAIT}
 """Every setting by name, in the order of the table."""

@@ -119,7 +119,7 @@ class OneLogSuffices(Proxy):
         return await super().ask_all(number, to[:1], requests[:1])
 
 
-@mutates("controller", "recovery_loses_the_last_batch", DURABLE, "own_ddl")
+@mutates("controller", "recovery_loses_the_last_batch", DURABLE, "index_contents")
 class LosesTheLastEntry(Controller):
     """A recovery begins without the last batch of the longest log."""
 

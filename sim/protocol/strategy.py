@@ -14,7 +14,7 @@ module imports none of the parts, so they can all import it.
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from ddlsim.history.event import Cells
 from ddlsim.model.ddl import ObjectChange, SimpleChange, Statement
@@ -23,6 +23,7 @@ from ddlsim.model.hlc import HybridClock
 from ddlsim.model.ports import Node
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import SchemaObject, Table
+from ddlsim.model.settings import Setting
 from ddlsim.protocol.barriers import Barriers
 from ddlsim.protocol.commands import FullWrite
 from ddlsim.protocol.messages import Finish, Operated
@@ -43,6 +44,12 @@ Tables = tuple[tuple[int, int, int], ...]
 """(object id, version I, version at commit_ts) of every enlisted object; version 0: dropped."""
 Verdict = tuple[Reason | None, Tables]
 """Why a transaction must not commit, if so, and what was compared."""
+NUMBERS: Final = {
+    "alias_ms": Setting(
+        "how long the old name of what is renamed stays, where it does (`rename=alias`)", least=0
+    ).of("alias_ms")
+}
+"""The numbers of a strategy by name: what they mean and their bounds."""
 
 
 @dataclass(frozen=True, slots=True)

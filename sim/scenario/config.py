@@ -5,12 +5,12 @@ them; `ddlsim.plan.plan` turns them into microseconds. What only a scripted scen
 `ddlsim.scenario.script`.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, field
 
-from ddlsim.fdb.settings import MAY_BE_0, MOST, FdbSettings
+from ddlsim.fdb.settings import STORE_SETTINGS
 from ddlsim.kernel.rng import Constant, Spread, Uniform
 from ddlsim.model.settings import SETTINGS, Setting
 from ddlsim.units import FOREVER_MS, Ms, SignedMs
@@ -41,6 +41,8 @@ class Empirical(TableRecord, frozen=True, tag_field="distribution", tag="empiric
 
 def _key(setting: Setting) -> tuple[str, Any, None]:
     """The key of a setting: its bounds and what it means, for checks and schemas."""
+    if setting.is_switch:
+        return setting.name, Annotated[bool, Meta(description=setting.doc)] | None, None
     bounds = Meta(ge=setting.least, le=setting.most, description=setting.doc)
     return setting.name, Annotated[int, bounds] | None, None
 
@@ -99,23 +101,12 @@ class StoreProcesses(TableRecord, frozen=True):
     replicas: Few = 1
 
 
-def _bounded(name: str) -> Any:
-    """The type of a number among the settings of the store."""
-    return Annotated[int, Meta(ge=int(name not in MAY_BE_0), le=MOST.get(name, FOREVER_MS))]
-
-
-STORE_SETTINGS: Final = FdbSettings.__struct_fields__
-"""The settings of the store by name."""
-
 if TYPE_CHECKING:
     Fdb = StoreProcesses
 else:
     Fdb = msgspec.defstruct(
         "Fdb",
-        [
-            (name, (bool if type(default) is bool else _bounded(name)) | None, None)
-            for name, default in zip(STORE_SETTINGS, FdbSettings.__struct_defaults__, strict=True)
-        ],
+        [_key(each) for each in STORE_SETTINGS.values()],
         bases=(StoreProcesses,),
         frozen=True,
         kw_only=True,

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
-from ddlsim.layer.design import BOUNDS
+from ddlsim.layer.design import NUMBERS as NUMBERS_OF_LAYERS
 from ddlsim.layer.rules import fences, locks, options, plans, publishing, reading, waiting
 from ddlsim.model.records import Record
+from ddlsim.model.settings import Setting
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.protocol.design import (
     agreed_installs,
@@ -31,6 +32,7 @@ from ddlsim.protocol.design import (
     time_rules,
 )
 from ddlsim.protocol.schema import renaming
+from ddlsim.protocol.strategy import NUMBERS
 from ddlsim.protocol.transaction import commit_check
 from ddlsim.scenario.problems import near
 from ddlsim.strategies.base import DESIGNS
@@ -190,7 +192,7 @@ def value_of(field: str, name: Any, plane: str = IGNITE) -> Any:
     if field not in known:
         raise BadRuleError(f"no such field; {near(field, known)}")
     if is_number(field, plane):
-        least, most = _bounds(field, plane)
+        least, most = number(field, plane).bounds
         if type(name) is not int or not least <= name <= most:
             wanted = number_in_words(field, plane)
             if type(name) is int and name > most:
@@ -205,13 +207,14 @@ def value_of(field: str, name: Any, plane: str = IGNITE) -> Any:
 
 def number_in_words(field: str, plane: str) -> str:
     """Which numbers a field may have."""
-    least, most = _bounds(field, plane)
+    least, most = number(field, plane).bounds
     wanted = f"{least} or more" if most == FOREVER_MS else f"{least} to {most}"
     return f"a whole number, {wanted}"
 
 
-def _bounds(field: str, plane: str) -> tuple[int, int]:
-    return BOUNDS.get(field, (0, FOREVER_MS)) if plane == FDB else (0, FOREVER_MS)
+def number(field: str, plane: str = IGNITE) -> Setting:
+    """What a number of a design means, and its bounds."""
+    return (NUMBERS_OF_LAYERS if plane == FDB else NUMBERS)[field]
 
 
 def name_of(value: Any) -> str | None:

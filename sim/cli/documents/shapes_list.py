@@ -136,12 +136,12 @@ take, and `breaks` the invariants that they break then.
 
 
 class ListedSetting(Listed):
-    """A setting of `[protocol]`: its bounds, and its default or what it follows from."""
+    """A setting of `[protocol]` or `[fdb]`: its bounds, and its default or what it follows from."""
 
     unit: str | None
-    default: int | None
+    default: int | bool | None
     follows: str | None
-    least: int
+    least: int | None
     most: int | None
     per_node: bool
     presets: dict[str, int]

@@ -4,7 +4,7 @@ import shutil
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
@@ -14,6 +14,9 @@ from ddlsim.escape import escaped
 from ddlsim.model.clauses import CLAUSES, PAUSE_POINTS
 from ddlsim.model.reasons import Reason
 from ddlsim.registry import load_file
+
+if TYPE_CHECKING:
+    from ddlsim.model.settings import Setting
 
 SCHEMAS: Final = "schemas"
 Entry = dict[str, Any]
@@ -39,7 +42,7 @@ def execute(options: Options) -> int:
         return 0
     entries = list(LISTS[options.what]())
     if options.name is not None:
-        entries = [_named(options.name, options.what, entries)]
+        entries = _named(options.name, options.what, entries)
     if options.output == "json":
         public = [{key: entry[key] for key in entry if key != REMARK} for entry in entries]
         streams.write(documents.text(public))
@@ -49,21 +52,23 @@ def execute(options: Options) -> int:
     return 0
 
 
-def _named(name: str, what: str, entries: list[Entry]) -> Entry:
-    """The entry of this name; `InputError` where there is none."""
-    found = [entry for entry in entries if entry["name"] == name]
+def _named(name: str, what: str, entries: list[Entry]) -> list[Entry]:
+    """The entry of this name, or the rules of this field; `InputError` where there is none."""
+    found = [entry for entry in entries if name in (entry["name"], entry.get("field"))]
     if not found:
         from ddlsim.scenario.problems import few
 
-        near = few(name, [entry["name"] for entry in entries], f"ddlsim list {what}")
+        fields = dict.fromkeys(str(entry["field"]) for entry in entries if "field" in entry)
+        names = [entry["name"] for entry in entries]
+        near = few(name, [*fields, *names], f"ddlsim list {what}")
         raise InputError(f"list: {what} has no {name!r}; {near}")
-    return found[0]
+    return found
 
 
 def _schema(name: str) -> dict[str, Any]:
     from ddlsim.cli.documents import schemas as known
 
-    return known.schema(_named(name, SCHEMAS, list(schemas()))["name"])
+    return known.schema(_named(name, SCHEMAS, list(schemas()))[0]["name"])
 
 
 def width() -> int:
@@ -242,6 +247,7 @@ def rules() -> Iterator[Entry]:
     from ddlsim.scenario.rules import (
         fields_of_designs,
         is_number,
+        number,
         number_in_words,
         planes,
         rules_of,
@@ -251,7 +257,8 @@ def rules() -> Iterator[Entry]:
     for plane, field in ((one, field) for one in planes() for field in fields_of_designs(one)):
         more: dict[str, Any] = {"field": field, "rule": None, "default": False}
         if is_number(field, plane):
-            yield _entry(f"{field}=N", number_in_words(field, plane), OURS, **more)
+            words = f"{number(field, plane).doc}: {number_in_words(field, plane)}"
+            yield _entry(f"{field}=N", words, OURS, **more)
         for name, rule in rules_of(field, plane).items():
             if f"{field}={name}" in seen:
                 continue  # a field and a rule of the same names on both planes
@@ -289,22 +296,31 @@ def scopes() -> Iterator[Entry]:
 
 
 def settings() -> Iterator[Entry]:
-    """Every setting of `[protocol]`: its bounds, and its default or what it follows from."""
-    from ddlsim.model.settings import PRESETS, SETTINGS
+    """Every setting of `[protocol]` and, as `fdb.NAME`, of the store in `[fdb]`: its bounds, and
+    its default or what it follows from."""
+    from ddlsim.fdb.settings import STORE_SETTINGS
+    from ddlsim.model.settings import SETTINGS
 
     for name, one in SETTINGS.items():
-        more = {
-            "unit": one.unit or None,
-            "default": one.default,
-            "follows": None if one.rule is None else one.rule.words,
-            "least": one.least,
-            "most": one.most,
-            "per_node": one.per_node,
-            "presets": {preset: given[name] for preset, given in PRESETS.items() if name in given},
-            "clauses": list(one.clauses),
-        }
-        source = "IEP-98" if one.clauses else OURS
-        yield _entry(name, one.doc, source, one.otherwise, **more)
+        yield _setting(name, one, "IEP-98" if one.clauses else OURS)
+    for name, one in STORE_SETTINGS.items():
+        yield _setting(f"fdb.{name}", one, f"FoundationDB, {one.source}" if one.source else OURS)
+
+
+def _setting(name: str, one: "Setting", source: str) -> Entry:
+    from ddlsim.model.settings import PRESETS
+
+    more = {
+        "unit": one.unit or None,
+        "default": one.default,
+        "follows": None if one.rule is None else one.rule.words,
+        "least": None if one.is_switch else one.least,
+        "most": one.most,
+        "per_node": one.per_node,
+        "presets": {preset: given[name] for preset, given in PRESETS.items() if name in given},
+        "clauses": list(one.clauses),
+    }
+    return _entry(name, one.doc, source, one.otherwise, **more)
 
 
 def figures() -> Iterator[Entry]:

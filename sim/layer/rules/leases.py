@@ -22,7 +22,7 @@ from ddlsim.layer.keyspace import HEAD, LEASES, lease_key, leases_of, taken_key
 from ddlsim.layer.rules.publishing import WHOLE
 from ddlsim.layer.rules.reading import head_of, newest_of, numbered
 from ddlsim.layer.schema import Cached, Schema, Update, Used
-from ddlsim.layer.store import StoreTransaction, Watch
+from ddlsim.layer.store import StoreTransaction, Watch, run
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.ports import Future, Node
 from ddlsim.model.reasons import Reason
@@ -205,15 +205,10 @@ async def give_back_the_older(layer: LayerPart) -> None:
 
 
 async def _give_back(layer: LayerPart, number: int) -> None:
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            transaction.clear(lease_key(layer.node.name, number))
-            await transaction.commit()
-        except FdbError as error:
-            await transaction.on_error(error)
-        else:
-            return
+    async def cleared(transaction: StoreTransaction) -> None:
+        transaction.clear(lease_key(layer.node.name, number))
+
+    await run(layer.store, cleared)
 
 
 class Bell:

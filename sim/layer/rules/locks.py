@@ -16,13 +16,15 @@ A lock lies in the store, where a process that dies leaves it behind: it ends wi
 its transaction, in versions. What takes an ended one away conflicts with the transaction's commit.
 """
 
+from functools import partial
+
 from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.versions import versions_in
 from ddlsim.layer.design import LayerPart
 from ddlsim.layer.keyspace import broken_key, lock_key, locks_on, queue_key
 from ddlsim.layer.rules.reading import head_of, newest_of, numbered
 from ddlsim.layer.schema import Schema
-from ddlsim.layer.store import StoreTransaction
+from ddlsim.layer.store import StoreTransaction, run
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import ColumnType, SchemaObject, Table
@@ -54,12 +56,7 @@ async def unlocked_with_a_fresh_catalog(
     if _uses(tx, request.table):
         return None
     await tx.read_version()
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            return _goes_on(tx, await _newest(layer, transaction), request)
-        except FdbError as error:
-            await transaction.on_error(error)
+    return _goes_on(tx, await run(layer.store, partial(_newest, layer)), request)
 
 
 async def _locked(
@@ -158,16 +155,11 @@ def release(layer: LayerPart, tx: LayerTx, _reason: Reason) -> None:
 
 
 async def _release(layer: LayerPart, label: str, objects: tuple[int, ...]) -> None:
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            for object_id in objects:
-                transaction.clear(lock_key(object_id, label))
-            await transaction.commit()
-        except FdbError as error:
-            await transaction.on_error(error)
-        else:
-            return
+    async def cleared(transaction: StoreTransaction) -> None:
+        for object_id in objects:
+            transaction.clear(lock_key(object_id, label))
+
+    await run(layer.store, cleared)
 
 
 # --- DDL  [exclude, after_statement] --------------------------------------------------------------
@@ -248,15 +240,10 @@ async def out_of_the_queue(layer: LayerPart) -> None:
 
 
 async def _leave(layer: LayerPart, queued: dict[int, str]) -> None:
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            for object_id, command in queued.items():
-                found = await transaction.get(queue_key(object_id))
-                if isinstance(found, tuple) and found[0] == command:
-                    transaction.clear(queue_key(object_id))
-            await transaction.commit()
-        except FdbError as error:
-            await transaction.on_error(error)
-        else:
-            return
+    async def cleared(transaction: StoreTransaction) -> None:
+        for object_id, command in queued.items():
+            found = await transaction.get(queue_key(object_id))
+            if isinstance(found, tuple) and found[0] == command:
+                transaction.clear(queue_key(object_id))
+
+    await run(layer.store, cleared)

@@ -6,8 +6,8 @@ one transaction to the next saves the read, and must find out in another way tha
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
-from ddlsim.fdb.errors import FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.layer.design import LayerPart
 from ddlsim.layer.keyspace import (
@@ -20,7 +20,7 @@ from ddlsim.layer.keyspace import (
     version_key,
 )
 from ddlsim.layer.schema import Cached, Schema, Update, Used
-from ddlsim.layer.store import StoreTransaction
+from ddlsim.layer.store import StoreTransaction, run
 from ddlsim.layer.transaction import LayerTx
 from ddlsim.model.reasons import Reason
 
@@ -75,14 +75,7 @@ async def refreshed(
 
 async def refreshed_apart(layer: LayerPart) -> Cached:
     """The same in a transaction of its own, tried again after every error."""
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            cached = await refreshed(layer, transaction)
-        except FdbError as error:
-            await transaction.on_error(error)
-        else:
-            return cached
+    return await run(layer.store, partial(refreshed, layer))
 
 
 # --- in every transaction -------------------------------------------------------------------------

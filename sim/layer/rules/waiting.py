@@ -28,7 +28,7 @@ from ddlsim.layer.rules.reading import (
     updates_of,
 )
 from ddlsim.layer.schema import Update
-from ddlsim.layer.store import StoreTransaction, Watch
+from ddlsim.layer.store import StoreTransaction, Watch, run
 from ddlsim.units import US_PER_MS, Micros
 
 # --- behind a step  [settle] ----------------------------------------------------------------------
@@ -66,18 +66,14 @@ async def in_force_and_drained(layer: LayerPart, update: Update, _step: Step) ->
 
 async def other_half(layer: LayerPart, _update: Update, _step: Step) -> None:
     """Write the copies that the update's transaction has left out (C3-T1)."""
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            found = await transaction.get_range(log_key(layer.first + 1), LOG_END)
-            updates = updates_of(found)
-            for place in range(layer.design.copies // 2, layer.design.copies):
-                transaction.set(copy_key(place), updates)
-            await transaction.commit()
-        except FdbError as error:
-            await transaction.on_error(error)
-        else:
-            return
+
+    async def copied(transaction: StoreTransaction) -> None:
+        found = await transaction.get_range(log_key(layer.first + 1), LOG_END)
+        updates = updates_of(found)
+        for place in range(layer.design.copies // 2, layer.design.copies):
+            transaction.set(copy_key(place), updates)
+
+    await run(layer.store, copied)
 
 
 async def version_passes(layer: LayerPart, version: int) -> None:
@@ -133,16 +129,12 @@ async def switch_registered_ahead(layer: LayerPart) -> None:
 
     What is refused afterwards, or never tried, has no update, but its switch cannot be taken back.
     """
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            version = await transaction.read_version()
-            transaction.add_write_conflict_key(CUTOVER, at=version + layer.distance)
-            await transaction.commit()
-        except FdbError as error:
-            await transaction.on_error(error)
-        else:
-            return
+
+    async def registered(transaction: StoreTransaction) -> None:
+        version = await transaction.read_version()
+        transaction.add_write_conflict_key(CUTOVER, at=version + layer.distance)
+
+    await run(layer.store, registered)
 
 
 async def all_optimistic(layer: LayerPart) -> None:
@@ -163,17 +155,13 @@ async def _push(layer: LayerPart, *, needs: bool) -> None:
     result is unknown changes nothing more, where a count would be changed twice.
     """
     name = layer.node.name
-    while True:
-        transaction = layer.store.transaction()
-        try:
-            number, names = await _mode(transaction)
-            others = tuple(one for one in names if one != name)
-            transaction.set(MODE, (number + 1, (*others, name) if needs else others))
-            await transaction.commit()
-        except FdbError as error:
-            await transaction.on_error(error)
-        else:
-            return
+
+    async def pushed(transaction: StoreTransaction) -> None:
+        number, names = await _mode(transaction)
+        others = tuple(one for one in names if one != name)
+        transaction.set(MODE, (number + 1, (*others, name) if needs else others))
+
+    await run(layer.store, pushed)
 
 
 async def _have_switched(layer: LayerPart) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from ddlsim.cli.arguments import LISTS
 from ddlsim.cli.flags.record import DISTURBED, RECORDED
 from ddlsim.cli.verbs.list import lines
+from ddlsim.fdb.settings import STORE_SETTINGS
 from ddlsim.model.clauses import CLAUSES
 from ddlsim.model.reasons import Reason
 from ddlsim.model.settings import SETTINGS
@@ -96,7 +97,7 @@ def test_clauses_come_in_order_and_then_the_pause_points() -> None:
 
 def test_settings_tell_bounds_defaults_and_what_they_follow_from() -> None:
     entries = listed("settings")
-    assert list(entries) == list(SETTINGS)
+    assert list(entries) == [*SETTINGS, *(f"fdb.{name}" for name in STORE_SETTINGS)]
     assert entries["delay_duration_ms"] == {
         "name": "delay_duration_ms",
         "summary": SETTINGS["delay_duration_ms"].doc,
@@ -113,6 +114,29 @@ def test_settings_tell_bounds_defaults_and_what_they_follow_from() -> None:
     assert entries["heartbeat_ms"]["follows"] == "a tenth of `election_timeout_ms`"
     assert entries["lock_retries"]["default"] == 3
     assert entries["lock_retries"]["unit"] is None
+    assert entries["fdb.window_ms"] == {
+        "name": "fdb.window_ms",
+        "summary": STORE_SETTINGS["window_ms"].doc,
+        "source": "FoundationDB, MAX_READ_TRANSACTION_LIFE_VERSIONS",
+        "unit": "ms",
+        "default": 5000,
+        "follows": None,
+        "least": 1,
+        "most": 10**10,
+        "per_node": False,
+        "presets": {},
+        "clauses": [],
+    }
+    assert entries["fdb.local_keys"]["default"] is False
+    assert entries["fdb.local_keys"]["least"] is None
+    assert entries["fdb.storage_read_us"]["unit"] == "us"
+
+
+def test_a_field_is_listed_by_its_name() -> None:
+    assert "poll_ms=N" in ddlsim("list", "rules", "poll_ms").out
+    assert list(listed("rules", "fence")) == [
+        one for one in listed("rules") if one.startswith("fence=")
+    ]
 
 
 def test_a_plugin_is_listed_with_the_others(tmp_path: Path) -> None:
@@ -164,5 +188,5 @@ def test_the_reference_lists_every_reason() -> None:
 
 def test_a_field_that_is_a_number_is_given_no_number() -> None:
     rules = listed("rules")
-    assert rules["copies=N"]["summary"] == "a whole number, 1 to 10000"
+    assert str(rules["copies=N"]["summary"]).endswith("each: a whole number, 1 to 10000")
     assert "copies=0" not in rules

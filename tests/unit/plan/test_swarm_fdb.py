@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ddlsim.fdb.settings import MISTAKES, FdbSettings
-from ddlsim.layer.design import BOUNDS
+from ddlsim.layer.design import NUMBERS
 from ddlsim.plan import swarm, swarm_faults, swarm_fdb, swarm_knobs, swarm_store_moments
 from ddlsim.plan.aims import doubts as aims
 from ddlsim.plan.plan import plan
@@ -65,7 +65,7 @@ def test_numbers_of_designs_are_drawn_where_no_world_is_about_them() -> None:
         assert set(numbers) == set(choices), name
         assert 0.6 * share < len(numbers) / len(worlds) < 1.4 * share, name
     drawn = {*swarm_fdb.OF_DESIGNS, *swarm_fdb.SOMETIMES, "distance_ms"}
-    assert drawn == {*BOUNDS}
+    assert drawn == {*NUMBERS}
     slow = [seed for seed in MANY if drawn_of(seed, DESIGN).knobs[BEYOND] != swarm_knobs.OFF]
     assert slow
     assert all("drift_percent" not in layered(seed)["strategy"] for seed in slow)

@@ -6,11 +6,12 @@ import pytest
 
 from ddlsim.api import strategy
 from ddlsim.cluster.designs import check_design
-from ddlsim.layer.design import BOUNDS, LayerDesign
+from ddlsim.layer.design import NUMBERS, LayerDesign
 from ddlsim.layer.switches import NEEDS, switches_of
 from ddlsim.model.ops import Find, Get
 from ddlsim.plan.plan import plan
 from ddlsim.problems import BadInputError
+from ddlsim.protocol.strategy import NUMBERS as NUMBERS_OF_STRATEGIES
 from ddlsim.scenario.load import load
 from ddlsim.scenario.rules import FDB, IGNITE, fields_of_designs, is_number
 from ddlsim.scenario.scenario import override
@@ -139,10 +140,14 @@ def test_a_workload_may_make_the_index_of_a_find() -> None:
     assert override(READS, changes).steps[3].do == Find("t", "j", {"v": 5})
 
 
+def test_every_number_of_a_strategy_is_in_its_table() -> None:
+    assert {one for one in fields_of_designs() if is_number(one)} == set(NUMBERS_OF_STRATEGIES)
+
+
 def test_every_number_of_a_design_has_bounds_that_the_designs_keep() -> None:
-    assert {one for one in fields_of_designs(FDB) if is_number(one, FDB)} == set(BOUNDS)
+    assert {one for one in fields_of_designs(FDB) if is_number(one, FDB)} == set(NUMBERS)
     for one in map(LAYER_DESIGNS.get, LAYER_DESIGNS):
-        for name, (least, most) in BOUNDS.items():
+        for name, (least, most) in ((one.name, one.bounds) for one in NUMBERS.values()):
             assert least <= getattr(one, name) <= most, (one.name, name)
 
 
