@@ -6,6 +6,7 @@ string: `\\x1b`, `\\u202e`. A line end and a tab stay where a text has several l
 """
 
 import html
+import re
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -31,6 +32,12 @@ def escaped(text: str, keep: str = LAYOUT) -> str:
 def counted(number: int, what: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def natural(name: str) -> tuple[list[tuple[bool, int, str]], str]:
+    """A key to sort names by: in alphabetical order, numbers in them by value (n2 before n10)."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(not one.isdecimal(), int(one) if one.isdecimal() else 0, one) for one in parts], name
 
 
 def one_line(text: str, most: int = LINE_MOST) -> str:

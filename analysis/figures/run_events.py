@@ -3,8 +3,9 @@
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from ddlsim.escape import natural
 from ddlsim.history.events import Failed, Invoked, Ok, SafeTimeAdvanced, Unknown, UpdateLogged
 from ddlsim.history.history import History
 from ddlsim.history.world_events import (
@@ -16,6 +17,7 @@ from ddlsim.history.world_events import (
 )
 from ddlsim.units import US_PER_MS, Timestamp, physical_ms
 
+T = TypeVar("T")
 MILLION = 1_000_000
 Course = tuple[tuple[float, int], ...]
 """The values of a setting, each with the time in ms from which it applies."""
@@ -85,13 +87,17 @@ def operations(history: History) -> Iterator[Done]:
             yield Done(began.kind, began.at_us / US_PER_MS, took_ms, ending)
 
 
+def _by_node(found: dict[str, T]) -> list[tuple[str, T]]:
+    return sorted(found.items(), key=lambda one: natural(one[0]))
+
+
 def clock_offsets(history: History) -> dict[str, tuple[list[float], list[float]]]:
     """For every node: times and the offsets of its clock then, both in ms."""
     pieces: dict[str, list[ClockSet]] = {}
     for event in history.of(ClockSet):
         pieces.setdefault(event.node, []).append(event)
     found: dict[str, tuple[list[float], list[float]]] = {}
-    for node, each in sorted(pieces.items()):
+    for node, each in _by_node(pieces):
         times: list[float] = []
         offsets: list[float] = []
         ends = [piece.at_us for piece in each[1:]] + [history.end_us]
@@ -134,7 +140,7 @@ def lags(history: History) -> dict[str, tuple[list[float], list[float]]]:
             point(event.node, at_ms)
     for node in known:
         point(node, history.end_us / US_PER_MS)
-    return dict(sorted(found.items()))
+    return dict(_by_node(found))
 
 
 class _Clock:
@@ -171,6 +177,6 @@ def setting_over_time(history: History, name: str) -> dict[tuple[str, ...], Cour
         if event.key == name and event.node in changes:
             changes[event.node].append((event.at_us / US_PER_MS, event.value))
     courses: dict[Course, list[str]] = {}
-    for node, course in sorted(changes.items()):
+    for node, course in _by_node(changes):
         courses.setdefault(tuple(course), []).append(node)
     return {tuple(nodes): course for course, nodes in courses.items()}

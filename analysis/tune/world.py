@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from ddlsim.analysis.formula.comparison import PARTS, cluster_wait, heartbeat_ms
 from ddlsim.analysis.formula.wait_model import Commands, Grid, Wait
 from ddlsim.analysis.tune.goals import TuneError
+from ddlsim.escape import natural
 from ddlsim.kernel.rng import Lognormal, quantiles
 from ddlsim.scenario.measured import Measured
 from ddlsim.units import US_PER_MS
@@ -144,16 +144,8 @@ class World:
 
 
 def by_name(names: Iterable[str]) -> tuple[str, ...]:
-    """Names in alphabetical order, numbers in them by value: n2 before n10.
-
-    So the cluster does not depend on the order of lines in a file.
-    """
-
-    def key(name: str) -> tuple[list[tuple[bool, int, str]], str]:
-        parts = re.findall(r"\d+|\D+", name)
-        return [(p.isdecimal(), int(p) if p.isdecimal() else 0, p) for p in parts], name
-
-    return tuple(sorted(set(names), key=key))
+    """Names in their natural order: the cluster does not depend on the order of lines in a file."""
+    return tuple(sorted(set(names), key=natural))
 
 
 def world_of(

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ddlsim.cli.documents import documents, junit
 from ddlsim.cli.views.shown import guarded
-from ddlsim.escape import escaped, markup, one_line
+from ddlsim.escape import escaped, markup, natural, one_line
 
 EVIL = "a\x1b[31mb\u202ec\rd\x00e\x9bf\u2028g\udcffh\u200bi"
 SAFE = r"a\x1b[31mb\u202ec\rd\x00e\x9bf\u2028g\udcffh\u200bi"
@@ -68,3 +68,10 @@ def test_a_long_list_is_cut_between_its_names() -> None:
     assert len(line) <= 300
     first, last = line.split(" [...] ")
     assert {*first.removeprefix("one of ").strip(",").split(", "), *last.split(", ")} <= {*names}
+
+
+def test_numbers_in_names_are_ordered_by_their_value() -> None:
+    names = ["n10", "n2", "b", "n1", "n02", "10", "9", "n1-b10", "n1-b9", ""]
+    assert sorted(names, key=natural) == [
+        "", "9", "10", "b", "n1", "n1-b9", "n1-b10", "n02", "n2", "n10"
+    ]  # fmt: skip

@@ -11,6 +11,7 @@ from math import log2
 from typing import Final, NamedTuple
 
 from ddlsim.cli.picture.cut import Shown
+from ddlsim.escape import natural
 
 AXIS: Final = 104
 """The room for times and the numbers of steps, left of the lanes."""
@@ -165,16 +166,11 @@ def _place(item: Shown | Named) -> Place:
     return (item.step.at_us, item.step.first)
 
 
-def _natural(name: str) -> tuple[int, str]:
-    """n2 before n10."""
-    return (len(name), name)
-
-
 def _lanes(shown: Sequence[Shown], kinds: Mapping[str, str]) -> Iterator[Lane]:
     """Clients in the order of their first steps, then the nodes by their names, then processes."""
     names = dict.fromkeys(one.step.lane for one in shown)
     clients = [name for name in names if kinds.get(name) == "client"]
-    nodes = sorted((name for name in names if kinds.get(name) == "node"), key=_natural)
+    nodes = sorted((name for name in names if kinds.get(name) == "node"), key=natural)
     left = AXIS
     for name in [*clients, *nodes, *(name for name in names if name not in kinds)]:
         kind = kinds.get(name, "process")

@@ -20,6 +20,7 @@ from ddlsim.cli.picture.bars import Span, spans
 from ddlsim.cli.picture.cut import Cut, cut, subject_of
 from ddlsim.cli.picture.layout import Lane, Layout, Named, Place, Row, layout
 from ddlsim.cli.picture.steps import Message, Step, Steps
+from ddlsim.escape import natural
 from ddlsim.history.events import (
     AnyEvent,
     Enlisted,
@@ -141,7 +142,7 @@ class _Drawing:
         self._witness = () if violation is None else tuple(map(id, violation.witness))
         offending = [at for at, event in placed if id(event) in self._witness]
         self._cut = cut(self._steps, self._subject, [at for at, _ in placed], offending)
-        self._nodes = [name for name in sorted(case.header.settings) if name]
+        self._nodes = [name for name in sorted(case.header.settings, key=natural) if name]
         self._clients = {one.client: None for _, one in case.of(Invoked)}
         self._updates = self._subject.updates(case)[:MOST_UPDATES]
         self._colours = {one.catalog_version: at for at, one in enumerate(self._updates, start=1)}

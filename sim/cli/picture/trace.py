@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ddlsim.checkers.case.case import Case
+from ddlsim.escape import natural
 from ddlsim.history.events import LockWaited, SafeTimeAdvanced, SchemaResolved, UpdateApplied
 from ddlsim.history.world_events import (
     FaultBegan,
@@ -67,7 +68,7 @@ def _records(case: Case) -> Iterator[Record]:
 
 
 def _threads(names: set[str]) -> dict[str, int]:
-    return {name: tid for tid, name in enumerate(sorted(names), 1)}
+    return {name: tid for tid, name in enumerate(sorted(names, key=natural), 1)}
 
 
 def _operations(case: Case, clients: dict[str, int]) -> Iterator[Record]:

@@ -9,6 +9,7 @@ from ddlsim.cli import streams
 from ddlsim.cli.documents import documents
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
+from ddlsim.escape import natural
 from ddlsim.lint import compat
 from ddlsim.lint.compat import Source
 from ddlsim.scenario.files import reason, text_at
@@ -162,16 +163,11 @@ def _versioned(name: str) -> tuple[object, ...]:
     if found is None:
         return (name, [], [], name)
     letters, version, rest = found.groups()
-    return (letters, _numbers(version), _natural(rest), name)
+    return (letters, _numbers(version), natural(rest), name)
 
 
 def _numbers(version: str) -> list[int]:
     return [int(one) for one in re.split("[._]", version) if one]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Numbers by their value."""
-    return [(int(part or 0), rest) for part, rest in re.findall(r"(\d*)(\D*)", name)]
 
 
 def _source(file: str) -> Source:

@@ -82,6 +82,15 @@ def test_lag_grows_with_the_clock_between_advances() -> None:
         assert offset <= np.nanmin(lag) + 60 <= offset + 122
 
 
+def test_nodes_are_in_the_order_of_their_numbers() -> None:
+    text = SKEWED.replace("nodes = 3", "nodes = 11").replace("voters = 1", "voters = 3")
+    history = run(plan(read(text, "eleven nodes"), 0))
+    nodes = [f"n{number}" for number in range(1, 12)]
+    assert list(run_events.lags(history)) == nodes
+    assert list(run_events.clock_offsets(history)) == nodes
+    assert list(run_events.setting_over_time(history, "delay_duration_ms")) == [("", *nodes)]
+
+
 def test_lag_of_a_crashed_node_is_nan() -> None:
     times, lag = run_events.lags(run(plan(read(SKEWED, "skewed"), 0)))["n3"]
     gone = [at for at, value in zip(times, lag, strict=True) if math.isnan(value)]
