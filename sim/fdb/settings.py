@@ -140,6 +140,14 @@ class FdbSettings(Record, frozen=True):
     backoff_most_ms: Annotated[
         int, Setting("up to which that bound grows", source="DEFAULT_MAX_BACKOFF")
     ] = 1000
+    version_rest_ms: Annotated[
+        int,
+        Setting(
+            "rest of a transaction behind a read version that is too old or not reached, each time "
+            "alike, and at most `backoff_most_ms`",
+            source="FUTURE_VERSION_RETRY_DELAY",
+        ),
+    ] = 10
     ping_ms: Annotated[
         int, Setting("how often the controller pings the processes of a generation")
     ] = 250

@@ -25,6 +25,8 @@ from ddlsim.model.records import Record
 from ddlsim.units import US_PER_MS, Micros
 
 NO_LIMIT: Final = 1 << 30
+OF_VERSIONS: Final = (ErrorCode.TRANSACTION_TOO_OLD, ErrorCode.FUTURE_VERSION)
+"""Errors of a read version, behind which another one is asked for soon."""
 
 
 class TxOptions(Record, frozen=True):
@@ -369,11 +371,19 @@ class Transaction:
             await self._rest()
 
     async def on_error(self, error: FdbError) -> None:
-        """Rest, longer each time, and begin again, empty; raises what is not to be tried again."""
+        """Rest, and begin again, empty; raises what is not to be tried again.
+
+        The rest is longer each time, but as long behind each read version of the wrong age.
+        """
         self._check()
         if not error.code.retriable:
             raise error
-        await self._rest()
+        if error.code in OF_VERSIONS:
+            settings = self._connection.settings
+            rest_ms = min(settings.version_rest_ms, settings.backoff_most_ms)
+            await self._connection.node.sleep(Micros(rest_ms * US_PER_MS))
+        else:
+            await self._rest()
         self.cancel()
         self._clear()
 

@@ -51,6 +51,7 @@ SETTINGS: Final[dict[str, tuple[int, ...]]] = {
     "commit_timeout_ms": (50, 200, 1_000),
     "backoff_ms": (1, 5),
     "backoff_most_ms": (5, 50),
+    "version_rest_ms": (1, 10),
     "ping_ms": (5, 20, 100),
     "ping_timeout_ms": (20, 50),
     "pings_missed": (1, 2, 3),

@@ -27,6 +27,7 @@ SETTINGS: Final = FdbSettings(
     watches_most=2,
     backoff_ms=3,
     backoff_most_ms=20,
+    version_rest_ms=7,
     local_keys=True,
 )
 A: Final[Key] = ("a",)
@@ -279,6 +280,12 @@ class Ends:
         self._same("the version behind an error", outcome(tx.commit()), VERSION)
         due = [min(3 << tries, 20) * US_PER_MS + 1 for tries in range(6)]
         self._same("the rests", asked.rests, due)
+        asked, tx = self._begun()
+        for code in (ErrorCode.TRANSACTION_TOO_OLD, ErrorCode.FUTURE_VERSION) * 2:
+            outcome(tx.on_error(FdbError(code)))
+        outcome(tx.on_error(FdbError(ErrorCode.NOT_COMMITTED)))
+        due = [7 * US_PER_MS] * 4 + [3 * US_PER_MS + 1]
+        self._same("the rests behind versions", asked.rests, due)
         asked, tx = self._begun()
         outcome(tx.get(A))
         outcome(tx.on_error(FdbError(ErrorCode.NOT_COMMITTED)))
