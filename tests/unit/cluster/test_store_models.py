@@ -129,7 +129,7 @@ PLANTS: dict[str, tuple[object, str, Any, str, int]] = {
     "a recruitment is not awaited": (Controller, "_all", none_in_a_row, "controller", 20),
     "one log is locked": (Controller, "_lock", locks_the_first, "controller", 20),
     "storage servers are not told": (Controller, "_announce", tells_nobody, "controller", 6),
-    "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 2),
+    "words of logs count for nothing": (Grv, "_expire", asks_each_time, "grv", 3),
     "of some requests one is answered": (Grv, "_serve", serves_the_first, "grv", 25),
     "a member asks again at once": (Process, "ask_again", asks_at_once, "", 6),
     "a metadata version is logged nowhere": (proxy, "METADATA_VERSION", b"\xff/x", "proxy", 6),
