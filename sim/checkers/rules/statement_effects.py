@@ -3,8 +3,8 @@
 A judge's own reading, beside the one that builds statements. The statement's names are looked up in
 the catalog that the update was built on; from that follows what each object is to look like: its
 name, columns, key, indexes, constraints, or a zone's numbers. Whatever the statement does not
-mention stays as it was [110.compat.compound]. Ids of objects and columns are never used again
-[110.compat.id]. A default counts by its meaning in the column's type.
+mention stays as it was [110.compat.compound]. Ids are never used again (`used_ids`). A default
+counts by its meaning in the column's type.
 
 Left out are runs with statements in stages (aliases, pending columns), whose updates say more than
 the statement, and whether a column may be NOT NULL without a default, which designs decide.
@@ -19,6 +19,7 @@ from ddlsim.checkers.base import Anomaly
 from ddlsim.checkers.case.case import Case
 from ddlsim.checkers.rules.ddl_answers import objects_at
 from ddlsim.checkers.rules.index_steps import decisive, sets_states
+from ddlsim.checkers.rules.used_ids import reused
 from ddlsim.checkers.spec.types import domain, read
 from ddlsim.history.events import UpdateLogged
 from ddlsim.model.aliased import ObjectAliased
@@ -29,7 +30,6 @@ from ddlsim.model.ddl import (
     AlterColumn,
     AlterTable,
     AlterZone,
-    ColumnAdded,
     ColumnSpec,
     ConstraintSpec,
     CreateIndex,
@@ -109,7 +109,7 @@ def statement_effects(case: Case) -> Iterator[Anomaly]:
         return
     used: dict[int, dict[int, None]] = {}
     for _, update in sorted(case.schemas.updates, key=lambda one: one[1].catalog_version):
-        why = _reused(update, used) or _why_wrong(case, update)
+        why = reused(update, used) or _why_wrong(case, update)
         if why is not None:
             yield Anomaly(
                 "not-as-stated",
@@ -122,22 +122,6 @@ def statement_effects(case: Case) -> Iterator[Anomaly]:
 
 def _is_staged(update: UpdateLogged) -> bool:
     return any(isinstance(change, STAGED) for one in update.objects for change in one.changes)
-
-
-def _reused(update: UpdateLogged, used: dict[int, dict[int, None]]) -> str | None:
-    """The reason if an id of an object or a column is given out again; notes those of `update`."""
-    why = None
-    for change in update.objects:
-        if change.version == 1 and change.object_id in used:
-            why = f"id {change.object_id} was used before"
-        known = used.setdefault(change.object_id, {})
-        if isinstance(change.definition, Table):
-            ids = {column.id for column in change.definition.columns}
-            added = [one.column.id for one in change.changes if isinstance(one, ColumnAdded)]
-            if change.version > 1 and any(one in known for one in added if one in ids):
-                why = f"column id {added[0]} of table {change.name!r} was used before"
-            known.update(dict.fromkeys(sorted(ids)))
-    return why
 
 
 def _why_wrong(case: Case, update: UpdateLogged) -> str | None:

@@ -7,7 +7,13 @@ store has in the end what it has without that.
 
 from typing import Any, Final
 
-from ddlsim.cluster.store_models.layer_walk import KEYS, PATIENCE_MS, REST_MS, statement
+from ddlsim.cluster.store_models.layer_walk import (
+    KEYS,
+    PATIENCE_MS,
+    REST_MS,
+    named,
+    statement,
+)
 from ddlsim.cluster.store_models.shelf import Shelf
 from ddlsim.cluster.store_models.transaction_moments import TransactionMoments, reason
 from ddlsim.fdb.keys import pack
@@ -17,6 +23,7 @@ from ddlsim.layer.process import LayerProcess
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import ClientDdl
 from ddlsim.protocol.schema.ddl import Refused
+from ddlsim.units import US_PER_MS
 
 INDEX: Final = "CREATE INDEX ti ON t (v)"
 GONE: Final = "DROP INDEX ti"
@@ -132,7 +139,7 @@ class JobMoments(TransactionMoments):
 
     def _again(self, name: str, text: str) -> None:
         """A process starts on the store as another one has left it, and comes to the same end."""
-        left = self._rows_left(self.shelf)
+        left, started_us = self._rows_left(self.shelf), self.loop.now_us
         process = self._started(name, restarted=True)
         self.processes = [process]
         for _ in range(PATIENCE_MS // REST_MS):  # writes may end many windows behind a switch
@@ -140,8 +147,19 @@ class JobMoments(TransactionMoments):
                 self._rest()
         self._rest()
         self._compare_store()
+        self._compare_wait(process, text, started_us)
         if left is not None and text == INDEX:
             self._compare_chunks(process, *left)
+
+    def _compare_wait(self, process: LayerProcess, text: str, started_us: int) -> None:
+        """A step that is gone on with waits again: how long it did so before is not known."""
+        node: Any = process.node
+        began = [each.tx.partition("@") for each in node.events if isinstance(each, TxBegan)]
+        chunks_us = [int(us) for chunk, _, us in began if "." in chunk]
+        if named(self.design.settle) == "leases_end" and chunks_us:
+            waited_us = min(chunks_us) - started_us
+            is_early = waited_us < self.design.lease_ms * US_PER_MS
+            self._same(f"work on entries of {text} within a lease", is_early, expected=False)
 
     def _rows_left(self, shelf: Shelf) -> tuple[str, int] | None:
         """The step that has begun with some rows, and how many it has left; None: none has."""

@@ -6,6 +6,7 @@ while its table goes. What becomes of the transactions of one statement is in `j
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from ddlsim.cluster.store_models.job_moments import INDEX, JobMoments
 from ddlsim.cluster.store_models.layer_walk import (
     PATIENCE_MS,
     learns_nothing,
+    named,
     statement,
 )
 from ddlsim.cluster.store_models.shelf import LOG
@@ -26,9 +28,11 @@ from ddlsim.cluster.store_models.transaction_moments import (
     reason,
 )
 from ddlsim.fdb.errors import FdbError
+from ddlsim.fdb.keys import pack
 from ddlsim.history.events import TxBegan
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import INDEXES, SCHEMA
+from ddlsim.layer.schema import Update
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import (
     ClientCommit,
@@ -42,6 +46,8 @@ LAST_LOST: Final = 3
 polls reads it, too."""
 OF_U: Final = "CREATE INDEX uv ON u (k, v)"
 MEANWHILE: Final = "CREATE INDEX mi ON t (v)"
+TURNS: Final = 3
+"""How often two processes make an index at once, so long after each other as is drawn."""
 
 
 def is_exact(design: LayerDesign) -> bool:
@@ -73,7 +79,10 @@ class Moments(JobMoments):
             self._made_meanwhile()
         self._begun()
         self._erased()
+        for _ in range(TURNS):
+            self._at_two_processes()
         self._given_up()
+        self._compare_paces()
         self.compare_jobs()
 
     # --- statements -------------------------------------------------------------------------------
@@ -240,6 +249,49 @@ class Moments(JobMoments):
         chunks = [tx for tx in began if "." in tx]
         self._same("the transactions that remove entries", len(chunks), len(set(chunks)))
         self._same("those behind the first", [tx for tx in chunks if not tx.endswith(".1")], [])
+
+    def _at_two_processes(self) -> None:
+        """Statements of several updates at two processes: each update waits for what the others'
+        demand, too, and not only for those of its own statement."""
+        one, other = self._both
+        steps = self.design.plan(statement(OF_U))
+        if self.divergence.is_known or one is other or isinstance(steps, Refused):
+            return
+        made = {"mi": MEANWHILE, "uv": OF_U}
+        under_way: list[list[Any]] = []
+        for process, text in zip(self._both, made.values(), strict=True):
+            under_way.append(self.under_way(process, self._ddl(text)))
+            self._rest(self.draws.below(3 * self.design.lease_ms // 2))
+        until_us = self.loop.now_us + 2 * len(steps) * PATIENCE_MS * US_PER_MS
+        while not all(under_way) and self.loop.now_us < until_us:
+            self._rest()
+        for name, answers in zip(made, under_way, strict=True):
+            if answers and reason(answers[0]) is None:
+                self.asked(one, self._ddl(f"DROP INDEX {name}"))
+                self._rest()
+
+    def _compare_paces(self) -> None:
+        """No update of the schema comes before the design lets it, whichever process made it."""
+        rule, at_us = named(self.design.pause_before), self.shelf.at_us
+        log = sorted(self.shelf.under(SCHEMA, "log").values(), key=lambda one: int(one.number))
+        for last, update in pairwise(one for one in log if one.version in at_us):
+            what = f"update {update.number} of the schema"
+            lasts_us = self.design.lease_ms * US_PER_MS + at_us[last.version]
+            if rule == "once_leases_have_ended" and at_us[update.version] < lasts_us:
+                self.divergence.found(f"{what} comes while leases on that before the last one last")
+            if rule == "once_the_last_is_in_force" and update.version < last.activation:
+                self.divergence.found(f"{what} comes before the last one is in force")
+            if rule == "older_leases_gone" and self._has_older_lease(update):
+                self.divergence.found(f"{what} comes while there is a lease on an older one")
+
+    def _has_older_lease(self, update: Update) -> bool:
+        """Whether a process has a lease on a schema before the last one when an update is made."""
+        for key in self.shelf.keys.values():
+            if key[:2] == (SCHEMA, "lease") and int(str(key[3])) < update.number - 1:
+                ends = self.shelf.at(pack(key), update.version)
+                if ends is not None and ends > update.version:
+                    return True
+        return False
 
     def _given_up(self) -> None:
         """A statement whose table goes before its last step is refused, and leaves nothing."""

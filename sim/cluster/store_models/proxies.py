@@ -86,7 +86,7 @@ class ModelledProxy(Member, Proxy):
 
 
 KEPT: Final = 200
-"""More questions of a GRV proxy than are under way at once, or count yet."""
+"""So many rounds of a GRV proxy are kept: of a span with an older one nothing is known."""
 
 
 class Round:
@@ -115,7 +115,7 @@ class ModelledGrv(Member, Grv):
     """A GRV proxy: versions that were asked for since, with a word of the logs that counts.
 
     `_versions` of the sequencer and `_words` of the logs have the last instants at which they
-    were asked for, `_rounds` has what was asked for, by its instant,
+    were asked for, `_rounds` has what was asked for, by its instant, behind `_dropped_us`,
     `_again_us` when a log that has not answered may be asked again.
     """
 
@@ -126,6 +126,7 @@ class ModelledGrv(Member, Grv):
         self._versions: dict[ReadVersion, int] = {}
         self._words: dict[str, int] = {}
         self._rounds: dict[int, Round] = {}
+        self._dropped_us = -1
         self._again_us: set[int] = set()
         super().__init__(node, config)
         self.exchange.on_request[GetCommitted].append(self._asks_for_version)
@@ -157,13 +158,16 @@ class ModelledGrv(Member, Grv):
 
     def _round(self, sent: Sent) -> "Round":
         if len(self._rounds) > KEPT:
-            del self._rounds[next(iter(self._rounds))]
+            self._dropped_us = next(iter(self._rounds))
+            del self._rounds[self._dropped_us]
         is_again = sent.at_us in self._again_us
         return self._rounds.setdefault(sent.at_us, Round(is_again=is_again))
 
     def _answered_us(self, since_us: int, until_us: int) -> int | None:
         """When all that was asked for in a span was answered; None: it was not, or may not be."""
         if until_us >= self.divergence.now_us or self.divergence.resumed_us() >= since_us:
+            return None
+        if self._dropped_us >= since_us:
             return None
         rounds = [one for at_us, one in self._rounds.items() if since_us <= at_us <= until_us]
         ends_us = [end_us for one in rounds for end_us in one.ends_us]

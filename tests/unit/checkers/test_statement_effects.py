@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ddlsim.history.events import DdlDecided, Invoked, UpdateLogged
-from ddlsim.model.ddl import ObjectChange
+from ddlsim.model.ddl import ConstraintAdded, IndexCreated, ObjectChange
 from ddlsim.model.schema import Column, ColumnType, Comparison, Table
 from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.protocol.schema.ddl import Built, build
@@ -177,3 +177,51 @@ def test_a_column_is_as_its_statement_says(
 ) -> None:
     assert found(statement) == []
     assert found(statement, lambda change: column(change, name, **fields))
+
+
+def numbered(given: int) -> Fault:
+    """The fault of a statement whose indexes and constraints all get one id."""
+
+    def fault(change: ObjectChange) -> ObjectChange:
+        assert isinstance(change.definition, Table)
+        changes: list[Any] = []
+        definition = change.definition
+        for one in change.changes:
+            if isinstance(one, IndexCreated):
+                made: Any = replace(one.index, id=given)
+                changes.append(IndexCreated(made))
+                rest = tuple(each for each in definition.indexes if each != one.index)
+                definition = replace(definition, indexes=(*rest, made))
+            elif isinstance(one, ConstraintAdded):
+                made = replace(one.constraint, id=given)
+                changes.append(ConstraintAdded(made))
+                left = tuple(each for each in definition.constraints if each != one.constraint)
+                definition = replace(definition, constraints=(*left, made))
+            else:
+                changes.append(one)
+        return replace(change, definition=definition, changes=tuple(changes))
+
+    return fault
+
+
+TWO = "ALTER TABLE t ADD CONSTRAINT d CHECK (v > 1), ADD CONSTRAINT e UNIQUE (v)"
+
+
+@pytest.mark.parametrize(
+    ("statement", "given", "seen"),
+    [
+        (TWO, 77, True),  # twice in one statement
+        ("ALTER TABLE t ADD CONSTRAINT d CHECK (v > 1)", 77, False),
+        ("ALTER TABLE t ADD CONSTRAINT d CHECK (v > 1)", 5, True),  # that of index i
+        ("CREATE INDEX j ON t (w)", 77, False),
+        ("CREATE INDEX j ON t (w)", 5, True),  # that of index i
+        ("CREATE INDEX j ON t (w)", 6, True),  # that of constraint c
+        ("CREATE INDEX j ON t (w)", 3, True),  # that of table u
+    ],
+)
+def test_indexes_and_constraints_have_ids_of_their_own(
+    statement: str, given: int, seen: bool
+) -> None:
+    """[110.compat.id] They are numbered with the objects of the catalog."""
+    assert found(TWO) == []
+    assert bool(found(statement, numbered(given))) == seen

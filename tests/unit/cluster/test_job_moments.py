@@ -58,12 +58,18 @@ def counts_the_last(*given: Any) -> int | None:
     return None if last is None else last + 1
 
 
+async def goes_on_at_once(self: Any, job: Job, step: Any, *given: Any) -> Any:
+    """A step that another incarnation has begun is gone on with without its wait."""
+    return await entries(self, job, step._replace(early=step.early or job.resumed), *given)
+
+
 commit, write = ShelfTransaction.commit, Job.write
 entries, undone = schema_change.SchemaChange._entries, schema_change.undone
 PLANTS: dict[str, tuple[object, str, Callable[..., Any], int]] = {
     "an erasure of unknown outcome is done": (ShelfTransaction, "commit", takes_as_erased, 0),
     "entries are said to be written": (Job, "write", runs_ahead, 0),
     "a drop is forgotten first": (schema_change.SchemaChange, "_entries", forgets_first, 0),
+    "a step is gone on with at once": (schema_change.SchemaChange, "_entries", goes_on_at_once, 0),
     "the last step back has ended": (schema_change, "undone", counts_the_last, 0),
 }
 

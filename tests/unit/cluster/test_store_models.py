@@ -7,6 +7,7 @@ import pytest
 
 from ddlsim.cluster import fdb_cluster
 from ddlsim.cluster.run import run
+from ddlsim.cluster.store_models import proxies
 from ddlsim.fdb import proxy, storage
 from ddlsim.fdb.conflicts import ConflictWindow
 from ddlsim.fdb.controller import Controller, members
@@ -195,6 +196,61 @@ def test_a_pong_from_before_a_recruitment_begins_no_recovery(
 def test_a_lone_log_that_is_asked_again_is_no_second_question(design: str) -> None:
     """Its word counts from when it was asked first, whose request was lost."""
     assert list(differences(3, design)) == []
+
+
+CUT_OFF = """
+[strategy]
+name = "postgresql"
+
+[cluster]
+plane = "fdb"
+nodes = 2
+
+[fdb]
+logs = 2
+grvs = 1
+grv_batch_us = 2_000
+confirm_ms = 5
+request_ms = 10
+retry_ms = 5
+
+[protocol]
+tx_timeout_ms = 30
+operation_timeout_ms = 60
+
+[run]
+load_ms = 200
+
+[schema]
+sql = "CREATE TABLE a (id INT PRIMARY KEY, v INT)"
+
+[[workload]]
+name = "mixed"
+clients = 12
+operations = 20
+retries = 0
+implicit = 0.3
+transaction_operations = [2, 4]
+pause_ms = [0, 4]
+
+[[faults]]
+name = "partition"
+shape = "link"
+node = "grv1"
+side = ["log2"]
+from_ms = 30
+for_ms = 160
+"""
+
+
+@pytest.mark.parametrize("kept", [1, 3, 10])
+def test_a_question_that_is_open_for_longer_than_questions_are_kept_is_not_late(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log is out of reach for long; a risky request, asked in the same span, had its version."""
+    monkeypatch.setattr(proxies, "KEPT", kept)
+    history = run(plan(read(CUT_OFF, "cut off"), 0, models=True))
+    assert history.of(PartDiverged) == []
 
 
 QUEUES = """
