@@ -34,6 +34,7 @@ from ddlsim.checkers.judge import Violation
 from ddlsim.cli import arguments
 from ddlsim.cli.documents import documents
 from ddlsim.cli.documents.run import Report
+from ddlsim.cli.problems import InputError
 from ddlsim.cli.verbs import check as verb_check
 from ddlsim.cli.verbs import compat as verb_compat
 from ddlsim.cli.verbs import run as verb_run
@@ -272,7 +273,7 @@ def run(
     if seeds is not None and not _is_from_to(seeds):
         what = "a range of at least one seed, in steps of 1, such as range(100)"
         raise ValueError(f"run: seeds is {what}")
-    given = {"seed": seed, "seeds": seeds, "strategy": strategy, "mutant": mutant}
+    given = {"seed": _number(seed), "seeds": seeds, "strategy": strategy, "mutant": mutant}
     changed = [_setting(path, value) for path, value in _items(settings)]
     options = arguments.options("run", {"scenario": scenario, **given, "set": changed, **flags})
     with needed_by("run"):
@@ -283,13 +284,19 @@ def run(
 def check(path: str | Path, **flags: Any) -> Checked:
     """Judge a stored history, of this program or an external one, as `ddlsim check` does.
 
+    `flags` are those of the command (`model`, `input`, `strict`, `all_claims`, `load`, `master`).
+
     >>> found = check("tests/golden/foreign/list-append/G-single.edn")
     >>> found.valid, [one["type"] for one in found.anomalies]
     (False, ['G-single', 'fractured-read'])
     """
     options = arguments.options("check", {**_apart(flags), "files": path})
+    if Path(path).is_dir():
+        raise ValueError(f"{path}: is a folder; name one history")
     with needed_by("check"):
-        judged = verb_check.judge(options, str(path))
+        [judged] = verb_check.results_of(options)
+    if isinstance(judged, InputError):
+        raise judged
     kind = judged.input if isinstance(judged, Foreign) else "native"
     return Checked(str(path), {"input": kind, **judged.document()})
 

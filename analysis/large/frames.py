@@ -7,9 +7,12 @@ comes from a higher place.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ddlsim.graph.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+
+from ddlsim.graph.edges import PREDICATE_EDGE, PROCESS, RW, STRICT_ONLY, WR, WW, after_ends
 from ddlsim.graph.history import (
     ABORTED,
     APPEND,
@@ -45,11 +48,12 @@ def transactions(spark: "SparkSession", path: str | Path) -> "DataFrame":
     node = f"status = {COMMITTED} or status = {UNKNOWN} and {installs} as node"
     frame = frame.selectExpr("*", node, "if(commit_ts >= 0, commit_ts, read_ts) as stamp")
     stamped = frame.where(f"status = {COMMITTED} and stamp < 0").isEmpty()
-    at = "stamp" if stamped else f"if(end >= 0, end, {FOREVER // 4}L)"
-    ranked = frame.selectExpr("* except (stamp)", f"{at} * 2 + cast(not ddl as long) as rank")
-    ordered = ranked.orderBy("rank", "tx")
+    last = f"{FOREVER // 4}L"
+    at = "stamp" if stamped else f"if(end >= 0, least(end, {last}), {last})"
+    ranked = frame.selectExpr("* except (stamp)", f"{at} as rank", "not ddl as later")
+    ordered = ranked.orderBy("rank", "later", "tx")
     return ordered.selectExpr(
-        "* except (rank)", "monotonically_increasing_id() as place"
+        "* except (rank, later)", "monotonically_increasing_id() as place"
     ).localCheckpoint()
 
 
@@ -143,15 +147,50 @@ def _edge(
     ), null)"""
 
 
+_ENDS: Final = ("struct(tx, place) as earlier", "struct(next as tx, next_place as place) as later")
+
+
 def _process(txs: "DataFrame") -> "DataFrame":
-    """From each transaction to the next one of its process."""
-    known = f"process >= 0 and (begin >= 0 or end >= 0) and node and status != {UNKNOWN}"
-    own = "struct(tx, place) as own"
-    placed = txs.where(known).selectExpr("*", "if(begin >= 0, begin, end) as at", "-1 as pos", own)
-    placed = placed.selectExpr(
-        "*", "lead(own) over (partition by process order by at, tx) as following"
+    """From each transaction to those of its process that follow it, as `process_edges` has them.
+
+    A process that does several things at once is taken as a whole; the others by a window function.
+    """
+    known = "process >= 0 and (begin >= 0 or end >= 0) and node"
+    at, ended = "if(begin >= 0, begin, end) as at", f"status != {UNKNOWN} as ended"
+    placed = txs.where(known).selectExpr("*", "-1 as pos", at, ended)
+    until = f"if(ended, greatest(end, at), {FOREVER}L) as until"
+    turn = "row_number() over (partition by process order by at, tx) as turn"
+    placed = placed.selectExpr("*", "struct(tx, place) as own", until, turn)
+    earlier = (
+        "over (partition by process order by turn rows between unbounded preceding and 1 preceding)"
     )
-    return _each(placed, _edge("true", 3, ("process", "at"), "own", "following", f"{PROCESS}"))
+    before = "if(ended, struct(tx, place, until), null)"
+    placed = placed.selectExpr("*", f"last({before}, true) {earlier} as before")
+    crossed = "bool_or(coalesce(before.until > at, false)) over (partition by process) as several"
+    placed = placed.selectExpr("*", crossed)
+    at_once = placed.where("several").select("process", "turn", "tx", "place", "at", "until")
+    pairs = at_once.groupBy("process").applyInArrow(
+        _after_ends, "process long, turn int, tx long, place long, next long, next_place long"
+    )
+    pairs = pairs.selectExpr("*", "-1 as pos", *_ENDS)
+    in_turn = _edge("not several", 3, ("process", "turn"), "before", "own", f"{PROCESS}")
+    behind = f"process + {2**32}"
+    after = _edge("true", 3, (behind, "turn"), "earlier", "later", f"{PROCESS}")
+    return _each(placed, in_turn).unionByName(_each(pairs, after))
+
+
+def _after_ends(rows: Any) -> Any:
+    """Of one process: each transaction with those that began when it had ended, none between."""
+    rows = rows.sort_by("turn")
+    numbers = np.arange(rows.num_rows)
+    process, begin, until = (rows[name].to_numpy() for name in ("process", "at", "until"))
+    first, then = after_ends(numbers, process, begin, until)
+    found = rows.take(first).select(["process", "turn", "tx", "place"])
+    found = found.set_column(0, "process", found["process"].cast(pa.int64()))
+    found = found.set_column(1, "turn", pa.array(np.arange(len(first), dtype=np.int32)))
+    following = rows.take(then)
+    found = found.append_column("next", following["tx"])
+    return found.append_column("next_place", following["place"])
 
 
 def back_in_time(txs: "DataFrame") -> "DataFrame":
@@ -189,26 +228,31 @@ def back_in_time(txs: "DataFrame") -> "DataFrame":
 
 def findings(told: "DataFrame") -> "DataFrame":
     """Every finding of `ddlsim.graph.reads` but lost updates: type, transactions, order."""
-    own = "over (partition by tx, key order by pos"
+    own = (
+        "over (partition by tx, key order by pos rows between unbounded preceding and 1 preceding)"
+    )
+    certain = f"kind != {PREDICATE}"
     plain = told.where(f"kind != {PRECEDES}").selectExpr(
         "*",
-        f"lag(version) {own}) as found_before",
-        f"last(if(write, version, null), true) {own}"
-        " rows between unbounded preceding and 1 preceding) as own_before",
+        f"last(if({certain}, version, null), true) {own} as found_before",
+        f"last(if(write, version, null), true) {own} as own_before",
         "max(replaced) over (partition by key, version) as stale",
     )
     dirty = f"write and node and writer_before.status = {ABORTED}"
     stale = f"{READ} and stale and writer.tx != tx and writer.status != {ABORTED}"
-    missed = f"{READ} and own_before != version and kind != {PREDICATE}"
+    changed = f"{READ} and {certain} and found_before != version"
+    missed = f"{READ} and {certain} and own_before != version"
+    turned = f"write and status != {ABORTED} and own_before > version"
     return _each(
         plain,
-        _found(f"{READ} and version != found_before", 0, "internal", "-1"),
+        _found(changed, 0, "internal", "-1"),
         _found(f"{READ} and writer.status = {ABORTED}", 1, "G1a", "writer.tx"),
         _found(dirty, 2, "dirty-update", "writer_before.tx", ("key", "version")),
         _found(stale, 3, "G1b", "writer.tx"),
-        _found(f"{READ} and version > 0 and writer is null", 4, "garbage-read", "-1"),
-        _found(f"{READ} and writer.tx = tx and writer.pos > pos", 5, "future-read", "-1"),
-        _found(missed, 6, "missed-own-write", "-1"),
+        _found(turned, 4, "incompatible-order", "-1"),
+        _found(f"{READ} and version > 0 and writer is null", 5, "garbage-read", "-1"),
+        _found(f"{READ} and writer.tx = tx and writer.pos > pos", 6, "future-read", "-1"),
+        _found(missed, 7, "missed-own-write", "-1"),
     )
 
 

@@ -68,7 +68,7 @@ def rank_of(history: ColumnHistory) -> Array:
     if bool((stamp[counts] >= 0).all()):
         rank = stamp
     else:
-        rank = np.where(history.end >= 0, history.end, FOREVER // 4)
+        rank = np.where(history.end >= 0, np.minimum(history.end, FOREVER // 4), FOREVER // 4)
     ddl = history.ddl
     return rank * 2 + ~ddl if ddl.any() else rank
 

@@ -166,13 +166,13 @@ def process_edges(history: ColumnHistory, versions: Versions) -> Edges:
         return edges(members[before[same]], members[same], PROCESS)
     several = np.isin(process, process[crossed])
     same &= ~several
-    more = _after_ends(members[several], process[several], begin[several], end[several])
+    more = after_ends(members[several], process[several], begin[several], end[several])
     source, target = members[before[same]], members[same]
     both = np.concatenate([source, more[0]]), np.concatenate([target, more[1]])
     return edges(*both, PROCESS)
 
 
-def _after_ends(members: Array, process: Array, begin: Array, end: Array) -> tuple[Array, Array]:
+def after_ends(members: Array, process: Array, begin: Array, end: Array) -> tuple[Array, Array]:
     """Pairs of transactions of one process, the one ended when the other began, none between them.
 
     They come by process and begin.

@@ -13,7 +13,7 @@ the version (0, or that of a deletion) which it took for absent.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ PRECEDES: Final = 6
 KINDS: Final = ("read", "write", "append", "list-read", "predicate", "schema-use", "precedes")
 
 SPARE_KEYS: Final = 1_000_000
-"""Numbers of keys that may lie between those in use; each takes memory."""
+"""Numbers of keys, or of versions, that may lie between those in use; each takes memory."""
 NONE: Final = -1
 """An instant, a timestamp, a process or a version that is not known, or does not count."""
 FOREVER: Final = np.iinfo(np.int64).max
@@ -151,47 +151,105 @@ def make(
     return history
 
 
+class Largest(NamedTuple):
+    """The largest number of a column of operations, and the first of those in words."""
+
+    number: int = NONE
+    words: str = ""
+
+
+class Before(NamedTuple):
+    """What a history has before one of its parts."""
+
+    transactions: int = 0
+    operations: int = 0
+    key: Largest = Largest()
+    version: Largest = Largest()
+
+
 def check(history: ColumnHistory) -> None:
     """Raise `HistoryError` unless the columns make a history; does not look at its meaning."""
     for group in (OF_TRANSACTIONS, OF_OPERATIONS):
         lengths = {name: len(getattr(history, name)) for name in group}
         if len(set(lengths.values())) > 1:
             raise HistoryError(f"columns of different lengths: {lengths}")
-    early = (history.end >= 0) & (history.end < history.begin)
-    if early.any():
-        at = int(np.argmax(early))
-        ended, began = int(history.end[at]), int(history.begin[at])
-        raise HistoryError(f"transaction {at}: it ended at {ended}, before it began at {began}")
-    if history.transactions and int(history.status.max()) > UNKNOWN:
-        at = int(np.argmax(history.status))
-        raise HistoryError(f"transaction {at}: a status is 0, 1 or 2, not {history.status[at]}")
-    _check_names(history)
-    if not history.operations:
-        return
-    most = 8 * history.operations + SPARE_KEYS
-    _refuse(history, history.key >= most, "keys are numbered without gaps: renumber them")
-    tx, n = history.tx, history.transactions
-    _refuse(history, (tx < 0) | (tx >= n), f"its transaction is not one of 0 to {n - 1}")
-    _refuse(history, np.append(False, tx[1:] < tx[:-1]), "operations are not sorted by transaction")
-    _refuse(history, history.key < 0, "a key's number is negative")
-    _refuse(history, history.kind >= len(KINDS), f"a kind is one of 0 to {len(KINDS) - 1}")
-    _refuse(history, history.version < NONE, "a version is -1 (none), 0 (initial) or higher")
-    _refuse(history, is_write(history.kind) & (history.version == 0), "version 0 is not written")
+    check_whole(check_part(history, Before()), history.names)
 
 
-def _check_names(history: ColumnHistory) -> None:
-    """Lists of names are long enough."""
-    for what in ("transactions", "keys"):
-        given, count = getattr(history.names, what), getattr(history, what)
+def check_part(part: ColumnHistory, before: Before) -> Before:
+    """`check` of one part, transactions numbered on; what the next part has before it."""
+    _check_transactions(part, before.transactions)
+    transactions = before.transactions + part.transactions
+    if not part.operations:
+        return before._replace(transactions=transactions)
+    tx, n, first = part.tx, transactions, before.operations
+    _refuse(part, (tx < 0) | (tx >= n), f"its transaction is not one of 0 to {n - 1}", first)
+    unsorted = np.append(False, tx[1:] < tx[:-1])
+    _refuse(part, unsorted, "operations are not sorted by transaction", first)
+    _refuse(part, part.key < 0, "a key's number is negative", first)
+    _refuse(part, part.kind >= len(KINDS), f"a kind is one of 0 to {len(KINDS) - 1}", first)
+    told = "a version is -1 (none), 0 (initial) or higher"
+    _refuse(part, part.version < NONE, told, first)
+    _refuse(part, is_write(part.kind) & (part.version == 0), "version 0 is not written", first)
+    return Before(
+        transactions,
+        first + part.operations,
+        _larger(part, "key", first, before.key),
+        _larger(part, "version", first, before.version),
+    )
+
+
+def _larger(part: ColumnHistory, name: str, first: int, than: Largest) -> Largest:
+    """The largest number of a column in a part, if it is above that before."""
+    at = int(np.argmax(getattr(part, name)))
+    number = int(getattr(part, name)[at])
+    why = f"{name}s are numbered without gaps: renumber them"
+    return Largest(number, _shown(part, at, first, why)) if number > than.number else than
+
+
+def check_whole(whole: Before, names: Names) -> None:
+    """`check` of what only all parts together tell."""
+    for what, count in (("transactions", whole.transactions), ("keys", whole.key.number + 1)):
+        given = getattr(names, what)
         if given is not None and len(given) < count:
             raise HistoryError(f"{len(given)} names of {what}, but there are {count}")
+    for largest in (whole.key, whole.version):
+        if largest.number >= 8 * whole.operations + SPARE_KEYS:
+            raise HistoryError(largest.words)
 
 
-def _refuse(history: ColumnHistory, wrong: Array, why: str) -> None:
+def _check_transactions(part: ColumnHistory, first: int) -> None:
+    """The columns of the transactions; the first of them has this number."""
+    early = (part.end >= 0) & (part.end < part.begin)
+    if early.any():
+        at = int(np.argmax(early))
+        ended, began = int(part.end[at]), int(part.begin[at])
+        raise HistoryError(
+            f"transaction {first + at}: it ended at {ended}, before it began at {began}"
+        )
+    if part.transactions and int(part.status.max()) > UNKNOWN:
+        at = int(np.argmax(part.status))
+        raise HistoryError(
+            f"transaction {first + at}: a status is 0, 1 or 2, not {part.status[at]}"
+        )
+    for name in OF_TRANSACTIONS:
+        column = getattr(part, name)
+        if part.transactions and int(column.min()) < NONE:
+            at = int(np.argmin(column))
+            raise HistoryError(
+                f"transaction {first + at}: {name} is {column[at]}: -1 (not known) or higher"
+            )
+
+
+def _refuse(part: ColumnHistory, wrong: Array, why: str, first: int) -> None:
     if wrong.any():
-        at = int(np.argmax(wrong))
-        shown = {name: int(getattr(history, name)[at]) for name in OF_OPERATIONS}
-        raise HistoryError(f"operation {at}: {why} ({shown})")
+        raise HistoryError(_shown(part, int(np.argmax(wrong)), first, why))
+
+
+def _shown(part: ColumnHistory, at: int, first: int, why: str) -> str:
+    """What is wrong with an operation, with its number and columns."""
+    shown = {name: int(getattr(part, name)[at]) for name in OF_OPERATIONS}
+    return f"operation {first + at}: {why} ({shown})"
 
 
 def is_write(kind: Array) -> Array:

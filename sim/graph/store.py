@@ -22,10 +22,13 @@ from ddlsim.graph.history import (
     OF_OPERATIONS,
     OF_TRANSACTIONS,
     Array,
+    Before,
     ColumnHistory,
     HistoryError,
     Names,
     check,
+    check_part,
+    check_whole,
 )
 
 FORMAT: Final = f"{sealed.COLUMNS}2"
@@ -97,12 +100,15 @@ def size(path: Path) -> int:
 
 
 def verify(path: Path) -> None:
-    """Look through a stored history in little memory; `HistoryError` if it is none or damaged."""
-    _ = names(path)
+    """Look through a stored history in little memory; raises what `read` does."""
+    called = names(path)
+    seen = Before()
     try:
-        sealed.verify(path)
+        for columns in _parts(path):
+            seen = check_part(ColumnHistory(**columns, names=called), seen)
     except sealed.DamagedError as wrong:
         raise _damaged(path, wrong) from wrong
+    check_whole(seen, called)
 
 
 def read(path: Path) -> ColumnHistory:
@@ -122,19 +128,26 @@ def _damaged(path: Path, wrong: sealed.DamagedError) -> HistoryError:
 
 def _whole(path: Path, called: Names) -> ColumnHistory:
     found: dict[str, list[Array]] = {name: [] for name in DTYPES}
+    for columns in _parts(path):
+        for name, column in columns.items():
+            found[name].append(column)
+    filled = {}
+    for name, parts in found.items():
+        filled[name] = np.concatenate(parts)
+        parts.clear()
+    return ColumnHistory(**filled, names=called)
+
+
+def _parts(path: Path) -> Iterator[dict[str, Array]]:
+    """The columns of each row group, transactions numbered on; nothing is certain before the end,
+    see `sealed.row_groups`."""
     done = 0
     for group in sealed.row_groups(path):
         _check_columns(path, group.schema)
         batch = group.combine_chunks()
-        for name in OF_TRANSACTIONS:
-            found[name].append(_plain(path, batch.column(name), name))
-        _operations(path, batch, done, found)
+        columns = {name: _plain(path, batch.column(name), name) for name in OF_TRANSACTIONS}
+        yield columns | _operations(path, batch, done)
         done += batch.num_rows
-    filled = {}
-    for name, parts in found.items():
-        filled[name] = np.concatenate(parts) if parts else np.empty(0, DTYPES[name])
-        parts.clear()
-    return ColumnHistory(**filled, names=called)
 
 
 def _plain(path: Path, column: Any, name: str) -> Array:
@@ -152,7 +165,9 @@ def _typed(path: Path, values: Any, name: str) -> None:
         raise HistoryError(f"{path}: column {name}: holds {values.type}, not {wanted}")
 
 
-def _operations(path: Path, batch: Any, done: int, parts: dict[str, list[Array]]) -> None:
+def _operations(path: Path, batch: Any, done: int) -> dict[str, Array]:
+    """The columns of the operations of a row group, before which there are `done` transactions."""
+    columns = {name: np.empty(0, DTYPES[name]) for name in OF_OPERATIONS}
     length: Array | None = None
     for name in _LISTS:
         lists = batch.column(name)
@@ -165,14 +180,15 @@ def _operations(path: Path, batch: Any, done: int, parts: dict[str, list[Array]]
         _typed(path, values, name)
         if chunk.null_count or values.null_count:
             raise HistoryError(f"{path}: column {name}: a value is missing")
-        parts[name].append(values.to_numpy(zero_copy_only=False))
+        columns[name] = values.to_numpy(zero_copy_only=False)
         here = np.diff(chunk.offsets.to_numpy())
         if length is not None and not np.array_equal(length, here):
             raise HistoryError(f"{path}: column {name}: lists of other lengths than {_LISTS[0]}")
         length = here
     if length is not None:
         numbers = np.arange(done, done + len(length), dtype=np.int32)
-        parts["tx"].append(np.repeat(numbers, length))
+        columns["tx"] = np.repeat(numbers, length)
+    return columns
 
 
 def _check_columns(path: Path, schema: Any) -> None:

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
+from ddlsim import api
 from ddlsim.analysis.large import history as large_history
 from ddlsim.analysis.spark import session as sessions
 from ddlsim.graph import store
@@ -83,3 +84,17 @@ def test_check_on_spark_reports_damaged_columns_alike(tmp_path: Path) -> None:
 def test_check_refuses_a_directory_without_histories(tmp_path: Path) -> None:
     done = ddlsim("check", str(tmp_path))
     assert (done.code, "no history below it" in done.err) == (2, True)
+
+
+@pytest.mark.usefixtures("here")
+def test_python_judges_on_spark_too(tmp_path: Path) -> None:
+    """`check(master=...)` is that of the command."""
+    path = tmp_path / "h.parquet"
+    store.write(path, plant(history(5, Shape(30)), "G1a"))
+    with patch.object(large_history, "judge", side_effect=large_history.judge) as parts:
+        found = api.check(path, master="local[2]", model="read-committed")
+    assert parts.call_count == 1
+    assert found.document == api.check(path, model="read-committed").document
+    path.write_bytes(b"no")
+    with pytest.raises(ValueError, match="cannot be read as a history of columns"):
+        api.check(path, master="local[2]", input="columns")

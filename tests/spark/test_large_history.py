@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from ddlsim.analysis.large import history as large_history
 from ddlsim.graph import judge as in_memory
 from ddlsim.graph import store
-from ddlsim.graph.history import APPEND, LIST_READ, ColumnHistory, HistoryError
+from ddlsim.graph.history import (
+    APPEND,
+    FOREVER,
+    LIST_READ,
+    PREDICATE,
+    READ,
+    WRITE,
+    ColumnHistory,
+    HistoryError,
+    make,
+)
 from ddlsim.graph.verdict import Verdict
 from tests.support.column_histories import PLANTS, Shape, history, plant
 from tests.unit.graph.test_judge import GAP, HIDDEN, of, scan
@@ -81,6 +91,24 @@ def test_a_write_without_a_place_is_judged_alike(spark: Any, tmp_path: Path, sta
         assert found.valid == wanted
 
 
+def test_own_writes_that_the_order_turns_round_are_found_alike(spark: Any, tmp_path: Path) -> None:
+    """Adya: a version order has the writes of a transaction in their order."""
+    for more in ((), ((0, 0, READ, 1), (1, 0, READ, 2))):
+        made = of((0, 0, WRITE, 2), (0, 0, WRITE, 1), *more)
+        found, wanted = both(spark, tmp_path, made, "read-uncommitted")
+        assert found == wanted
+        assert found.types == ("incompatible-order",)
+
+
+def test_what_a_scan_took_for_absent_is_no_internal_read_alike(spark: Any, tmp_path: Path) -> None:
+    """Which deletion it saw, or none, is not certain (`ddlsim.graph.reads`)."""
+    for mine in (((1, 0, PREDICATE, 1), (1, 0, READ, 0)), ((1, 0, READ, 0), (1, 0, PREDICATE, 1))):
+        made = of((0, 0, WRITE, 1), *mine)
+        found, wanted = both(spark, tmp_path, made, "read-atomic")
+        assert found == wanted
+        assert found.valid is True
+
+
 def test_a_version_that_was_not_written_is_noted_alike(spark: Any, tmp_path: Path) -> None:
     found, wanted = both(spark, tmp_path, GAP)
     assert found == wanted
@@ -107,6 +135,40 @@ def test_an_order_of_which_nothing_is_told_is_noted_alike(
     found, wanted = both(spark, tmp_path, bare, model)
     assert found == wanted
     assert found.valid == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("times", "valid"),
+    [
+        ({"process": [0, 0], "begin": [0, 5], "end": [10, 15]}, True),  # both at once
+        ({"process": [0, 0], "begin": [0, 10], "end": [10, 15]}, False),
+        ({"process": [0, 0, 0], "begin": [0, 4, 11], "end": [10, 5, 12]}, True),
+        ({"process": [0, 0], "begin": [0, 5], "end": [3, 9], "status": [0, 2]}, False),
+        ({"process": [0, 0], "begin": [0, 0], "end": [-1, -1]}, False),  # in the order given
+    ],
+)
+def test_the_order_of_a_process_is_alike(
+    spark: Any, tmp_path: Path, times: dict[str, list[int]], valid: bool
+) -> None:
+    """A process may do several things at once; an unknown transaction comes behind what ended."""
+    made = make(
+        transactions=times,
+        operations={"tx": [0, 1], "key": [0, 0], "kind": [READ, WRITE], "version": [1, 1]},
+    )
+    found, wanted = both(spark, tmp_path, made, "strong-session-serializable")
+    assert found == wanted
+    assert found.valid is valid
+
+
+def test_what_never_ends_is_judged_alike(spark: Any, tmp_path: Path) -> None:
+    """The largest of all instants is an end that does not count."""
+    made = make(
+        transactions={"begin": [0, 5], "end": [FOREVER, 9]},
+        operations={"tx": [0, 1], "key": [0, 0], "kind": [WRITE, READ], "version": [1, 0]},
+    )
+    found, wanted = both(spark, tmp_path, made)
+    assert found == wanted
+    assert found.valid is True
 
 
 def test_where_nothing_committed_nothing_was_judged(spark: Any, tmp_path: Path) -> None:

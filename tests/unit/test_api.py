@@ -198,11 +198,17 @@ def test_what_cannot_be_run_is_a_value_error(what: dict[str, object], told: str)
 
 
 def test_what_cannot_be_judged_is_a_value_error() -> None:
-    for given, told in (({"input": "nix"}, "--input: unknown 'nix'"), ({"model": "x"}, "--model")):
+    for given, told in (
+        ({"input": "nix"}, "--input: unknown 'nix'"),
+        ({"model": "x"}, "--model"),
+        ({"load": "no_such.py"}, "no_such.py"),
+    ):
         with pytest.raises(ValueError, match=told):
             api.check("tests/golden/foreign/list-append/G-single.edn", **given)
     with pytest.raises(ValueError, match="--baseline"):
         api.compat("scenarios/realistic/schema.sql", baseline="x")
+    with pytest.raises(ValueError, match="tests/golden: is a folder; name one history"):
+        api.check("tests/golden")
     with pytest.raises(ValueError, match="FILE is missing"):
         api.check(None)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(ValueError, match="scenario is missing"):
@@ -218,10 +224,12 @@ def test_settings_are_any_values_of_a_scenario() -> None:
     assert any("mixed-" in str(getattr(one, "op", "")) for one in runs.events())
 
 
-def test_numbers_of_numpy_are_settings() -> None:
+def test_numbers_of_numpy_are_settings_and_seeds() -> None:
     settings = {"cluster.nodes": np.int64(4), "network.loss": np.float32(0.5)}
     overrides = api.run("smoke", settings=settings).history().header.overrides
     assert (overrides["cluster.nodes"], overrides["network.loss"]) == (4, 0.5)
+    seed: Any = np.int64(3)
+    assert api.run(BAD, seed=seed).verdicts == {3: "violated"}
 
 
 def test_the_environment_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,7 @@ Judged = Union["Native", Foreign]
 
 def execute(options: Options) -> int:
     """Judge every file, then print; the exit code is that of the worst."""
-    for file in options.load:
-        load_file(file)
-    results = check_spread.judged(judge, options)
+    results = results_of(options)
     wrong = [one for one in results if isinstance(one, InputError)]
     judged = _together([one for one in results if not isinstance(one, InputError)])
     if judged:
@@ -32,6 +30,14 @@ def execute(options: Options) -> int:
         note(str(one))
     found = worst(one.outcome for one in judged)
     return BAD_INPUT if wrong and found.rank < Outcome.STUCK.rank else found.exit_code
+
+
+def results_of(options: Options) -> list[Judged | InputError]:
+    """What is to be said of every file, in their order, here or on Spark; of several files, one
+    that cannot be judged is an error in its place."""
+    for file in options.load:
+        load_file(file)
+    return check_spread.judged(judge, options)
 
 
 def _print(judged: list[Judged], options: Options) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.verbs.check_foreign import Foreign
+from ddlsim.extras import MissingExtraError, needed_by
 from ddlsim.foreign import inputs
 from ddlsim.graph.models import DEFAULT
 from ddlsim.history import parquet
@@ -120,7 +121,10 @@ def _report(judge: Judge, options: Options, file: str) -> Any:
 
 def _judged(judge: Judge, options: Options, file: str) -> Any:
     try:
-        return judge(options, file)
+        with needed_by("check"):
+            return judge(options, file)
+    except MissingExtraError as error:
+        return InputError(f"{file}: {error}")
     except Exception as error:
         if isinstance(error, BadInputError):
             return InputError(str(error))

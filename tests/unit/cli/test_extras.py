@@ -134,6 +134,15 @@ def test_a_missing_extra_is_one_line_with_its_command(words: str, bare: Path) ->
     assert done.err.count("\n") == 1
 
 
+def test_a_file_that_needs_an_extra_leaves_the_others_judged(bare: Path) -> None:
+    (bare / "odd.columns.parquet").write_bytes(b"PAR1")
+    done = call(bare, "check", f"{bare}/odd.columns.parquet", f"{bare}/good/seed-0.jsonl")
+    assert done.code == 2
+    assert done.out.startswith("OK  ")
+    needs = "check needs pyarrow: pip install 'ddlsim[sweep]'"
+    assert done.err == f"ddlsim: {bare}/odd.columns.parquet: {needs}\n"
+
+
 def test_another_missing_module_stays_a_defect() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such"), needed_by("run"):
         raise ModuleNotFoundError("No module named 'no_such'", name="no_such")

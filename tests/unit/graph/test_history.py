@@ -32,6 +32,8 @@ def made(n: int = 2, **changed: Any) -> Any:
         ({"version": [1]}, "columns of different lengths: .*'version': 1"),
         ({"status": [0, 3]}, "transaction 1: a status is 0, 1 or 2, not 3"),
         ({"end": [1, 1]}, "transaction 1: it ended at 1, before it began at 2"),
+        ({"begin": [-2, 2]}, r"transaction 0: begin is -2: -1 \(not known\) or higher"),
+        ({"process": [0, -7]}, r"transaction 1: process is -7: -1 \(not known\) or higher"),
     ],
 )
 def test_a_fault_is_told_with_its_row(changed: dict[str, Any], says: str) -> None:
@@ -46,8 +48,10 @@ def test_two_writers_of_one_version_are_refused() -> None:
 
 
 def test_versions_far_beyond_the_operations_are_refused() -> None:
-    with pytest.raises(HistoryError, match="operation 1: version 2000000000 of key 0, but"):
-        judge(made(version=[1, 2_000_000_000]))
+    with pytest.raises(HistoryError, match="operation 1: versions are numbered without gaps"):
+        made(version=[1, 2_000_000_000])
+    with pytest.raises(HistoryError, match="operation 0: version 700000 of key 0, but versions"):
+        judge(made(key=[0, 1], version=[700_000, 600_000]))
 
 
 def test_what_is_not_given_is_unknown() -> None:

@@ -1,5 +1,7 @@
 """What was written is what is read, and what is no history of columns is refused by its name."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -78,20 +80,43 @@ def damaged(path: Path, name: str, column: pa.Array | None) -> None:
     sealed.write(table, path)
 
 
-def test_a_damaged_column_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("look", [read, verify])
+@pytest.mark.parametrize(
+    ("name", "column", "told"),
+    [
+        ("begin", None, r"h\.parquet: no column begin"),
+        ("begin", pa.array([1, None, 3], pa.int64()), "column begin: a value is missing"),
+        ("begin", pa.array(["a", "b", "c"]), "column begin: holds string, not int64"),
+        ("version", pa.array([[0] * 9, [0], [0]], pa.list_(pa.int32())), "lists of other lengths"),
+        ("status", pa.array([0, 0, 7], pa.uint8()), "transaction 2: a status is 0, 1 or 2, not 7"),
+        ("end", pa.array([-5, 500, 500]), r"transaction 0: end is -5: -1 \(not known\) or higher"),
+    ],
+)
+def test_a_damaged_column_is_named(
+    tmp_path: Path, look: Callable[[Path], object], name: str, column: pa.Array | None, told: str
+) -> None:
     path = tmp_path / "h.parquet"
-    damaged(path, "begin", None)
-    with pytest.raises(HistoryError, match=r"h\.parquet: no column begin"):
-        read(path)
-    damaged(path, "begin", pa.array([1, None, 3], pa.int64()))
-    with pytest.raises(HistoryError, match=r"h\.parquet: column begin: a value is missing"):
-        read(path)
-    damaged(path, "version", pa.array([[0] * 9, [0], [0]], pa.list_(pa.int32())))
-    with pytest.raises(HistoryError, match=r"h\.parquet: column version: lists of other lengths"):
-        read(path)
-    damaged(path, "begin", pa.array(["a", "b", "c"]))
-    with pytest.raises(HistoryError, match=r"h\.parquet: column begin: holds string, not int64"):
-        read(path)
+    damaged(path, name, column)
+    with pytest.raises(HistoryError, match=told):
+        look(path)
+
+
+def test_a_fault_in_a_later_part_is_told_with_its_row_in_the_whole(tmp_path: Path) -> None:
+    """`verify`, for a judge in parts, refuses what `read` refuses, in the same words."""
+    path = tmp_path / "h.parquet"
+    whole = history(3, Shape(30))
+    last = whole.operations - 1
+    for name, value in (("kind", 9), ("key", 2**31 - 1), ("version", -2), ("version", 2**31 - 1)):
+        column = getattr(whole, name).copy()
+        column[last] = value
+        write(path, replace(whole, **{name: column}), 7)
+        for look in (read, verify):
+            with pytest.raises(HistoryError, match=f"operation {last}: .*'{name}': {value}"):
+                look(path)
+    write(path, replace(whole, names=Names(["only one"])), 7)
+    for look in (read, verify):
+        with pytest.raises(HistoryError, match="1 names of transactions, but there are 30"):
+            look(path)
 
 
 def test_a_column_that_was_edited_is_refused(tmp_path: Path) -> None:
