@@ -88,6 +88,16 @@ INPUTS: Final = {one.name: one for one in _KNOWN}
 """Every format by its name; `auto` tries them in this order."""
 
 
+def judge(kind: str, path: str, model: str | None, *, strict: bool = False) -> Report:
+    """What a format's judge says; `strict` counts what only the strict graph shows, which of these
+    formats that of columns alone can tell."""
+    if kind != COLUMNS:
+        return INPUTS[kind].judge(path, model)
+    from ddlsim.foreign import columns_report
+
+    return columns_report.judge(path, model or DEFAULT, strict=strict)
+
+
 def kind_of(path: str) -> str:
     """The format of a file by how it begins; `native` if it is none of these, or none to be read
     (its reader says why)."""

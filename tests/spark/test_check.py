@@ -93,8 +93,10 @@ def test_python_judges_on_spark_too(tmp_path: Path) -> None:
     store.write(path, plant(history(5, Shape(30)), "G1a"))
     with patch.object(large_history, "judge", side_effect=large_history.judge) as parts:
         found = api.check(path, master="local[2]", model="read-committed")
-    assert parts.call_count == 1
+        strict = api.check(path, master="local[2]", strict=True)
+    assert parts.call_args.kwargs == {"strict": True}
     assert found.document == api.check(path, model="read-committed").document
+    assert strict.document == api.check(path, strict=True).document
     path.write_bytes(b"no")
     with pytest.raises(ValueError, match="cannot be read as a history of columns"):
         api.check(path, master="local[2]", input="columns")

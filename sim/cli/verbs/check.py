@@ -55,7 +55,8 @@ def judge(options: Options, file: str) -> Judged:
     """One file, by what it is said to be, or looks like."""
     kind = inputs.kind_of(file) if options.input == "auto" else options.input
     if kind != "native":
-        return Foreign(file, kind, inputs.INPUTS[kind].judge(file, options.model))
+        report = inputs.judge(kind, file, options.model, strict=options.strict)
+        return Foreign(file, kind, report)
     if options.model is not None:
         refuse_model(file)
     from ddlsim.cli.verbs import check_native  # with it comes the simulator

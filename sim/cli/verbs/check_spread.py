@@ -106,8 +106,10 @@ def _large(session: Any, options: Options, file: str) -> Any:
 
     try:
         store.verify(Path(file))
-        verdict = large_history.judge(session, file, options.model or DEFAULT)
-        return Foreign(file, inputs.COLUMNS, columns_report.report(verdict, file))
+        model, strict = options.model or DEFAULT, bool(options.strict)
+        verdict = large_history.judge(session, file, model, strict=strict)
+        report = columns_report.report(verdict, file, strict=strict)
+        return Foreign(file, inputs.COLUMNS, report)
     except HistoryError as wrong:
         return InputError(str(columns_report.bad(file, wrong)))
 

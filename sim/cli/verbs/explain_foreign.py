@@ -17,7 +17,7 @@ from ddlsim.cli.problems import InputError
 from ddlsim.cli.verbs.check_foreign import Foreign
 from ddlsim.cli.views.words import INDENT, command, console, labelled, say
 from ddlsim.files import write_text
-from ddlsim.foreign.inputs import INPUTS
+from ddlsim.foreign import inputs
 from ddlsim.history.history import FORMAT
 
 PICTURES = ("html", "trace_out")
@@ -37,10 +37,11 @@ def execute(options: Options, kind: str) -> int:
             what = f"runs a history of this program again; {options.history} is a {kind} history"
             raise InputError(f"--{flag}: {what}")
     for flag in ("strict", "all_claims"):
-        if getattr(options, flag):
+        if getattr(options, flag) and (flag, kind) != ("strict", inputs.COLUMNS):
             what = f"is for runs of this program; --model says what a {kind} history must keep to"
             raise InputError(f"--{flag.replace('_', '-')}: {what}")
-    judged = Foreign(options.history, kind, INPUTS[kind].judge(options.history, options.model))
+    report = inputs.judge(kind, options.history, options.model, strict=options.strict)
+    judged = Foreign(options.history, kind, report)
     files = [] if options.svg is None else [_drawn(judged, options.svg)]
     if options.output == "json":
         streams.write(documents.text(_document(judged, files)))

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no
 import pytest
 
 from ddlsim.graph import store
+from ddlsim.graph.history import READ, SCHEMA, WRITE, Names, make
 from tests.support import jepsen_histories as synthetic
 from tests.support.column_histories import Shape as Columns
 from tests.support.column_histories import history as columns
@@ -139,6 +140,26 @@ def test_a_directory_is_judged_by_content_where_the_ending_does_not_tell(
     assert [one["valid"] for one in judged] == [True, False, True]
     passed = "passed over, for they hold no history: c.json, d.json, f.parquet"
     assert done.err.strip() == f"ddlsim: {folder}: {passed}"
+
+
+def test_columns_have_edges_that_only_the_strict_graph_has(tmp_path: Path) -> None:
+    """A transaction on the version before a DDL read a row that was written on the one after it."""
+    operations = {
+        "tx": [0, 1, 1, 2, 2],
+        "key": [0, 0, 1, 0, 1],
+        "kind": [WRITE, SCHEMA, WRITE, SCHEMA, READ],
+        "version": [1, 1, 1, 0, 1],
+        "strict_only": [False, False, False, True, False],
+    }
+    times = {"begin": [0, 0, 0], "end": [9, 9, 9], "ddl": [True, False, False]}
+    file = str(tmp_path / "h.columns.parquet")
+    named = Names(None, ["schema:t", "x"])
+    store.write(Path(file), make(transactions=times, operations=operations, names=named))
+    assert call("check", file).code == 0
+    for done in (call("check", file, "--strict"), call("explain", file, "--strict")):
+        assert "schema-G-single" in done.out
+        assert "3 transactions as columns, strict; model strict-serializable" in done.out
+    assert call("check", file, "--strict").code == 1
 
 
 @pytest.mark.parametrize(("others", "code"), [(("bad",), 1), (("valid",), 2), ((), 2)])
