@@ -36,6 +36,7 @@ from ddlsim.plan.aims import (
     crossings,
     cutovers,
     defaults,
+    emptied,
     equals,
     indexes,
     instants,
@@ -43,6 +44,7 @@ from ddlsim.plan.aims import (
     leases,
     lives,
     lowered,
+    overtaken,
     returns,
     together,
     uniques,
@@ -84,6 +86,7 @@ TITLE: Final = "A random world under a random nemesis"
 OF_DESIGNS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Knobs, Table], None]], ...]] = (
     ("rename", aliases.RENAMES, aliases.add),
     ("rename", aliases.RENAMES, learned.add),
+    ("install", emptied.INSTALLS, emptied.add),
     ("before_answer", answers.AWAITS, answers.add),
     ("before_answer", answers.AT_ONCE, answers.add_seldom),
     ("activation", (cutovers.ACTIVATION,), swarm_fdb.add_cutovers),
@@ -254,6 +257,7 @@ def _whole(knobs: Knobs) -> Table:
     for add in AIMS:
         _aim(knobs, data, add, names, delay_ms)
     _aim(knobs, data, returns.add)
+    _aim(knobs, data, overtaken.add)
     return {key: value for key, value in data.items() if value != []}
 
 

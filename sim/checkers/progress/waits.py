@@ -37,6 +37,7 @@ from ddlsim.history.events import (
     WriteExecuted,
 )
 from ddlsim.history.world_events import LeaseBegan, PartitionSafeTime
+from ddlsim.model.ddl import IndexStateSet
 from ddlsim.units import as_ms
 
 JUDGED = ("get", "put", "delete", "insert", "replace", "update", "commit", "ddl")
@@ -196,7 +197,7 @@ class Waits:
             ddl = self._case.ddls.get(operation.name)
             if ddl is not None and ddl.decided is not None:
                 nodes[ddl.decided.node] = None
-            return nodes
+            return nodes | self._builders(operation)
         executed = False
         for tx in self._transactions(operation):
             for event in tx.accesses:
@@ -205,6 +206,15 @@ class Waits:
             nodes |= {event.node: None for _, event in tx.resolved}
             nodes |= {} if tx.committed is None else {tx.committed.node: None}
         return nodes if executed else {}
+
+    def _builders(self, operation: Operation) -> dict[str, None]:
+        """The nodes of a table whose index a statement takes through states: each may fill it."""
+        nodes: dict[str, None] = {}
+        for _, update in self._case.schemas.updates:
+            for step in update.objects if update.op == operation.name else ():
+                if any(isinstance(one, IndexStateSet) for one in step.changes):
+                    nodes |= self._of_table.get(step.object_id, {})
+        return nodes
 
     @cached_property
     def _of_table(self) -> dict[int, dict[str, None]]:

@@ -61,17 +61,19 @@ def add(knobs: Knobs, data: Table) -> None:
     data["schema"]["sql"] += f"CREATE TABLE {NAME} (id INT PRIMARY KEY, v INT);\n"
     data["faults"] = []
     turns = min(max(load_ms // (SLOT * wait_ms), 1), TURNS)
+    apart_ms = max(load_ms // turns, 1)
     for turn in range(turns):
-        at_ms = load_ms // 20 + turn * max(load_ms // turns, 1)
+        at_ms = load_ms // 20 + turn * apart_ms
         faults, statements = STORIES[how](die, at_ms, wait_ms, turn)
-        data["faults"] += [_within(fault, load_ms) for fault in faults]
+        until_ms = min(load_ms, at_ms + apart_ms)
+        data["faults"] += [_within(fault, until_ms) for fault in faults]
         data["migration"] = [*data.get("migration", []), *statements]
 
 
-def _within(fault: Table, load_ms: int) -> Table:
-    """The fault, over when the load ends, and begun before."""
-    from_ms = min(fault["from_ms"], load_ms - 1)
-    for_ms = {"for_ms": min(fault["for_ms"], load_ms - from_ms)} if "for_ms" in fault else {}
+def _within(fault: Table, until_ms: int) -> Table:
+    """The fault, over when the next turn begins or the load ends, and begun before."""
+    from_ms = min(fault["from_ms"], until_ms - 1)
+    for_ms = {"for_ms": min(fault["for_ms"], until_ms - from_ms)} if "for_ms" in fault else {}
     return fault | {"from_ms": from_ms} | for_ms
 
 

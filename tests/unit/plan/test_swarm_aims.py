@@ -22,6 +22,7 @@ from ddlsim.plan.aims import (
     equals,
     instants,
     lowered,
+    overtaken,
     returns,
     together,
     uniques,
@@ -120,6 +121,7 @@ def test_some_worlds_with_faults_have_writes_that_come_late_into_the_log() -> No
         ("DD lowered before a snapshot", lowered.SHARE * lowered.BY_SNAPSHOT / 2),
         ("defaults of older rows", defaults.SHARE / 2),
         ("leader returns", returns.SHARE / 2),
+        ("leader overtaken", overtaken.SHARE / 6),
         ("operations and commit together", together.SHARE / 2),
         ("changes between two tables", between.SHARE / 2),
         ("copies behind lost answers", copies.SHARE / 2),
@@ -134,6 +136,15 @@ def test_some_worlds_have_each_of_these_aims(knob: str, share: float) -> None:
 def test_each_way_in_which_a_leader_returns_is_drawn() -> None:
     drawn = {drawn_of(seed).knobs.get("leader returns, how") for seed in range(600)}
     assert drawn - {None} == set(returns.STORIES)
+
+
+def test_a_voter_that_stops_is_back_when_the_next_turn_needs_it() -> None:
+    """It could not be handed the leadership else, and no such world is run."""
+    seed, design = 11302038, "ignite_index"
+    assert drawn_of(seed, design).knobs["leader returns, how"] == "cut off"
+    faults = swarm.scenario(swarm.source_of(None, {"strategy.name": design}), seed).faults
+    turns = [one.times.from_ms for one in faults if one.fault.name == "leader_transfer"]
+    assert len(turns) > 1
 
 
 def test_a_transaction_meets_its_own_values_in_worlds_with_such_clients(

@@ -9,20 +9,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ddlsim.cluster.run import run
+from ddlsim.history.world_events import PartDiverged
 from ddlsim.layer import backfill
+from ddlsim.plan import swarm
+from ddlsim.plan.plan import plan
 from ddlsim.plan.swarm_knobs import OFF
 from ddlsim.protocol.commands import WriteIntent
+from ddlsim.protocol.design import mandatory_columns
 from ddlsim.protocol.leases import Leases
 from ddlsim.protocol.metastorage.application import Application
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.protocol.raft.member import Member
 from ddlsim.protocol.raft.messages import VoteReply
+from ddlsim.protocol.replication.group import Group
 from ddlsim.protocol.schema import renaming
 from ddlsim.protocol.transaction import execution
 from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.protocol.transaction.routing import Router
-from tests.support.drawn_worlds import drawn_of, kinds
+from ddlsim.units import plus_ms
+from tests.support.drawn_worlds import drawn_of, kinds, under
 
 pytestmark = pytest.mark.slow
 
@@ -131,6 +138,21 @@ def of_any_life(_method: Any, _self: Leases, _start_ts: Any) -> bool:
     return True
 
 
+def takes_what_comes(method: Any, self: Group) -> None:
+    """A proposal gets the result of whatever is applied at its index."""
+    index, _ = self.member.committed[0]
+    waiting = self._waiting.pop(index, None)
+    method(self)
+    if waiting is not None:
+        waiting.set(self._last_result[1])
+
+
+async def looks_too_early(method: Any, change: Any, op: str, added: Any, read_ts: Any) -> object:
+    """A table is looked at as of some DDs before its pending column is in force."""
+    before_ts = plus_ms(read_ts, -4 * change.node.settings.delay_duration_ms)
+    return await method(change, op, added, before_ts)
+
+
 PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
     (
         renaming,
@@ -232,6 +254,15 @@ PLANTS: list[tuple[object, str, Callable[..., Any], str, str, int, str]] = [
         812,
         "two-leaders",
     ),
+    (
+        mandatory_columns,
+        "_why_not_empty",
+        looks_too_early,
+        "b12_two_step",
+        "mandatory columns of an empty table",
+        45,
+        "missing-value",
+    ),
     (Leases, "is_of_this_life", of_any_life, "iep_closed", "restart at a read", 711, "G-single"),
     (Router, "ask_primary", under_the_next_lease, "iep", "restless leases", 96, "under-two-leases"),
 ]
@@ -257,3 +288,27 @@ def test_a_world_shows_the_fault_that_it_is_drawn_for(
     own = getattr(owner, attribute)
     monkeypatch.setattr(owner, attribute, lambda *given, **more: planted(own, *given, **more))
     assert kind in kinds(design, seed)
+
+
+def test_a_primary_that_restarts_within_a_build_holds_up_the_statement_of_its_index() -> None:
+    """Its partition is filled once it has another lease: it takes part in the statement."""
+    seed, design = 11302002, "ignite_index"
+    assert drawn_of(seed, design).knobs["build aimed at"] == "partition"
+    assert kinds(design, seed) == set()
+
+
+def test_a_leader_that_returns_is_sent_what_has_taken_the_place_of_its_own_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What takes the results of these for its own differs from the model of its group."""
+    seed, design = 188, "iep_closed"
+    assert drawn_of(seed, design).knobs["leader overtaken"] != OFF
+
+    def parts() -> set[str]:
+        world = plan(swarm.scenario(under(design), seed), seed, models=True)
+        return {one.part for one in run(world).of(PartDiverged)}
+
+    assert parts() == set()
+    own = Group._apply_next
+    monkeypatch.setattr(Group, "_apply_next", lambda group: takes_what_comes(own, group))
+    assert "group" in parts()
