@@ -113,8 +113,12 @@ class _Columns:
         return len(self._names) - 1
 
     def _add_node(self, node: Node) -> int:
-        """A DDL, or a statement that changed nothing, as a transaction that has committed."""
-        ends = {"begin": node.begins_at, "end": node.ends_at, "commit_ts": node.ts}
+        """A DDL, or a statement that changed nothing, as a transaction that has committed.
+
+        The initial schema is older than all timestamps: columns do not say when it was made.
+        """
+        ts = node.ts if node.ts >= 0 else None
+        ends = {"begin": node.begins_at, "end": node.ends_at, "commit_ts": ts}
         return self._add(node.label, **ends, status=COMMITTED, ddl=True)
 
     def _transaction(self, tx: Transaction) -> None:

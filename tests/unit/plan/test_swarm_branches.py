@@ -16,7 +16,7 @@ from tests.support.drawn_worlds import NOTHING, drawn_of
 pytestmark = pytest.mark.slow
 
 MANY = range(300)
-FIRST = 11
+FIRST = 37
 
 
 @pytest.mark.parametrize(
