@@ -1,6 +1,7 @@
 """The formats that `ddlsim check --input` knows besides the native one; each is one `Input`."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -25,12 +26,14 @@ class Input(NamedTuple):
     """A format: its name, whether a file that begins so is one, and its judge.
 
     `judge` takes the path and the name of a model, None for the format's own default; it raises
-    `ForeignError` for a file in which nothing can be judged.
+    `ForeignError` for a file in which nothing can be judged. `judge_strictly` counts what only the
+    strict graph shows, too; None: files of this format do not tell that.
     """
 
     name: str
     recognises: Callable[[bytes], bool]
     judge: Callable[[str, str | None], Report]
+    judge_strictly: Callable[[str, str | None], Report] | None = None
 
 
 def _is_jepsen(head: bytes) -> bool:
@@ -61,10 +64,10 @@ def _is_columns(head: bytes) -> bool:
     return head.startswith(parquet.MAGIC)
 
 
-def _columns(path: str, model: str | None) -> Report:
+def _columns(path: str, model: str | None, *, strict: bool = False) -> Report:
     from ddlsim.foreign import columns_report
 
-    return columns_report.judge(path, model or DEFAULT)
+    return columns_report.judge(path, model or DEFAULT, strict=strict)
 
 
 def _is_recording(head: bytes) -> bool:
@@ -82,20 +85,18 @@ _KNOWN: Final = (
     Input("recording", _is_recording, _recording),
     Input("witness", _is_witness, _witness),
     Input("jepsen", _is_jepsen, _jepsen),
-    Input(COLUMNS, _is_columns, _columns),
+    Input(COLUMNS, _is_columns, _columns, partial(_columns, strict=True)),
 )
 INPUTS: Final = {one.name: one for one in _KNOWN}
 """Every format by its name; `auto` tries them in this order."""
 
 
 def judge(kind: str, path: str, model: str | None, *, strict: bool = False) -> Report:
-    """What a format's judge says; `strict` counts what only the strict graph shows, which of these
-    formats that of columns alone can tell."""
-    if kind != COLUMNS:
-        return INPUTS[kind].judge(path, model)
-    from ddlsim.foreign import columns_report
-
-    return columns_report.judge(path, model or DEFAULT, strict=strict)
+    """What a format's judge says of a file, `strict` with what only the strict graph shows, where
+    its files tell that."""
+    known = INPUTS[kind]
+    chosen = known.judge_strictly if strict else None
+    return (chosen or known.judge)(path, model)
 
 
 def kind_of(path: str) -> str:

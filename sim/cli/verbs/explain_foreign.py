@@ -37,7 +37,8 @@ def execute(options: Options, kind: str) -> int:
             what = f"runs a history of this program again; {options.history} is a {kind} history"
             raise InputError(f"--{flag}: {what}")
     for flag in ("strict", "all_claims"):
-        if getattr(options, flag) and (flag, kind) != ("strict", inputs.COLUMNS):
+        tells = flag == "strict" and inputs.INPUTS[kind].judge_strictly is not None
+        if getattr(options, flag) and not tells:
             what = f"is for runs of this program; --model says what a {kind} history must keep to"
             raise InputError(f"--{flag.replace('_', '-')}: {what}")
     report = inputs.judge(kind, options.history, options.model, strict=options.strict)
