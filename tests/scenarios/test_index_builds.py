@@ -23,8 +23,9 @@ from ddlsim.protocol.partition.index_store import IndexStore
 from ddlsim.scenario.load import load
 from ddlsim.scenario.scenario import read
 
-LIVELY = 2
-"""A drawn world in which snapshots are taken while an index is built."""
+LIVELY = 83
+"""A short drawn world in which snapshots are taken while an index is built."""
+SHORT: dict[str, object] = {"protocol.snapshot_entries": 5, "run.load_ms": 150}
 NAMES = {
     "entries": {"entries of a snapshot"},
     "open": {"open entries of a snapshot"},
@@ -167,7 +168,7 @@ def test_the_model_of_a_partition_sees_a_snapshot_that_lacks_an_entry(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A replica that came back with it would lose what a transaction is yet to enter."""
-    overrides = DRAWN.overrides | {"protocol.snapshot_entries": 5}
+    overrides = DRAWN.overrides | SHORT
     snapshot = IndexStore.snapshot
 
     def found() -> set[str]:

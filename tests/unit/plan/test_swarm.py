@@ -355,7 +355,7 @@ FRAMES: list[dict[str, Any]] = [
 def test_worlds_are_drawn_around_what_the_command_line_sets(given: dict[str, Any]) -> None:
     """None names a node, a partition or an instant that is not there."""
     source = swarm.source_of(None, {"strategy.name": "iep", **given})
-    for seed in range(100):
+    for seed in range(50):
         text = swarm.draw(source, seed).text
         drawn = tomllib.loads(text)
         for key, value in given.items():

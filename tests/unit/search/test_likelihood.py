@@ -197,7 +197,7 @@ def test_the_curve_rises_at_the_message_that_decides(late: History) -> None:
     asked = question(late, violation, strict=False, all_claims=False)
     traced = with_messages(late)
     assert traced is not None
-    many = 100
+    many = 60
     found = likelihood(traced, violation, asked, continuations=many, jobs=1)
     first, last = found.points[0], found.points[-1]
     assert first.sent_us is None
