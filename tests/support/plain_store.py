@@ -27,7 +27,8 @@ class PlainStore:
     The next transactions read at the versions in `older`; the next commits of writes fail with
     `fails`; of as many as `lost_answers` the outcome is unknown, and they have committed. The next
     reads of the schema behind one of these fail with `unread`. Of nodes in `cut_watches` no watch
-    fires; those in `cut_schema` do not reach the schema and its modes.
+    fires; those in `cut_schema` do not reach the schema and its modes. `most_rests` is how often
+    one transaction has rested behind an error, of that which did so most often.
     """
 
     def __init__(self, window: int = 1 << 60) -> None:
@@ -46,6 +47,7 @@ class PlainStore:
         self.has_lost_an_answer = False
         self.cut_watches: set[str] = set()
         self.cut_schema: set[str] = set()
+        self.most_rests = 0
 
     @property
     def present(self) -> int:
@@ -96,6 +98,7 @@ class PlainTransaction:
         self.node = node
         self.store = store
         self.options = options
+        self._rests = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -276,6 +279,8 @@ class PlainTransaction:
     async def on_error(self, error: FdbError) -> None:
         if not error.code.retriable:
             raise error
+        self._rests += 1
+        self.store.most_rests = max(self.store.most_rests, self._rests)
         await self.node.sleep(SOON_US)
         self.cancel()
         self._begin()

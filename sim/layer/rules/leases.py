@@ -99,8 +99,8 @@ async def older_leases_gone(
 
 async def older_leases_end(layer: LayerPart, update: Update, _step: Step) -> None:
     """Wait until no process has a lease on the schema before, and none is used any more."""
+    transaction = layer.store.transaction()
     while True:
-        transaction = layer.store.transaction()
         try:
             pause = await _take_ended(layer, transaction, update.number)
             if not pause:
@@ -110,6 +110,7 @@ async def older_leases_end(layer: LayerPart, update: Update, _step: Step) -> Non
             await transaction.on_error(error)
         else:
             await layer.node.sleep(pause)
+            transaction = layer.store.transaction()
 
 
 async def _take_ended(layer: LayerPart, transaction: StoreTransaction, number: int) -> Micros:

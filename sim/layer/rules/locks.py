@@ -66,8 +66,8 @@ async def _locked(
         return None
     await tx.read_version()
     until_ms = layer.now_ms() + layer.design.lock_timeout_ms
+    transaction = layer.store.transaction()
     while True:
-        transaction = layer.store.transaction()
         try:
             schema = await _newest(layer, transaction if fresh else tx.store)
             table = schema.latest().meant(request.table)
@@ -75,6 +75,7 @@ async def _locked(
                 return _goes_on(tx, schema, request)
             layer.node.probe("lock-awaited")
             await layer.node.sleep(Micros(layer.design.poll_ms * US_PER_MS))
+            transaction = layer.store.transaction()
         except FdbError as error:
             await transaction.on_error(error)
         if tx.reason is not None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from ddlsim.fdb.errors import FdbError
+from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.kernel.engine import Loop
 from ddlsim.layer.design import LayerDesign
 from ddlsim.layer.keyspace import SCHEMA, lease_key
 from ddlsim.layer.rules import reading
-from ddlsim.layer.rules.leases import Bell, _acquire, _take_ended, under_a_lease
+from ddlsim.layer.rules.leases import Bell, _acquire, _take_ended, older_leases_end, under_a_lease
 from ddlsim.model.reasons import Reason
 from ddlsim.strategies.base import LAYER_DESIGNS
 from ddlsim.units import Micros
@@ -49,6 +49,19 @@ def held(w: World, name: str) -> list[int]:
     """The schemas that a process has leased, by what lies in the store."""
     rows = [key for key, _ in w.store.under(SCHEMA) if key[1] == "lease"]
     return [int(str(key[3])) for key in rows if key[2] == name]
+
+
+def test_ended_leases_are_taken_away_in_the_same_transaction_so_that_its_rests_grow() -> None:
+    w = world()
+    part: Any = w.processes["a"].part
+    planted = part.store.transaction()
+    planted.set(lease_key("z", 1), 1)
+    result_of(w.loop, planted.commit())
+    w.store.fails = [ErrorCode.NOT_COMMITTED] * 4
+    update: Any = SimpleNamespace(number=2)
+    result_of(w.loop, older_leases_end(part, update, update))
+    assert w.store.most_rests == 4
+    assert held(w, "z") == []
 
 
 def test_a_process_leases_the_newest_schema_and_gives_the_older_back() -> None:

@@ -71,6 +71,13 @@ def test_a_reader_releases_its_lock_too() -> None:
     assert held(w) == 0
 
 
+def test_a_lock_is_tried_again_in_the_same_transaction_so_that_its_rests_grow() -> None:
+    w = world()
+    w.store.fails = [ErrorCode.NOT_COMMITTED] * 4
+    w.get("b", "T", 1)
+    assert w.store.most_rests == 4
+
+
 @pytest.mark.parametrize("rolled_back", [False, True])
 def test_a_lock_that_may_have_been_taken_is_released(*, rolled_back: bool) -> None:
     """The answer is lost; the lock is asked for again until its time limit, or the client's end."""
