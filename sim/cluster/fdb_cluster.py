@@ -219,7 +219,8 @@ class FdbCluster(Machines):
     def schemas_behind(self) -> Iterator[SchemaBehind]:
         """Processes that a watch should have told of an update."""
         settings = self.config.settings
-        again_ms = settings.watch_timeout_ms + settings.watch_poll_ms
+        rest_ms = max(settings.watch_poll_ms, settings.version_rest_ms)
+        again_ms = settings.watch_timeout_ms + rest_ms
         newest = max(process.part.log.number for process in self.layers.values())
         for name, process in self.layers.items():
             kept = process.watched_number

@@ -205,8 +205,12 @@ class Connection:
 
     # --- watches ----------------------------------------------------------------------------------
 
-    async def changed(self, key: bytes, value: object, version: int) -> bool:
-        """Wait for another value of a key at a replica; False if it was not heard of in time."""
+    async def changed(self, key: bytes, value: object, version: int) -> None:
+        """Wait for another value of a key at a replica.
+
+        Raises an `FdbError`: that the replica has not reached the version, or that time is over.
+        """
         name = self._next(self.config.shards[self._shards.of(key)].team)
-        request = WatchKey(key, value, version)
-        return isinstance(await self.node.request(name, request, self._watch_us), Fired)
+        answer = await self.node.request(name, WatchKey(key, value, version), self._watch_us)
+        if not isinstance(answer, Fired):
+            raise FdbError(answer.code if isinstance(answer, Failed) else ErrorCode.TIMED_OUT)

@@ -93,7 +93,7 @@ class FdbSettings(Record, frozen=True):
     watch_poll_ms: Annotated[
         int,
         Setting(
-            "pause before a watch whose time is over is asked for again",
+            "rest before a watch is asked for again whose storage server lags",
             source="WATCH_POLLING_TIME",
         ),
     ] = 1000
@@ -144,7 +144,8 @@ class FdbSettings(Record, frozen=True):
         int,
         Setting(
             "rest of a transaction behind a read version that is too old or not reached, each time "
-            "alike, and at most `backoff_most_ms`",
+            "alike, and at most `backoff_most_ms`; rest before a watch is asked for again whose "
+            "time is over",
             source="FUTURE_VERSION_RETRY_DELAY",
         ),
     ] = 10

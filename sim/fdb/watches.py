@@ -1,6 +1,7 @@
 """Watches of a client: armed at commit, relative to what the transaction saw.
 
     made --commit--> armed: WatchKey(value that the transaction saw) --its value differs--> fired
+                       ^--rest-- time over, or the storage server lags
     (not armed where the transaction does not commit)
 
 A watch may fire late, since the storage server may lag or be out of reach, and without a reason,
@@ -47,12 +48,22 @@ class Watch:
             except FdbError:
                 self._fire()
                 return
-        poll_us = Micros(connection.settings.watch_poll_ms * US_PER_MS)
         while not self._ended:
-            if await connection.changed(self._key, seen[0], version):
+            try:
+                await connection.changed(self._key, seen[0], version)
+            except FdbError as error:
+                if not self._ended:
+                    await connection.node.sleep(self._rest(error.code))
+            else:
                 self._fire()
-            elif not self._ended:
-                await connection.node.sleep(poll_us)
+
+    def _rest(self, code: ErrorCode) -> Micros:
+        """How long to rest before it is asked for again: longer where the storage server lags."""
+        settings = self._connection.settings
+        is_behind = code is ErrorCode.FUTURE_VERSION
+        return Micros(
+            (settings.watch_poll_ms if is_behind else settings.version_rest_ms) * US_PER_MS
+        )
 
     def _fire(self) -> None:
         if not self._ended:

@@ -271,11 +271,12 @@ class Asks:
         self._same("how many there are", len(numbers), 9)
 
     def _watches(self) -> None:
-        """A watch is set at one of those that hold the key; without a word it has not fired."""
+        """A watch is set at one of those that hold the key; without a word its time is over."""
         for answer, due in (
-            (Fired(9), True),
-            (Failed(ErrorCode.TIMED_OUT), False),
-            (NO_REPLY, False),
+            (Fired(9), None),
+            (Failed(ErrorCode.TIMED_OUT), ErrorCode.TIMED_OUT),
+            (Failed(ErrorCode.FUTURE_VERSION), ErrorCode.FUTURE_VERSION),
+            (NO_REPLY, ErrorCode.TIMED_OUT),
         ):
             node, one = self._connected(Got(1))
             node.answers[WatchKey] = answer

@@ -123,9 +123,10 @@ class Asked:
         done = Committed(COMMITTED, ReadVersion(COMMITTED, 1))
         return self._outcomes.pop(0) if self._outcomes else done
 
-    async def changed(self, key: bytes, value: object, version: int) -> bool:
+    async def changed(self, key: bytes, value: object, version: int) -> None:
         self.asked.append((key, value, version))
-        return len(self.asked) % 3 == 0
+        if len(self.asked) % 3:
+            raise FdbError((TIMED_OUT, ErrorCode.FUTURE_VERSION)[len(self.asked) % 3 - 1])
 
 
 class Once:
@@ -350,8 +351,8 @@ class Ends:
             first = [(pack(A), VERSION)] if is_asked else []
             due = [*first, *[(pack(A), seen, version)] * (3 - len(first))]
             self._same("what a watch asks for", asked.asked, due)
-            poll_us = SETTINGS.watch_poll_ms * US_PER_MS
-            self._same("its rests", asked.rests, [poll_us] * (2 - len(first)))
+            rests = [SETTINGS.version_rest_ms] * (not is_asked) + [SETTINGS.watch_poll_ms]
+            self._same("its rests", asked.rests, [one * US_PER_MS for one in rests])
             fired = [_fired(one) for one in (other, watch)]
             self._same("how often watches fire", fired, [0, 1])
             self._same("the watches left", asked.watches, 1)

@@ -1,10 +1,12 @@
 """Watches: relative to what their transaction saw, late perhaps; a value that is back is none."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from ddlsim.fdb.config import plain_config
+from ddlsim.fdb.connection import Connection
 from ddlsim.fdb.errors import ErrorCode, FdbError
 from ddlsim.fdb.keys import Key
 from ddlsim.fdb.settings import FdbSettings
@@ -126,13 +128,33 @@ def test_a_watch_survives_its_storage_server() -> None:
 
 
 def test_a_watch_that_waits_longer_than_its_storage_server_is_asked_again() -> None:
-    world = small(watch_timeout_ms=300, watch_poll_ms=50)
+    world = small(watch_timeout_ms=300, watch_poll_ms=5000)
     watch = armed(world)
     world.run(2000)
     assert not watch.fired.done
     put(world, 1)
     world.run(100)
     assert watch.fired.done
+
+
+@pytest.mark.parametrize(
+    ("code", "rests_ms"), [(ErrorCode.TIMED_OUT, 10), (ErrorCode.FUTURE_VERSION, 1000)]
+)
+def test_a_watch_rests_longer_where_its_storage_server_lags(
+    code: ErrorCode, rests_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_us: list[int] = []
+
+    async def refused(*_: object) -> None:
+        asked_us.append(world.loop.now_us)
+        raise FdbError(code)
+
+    world = small()
+    monkeypatch.setattr(Connection, "changed", refused)
+    armed(world)
+    world.run(2500)
+    gaps = {after - before for before, after in pairwise(asked_us)}
+    assert gaps == {rests_ms * 1000}
 
 
 def test_a_watch_of_a_transaction_that_did_not_commit_never_fires() -> None:
