@@ -229,12 +229,14 @@ def share_interval(
 ) -> Ends:
     """The interval of a share of trials over seeds, whole seeds resampled; last axis: seeds.
 
-    Without any hit the upper end is `none_seen` of all trials.
+    Without any hit the upper end is `none_seen` of all trials; where each trial is a hit, the lower
+    end is as far from 1.
     """
     low, high = ratio_interval(hits, trials, level, resamples)
-    of, among = _array(hits), _array(trials)
+    of, among = np.broadcast_arrays(_array(hits), _array(trials))
     most = np.where(np.all(of <= among, axis=-1), 1.0, np.inf)  # some hits are of no trial
     bound = none_seen(among.sum(axis=-1), level)
+    low = np.where(np.all(of == among, axis=-1), np.minimum(low, 1 - bound), low)
     return low, np.where(of.sum(axis=-1) == 0, bound, np.minimum(high, most))
 
 

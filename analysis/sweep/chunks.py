@@ -68,7 +68,7 @@ class ChunkId(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """The number of runs, of violated runs, and of runs that failed otherwise."""
+    """The number of runs, of violated runs, and of those stuck, crashed, unmet or unknown."""
 
     runs: int
     violated: int

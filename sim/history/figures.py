@@ -6,7 +6,8 @@ internal ones. No wall time enters, so the figures of equal runs are equal.
 *attempts*: transactions that a client began: explicit ones, retries of them, and implicit ones (an
 operation outside any transaction). Each attempt is *committed*, *aborted* (for the reason that its
 coordinator noted, else for the first one that the client got), *unknown* (the client cannot
-tell), or was left open.
+tell), or was left open. One that goes on behind an operation that was refused (`BAD_ROW`) is what
+the answer to its commit says.
 *schema_abort_rate*: attempts aborted for a schema reason, divided by attempts; 0 without attempts.
 *ddl_latency_ms*: from the invocation of a DDL statement to its success, of those that installed a
 schema version; *ddl_noop_latency_ms*: the same of those that changed nothing.
@@ -164,10 +165,18 @@ def _fates(history: History) -> dict[tuple[str, str], str]:
             attempt_of[event.op] = attempt
             kind_of[event.op] = "commit" if event.tx is None else event.kind
             fates.setdefault(attempt, "open")
-        elif event.op in attempt_of and fates[attempt_of[event.op]] == "open":
-            attempt = attempt_of[event.op]
-            fates[attempt] = _fate(event, kind_of[event.op], causes.get(attempt[1]))
+        elif (attempt := attempt_of.get(event.op, ("", ""))) in fates:
+            kind, cause = kind_of[event.op], causes.get(attempt[1])
+            if fates[attempt] == "open" or _went_on(event, kind, cause):
+                fates[attempt] = _fate(event, kind, cause)
     return fates
+
+
+def _went_on(event: Ok | Failed | Unknown, kind: str, cause: str | None) -> bool:
+    """Whether it ends a transaction that an operation that was refused before did not end."""
+    if kind != "commit" or cause is not None:
+        return False
+    return not isinstance(event, Failed)
 
 
 def _fate(event: Ok | Failed | Unknown, kind: str, cause: str | None) -> str:

@@ -20,7 +20,7 @@ from ddlsim.lint.moving import (
     mend_twice,
     moved,
 )
-from ddlsim.lint.written import keeps_default, literal, quoted, written, zero
+from ddlsim.lint.written import literal, quoted, written, zero
 from ddlsim.model.ddl import (
     AlterTable,
     ColumnAdded,
@@ -40,6 +40,7 @@ from ddlsim.model.ddl import (
 from ddlsim.model.schema import Column, Table
 from ddlsim.protocol.schema.alter_table import is_mandatory
 from ddlsim.protocol.schema.catalog import Snapshot
+from ddlsim.protocol.schema.column_types import same_default
 from ddlsim.protocol.schema.compatibility import judge
 from ddlsim.protocol.schema.ddl import Built, build
 
@@ -279,7 +280,7 @@ def _altered(draft: Draft, name: str, target: Column) -> None:
         draft.alters("this one aborts nothing", retype)
     if target.nullable and not column.nullable:
         draft.alters("this one aborts nothing", f"{alter} DROP NOT NULL")
-    if not keeps_default(draft.column(name), target):
+    if not same_default(draft.column(name), target):
         default = target.default
         _given(draft, name)
         kept = "DROP DEFAULT" if default is None else f"SET DEFAULT {literal(default)}"

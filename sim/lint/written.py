@@ -11,8 +11,7 @@ from ddlsim.model.ddl import (
     ConstraintDropped,
     SimpleChange,
 )
-from ddlsim.model.schema import Column, Condition, IsNull, Junction, Value
-from ddlsim.protocol.schema.column_types import same_default
+from ddlsim.model.schema import Condition, IsNull, Junction, Value
 from ddlsim.sql.reader import RESERVED
 
 _ZEROS: Final[dict[str, Value]] = {
@@ -82,10 +81,3 @@ def written(change: SimpleChange) -> str:
             return f"DROP CONSTRAINT {quoted(constraint.name)}"
         case _:
             raise AssertionError(f"ALTER TABLE does not make {change}")
-
-
-def keeps_default(before: Column, after: Column) -> bool:
-    """Whether a column has the default that it had, or after another type one that means it."""
-    if before.default == after.default and type(before.default) is type(after.default):
-        return True
-    return before.type != after.type and same_default(before, after)

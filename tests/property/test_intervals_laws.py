@@ -164,6 +164,17 @@ def test_what_was_never_seen_still_has_an_upper_end() -> None:
     assert high == none_seen(3_000)
 
 
+def test_what_was_seen_in_each_trial_still_has_a_lower_end() -> None:
+    """As often as it says, too: it held in a fourth of such samples where it was 1."""
+    low, high = share_interval(np.full(10, 300), np.full(10, 300))
+    assert low == pytest.approx(1 - none_seen(3_000))
+    assert high == 1
+    assert share_interval([300, 299], [300, 300])[0] < low
+    seen = np.random.default_rng(5).binomial(150, 0.999, size=(400, 2))
+    ends = share_interval(seen, np.full(2, 150), resamples=200)
+    assert np.mean((ends[0] <= 0.999) & (ends[1] >= 0.999)) > 0.95
+
+
 @pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
 def test_of_events_never_seen_the_rate_is_three_in_the_whole_span(unit: float) -> None:
     low, high = rate_interval(np.zeros(10), np.full(10, 2 * unit))

@@ -39,11 +39,11 @@ def _last(nodes: list[Node], ended: list[tuple[int, int]]) -> Iterator[tuple[int
     """Those that had not ended when another began that comes after all that had."""
     for past in (False, True):
         alike = [one for one in ended if _reads_the_past(nodes[one[1]]) is past]
-        began = max((_follows_from(nodes[number]) for _, number in alike), default=-1)
+        began = max((follows_from(nodes[number]) for _, number in alike), default=-1)
         yield from (one for one in alike if one[0] > began)
 
 
-def _follows_from(node: Node) -> int:
+def follows_from(node: Node) -> int:
     """Where a node begins to which all leads that its client had ended by then; -1: nothing does.
 
     To one that reads the past only its session leads.

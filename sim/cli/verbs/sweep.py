@@ -32,11 +32,11 @@ class Shown(sweeps.Watcher):
     def plan(self, runs: int, done: Tally) -> None:
         """So many runs (more)."""
         self._progress.expect(runs)
-        self._progress.found(done.runs, done.violated, done.violated + done.failed)
+        self._progress.found(done.runs, done.violated, done.failed)
 
     def ran(self, tally: Tally) -> None:
         """A chunk is done."""
-        self._progress.count(tally.runs, tally.violated, tally.violated + tally.failed)
+        self._progress.count(tally.runs, tally.violated, tally.failed)
 
     def note(self, text: str) -> None:
         """What is shown beside the bar."""

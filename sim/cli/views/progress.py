@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 EVERY_S: Final = 10.0
+UNFIT: Final = "stuck, crashed, unmet or unknown"
+"""How runs ended of which is counted only that they ended neither well nor violated."""
 
 
 class Meter:
@@ -103,7 +106,8 @@ class Progress(Meter):
     def __init__(self, runs: int, interrupted: str = "a part of them is no result") -> None:
         super().__init__(runs)
         self._interrupted = interrupted
-        self.done = self.violated = self.failed = self._before = 0
+        self.done = self.violated = self._before = 0
+        self._others: Counter[str] = Counter()
 
     def __exit__(
         self,
@@ -121,13 +125,15 @@ class Progress(Meter):
 
     def watch(self, row: RunRow) -> None:
         """Another row is there."""
-        self.count(1, int(row.outcome is Outcome.VIOLATED), int(row.failed))
+        if row.outcome not in (Outcome.OK, Outcome.VIOLATED):
+            self._others[row.outcome.word] += 1
+        self.count(1, int(row.outcome is Outcome.VIOLATED))
 
-    def count(self, runs: int, violated: int = 0, failed: int = 0) -> None:
-        """So many more runs are done; `failed` counts those that violated too."""
+    def count(self, runs: int, violated: int = 0, unfit: int = 0) -> None:
+        """So many more runs are done; `unfit` ended as `UNFIT` says."""
         self.done += runs
         self.violated += violated
-        self.failed += failed
+        self._others[UNFIT] += unfit
         each_s = self.elapsed_s / max(self.done - self._before, 1)
         self.show(self.done, f"about {(self._total - self.done) * each_s:.0f} s left")
 
@@ -135,10 +141,10 @@ class Progress(Meter):
         """There will be so many more runs than was known."""
         self._total += runs
 
-    def found(self, runs: int, violated: int, failed: int) -> None:
+    def found(self, runs: int, violated: int, unfit: int) -> None:
         """So many were done before: they tell nothing about how fast it goes."""
         self._before += runs
-        self.count(runs, violated, failed)
+        self.count(runs, violated, unfit)
 
     def status(self) -> str:
         """How far it is, in words."""
@@ -146,9 +152,14 @@ class Progress(Meter):
 
     @property
     def counts(self) -> str:
-        """Runs that violated, and that failed otherwise."""
-        others = self.failed - self.violated
-        return f"{self.violated} violated" + (f", {others} failed otherwise" if others else "")
+        """Runs that violated, and how others ended that did not end well."""
+        others = [(each, self._others[each]) for each in (*map(_word, Outcome), UNFIT)]
+        told = [f"{number:,} {word}" for word, number in others if number]
+        return ", ".join([f"{self.violated:,} violated", *told])
+
+
+def _word(outcome: Outcome) -> str:
+    return outcome.word
 
 
 class SuiteProgress(Meter):

@@ -16,6 +16,7 @@ import orjson
 from ddlsim.foreign.readers import alike
 from ddlsim.foreign.readers.brief import TOO_DEEP, as_text
 from ddlsim.foreign.readers.entries import Entries, Table
+from ddlsim.foreign.readers.forms import TOKEN, bare, end_of_form, sound
 from ddlsim.foreign.readers.problems import Trouble
 from ddlsim.foreign.repeated import first_repeated
 
@@ -24,11 +25,11 @@ from ddlsim.foreign.repeated import first_repeated
 PLAIN: Final = rb'[^;"\\#{}()]*+(?:"[\w.-]*+"[^;"\\#{}()]*+)*'
 """Forms of vectors, keywords, numbers, symbols and texts without signs."""
 GAP: Final = rb"[\s,]*+"
-TAG: Final = rb"(?:#jepsen\.history\.Op\s*+)?"
-DROP: Final = rb"(?:#_\s*+)*"
-"""EDN's sign that the form behind it does not count."""
+TAG: Final = rb"(?:#(?:jepsen\.history|knossos\.op)\.Op\s*+)?"
 TOGETHER: Final = 500
 """Entries read at once: what the processor's caches hold."""
+HEAD: Final = 4096
+"""Bytes in which a history shows whether brackets are around it."""
 FIELDS: Final = ("type", "process", "value", "index", "f")
 
 _ENTRY: Final = re.compile(rb"\s*+%b\{(%b)\}\s*+" % (TAG, PLAIN))
@@ -36,34 +37,24 @@ _PLAIN: Final = re.compile(PLAIN)
 _TIME: Final = re.compile(rb"\d{1,18}")
 _HUGE: Final = re.compile(rb"\d{19}")
 """A number that orjson would round."""
-_KEY: Final = re.compile(rb"%b:([\w./?*+!<>=-]++)%b" % (GAP, GAP))
+_KEY: Final = re.compile(rb"%b:([^\s,\[\]{}()\"\\;]++)%b" % (GAP, GAP))
 _NAME: Final = re.compile(r":[\w./?*+!<>=-]+", re.ASCII)
 _OPEN: Final = re.compile(rb"%b%b%b\{" % (GAP, TAG, GAP))
 _CLOSE: Final = re.compile(rb"%b\}%b$" % (GAP, GAP))
-_TOKEN: Final = re.compile(
-    rb'(?P<atom>"[^"\\]*+(?:\\.[^"\\]*+)*"|\\.[^\s\]\[{}(),]*+|[^\s,\[\]{}()"\\;#]++)'
-    rb"|(?P<open>[\[{(])|(?P<close>[\]})])|(?P<skip>;[^\n]*+|#[^\s,\[\]{}()\"\\;]*+)"
-    rb'|(?P<bad>")',
-    re.DOTALL,
-)
 _NIL: Final = re.compile(rb"(?<=[\[ ])nil(?=[\] ])")
-_LEAD: Final = rb"(?:\s|;[^\n]*\n)*"
-_START: Final = re.compile(_LEAD + rb"([\[(])?" + _LEAD + DROP + TAG + rb"\{\s*+:")
+_START: Final = re.compile(rb"%b([\[(])?%b%b\{%b:" % (GAP, GAP, TAG, GAP))
 
 
 def is_edn(head: bytes) -> bool:
     """Whether a file that begins so holds Jepsen's EDN."""
-    return _START.match(head) is not None
+    return _START.match(bare(head)) is not None
 
 
 def read(data: alike.Text) -> Table:
     """All entries of a file, or of what of it can be read."""
     entries = Entries()
-    start = _START.match(data)
-    if start is not None and start.group(1) is not None:
-        lines = data[:].split(b"\n")
-        _unwrap(lines, entries)
-        data = b"\n".join(lines)
+    if (start := _START.match(bare(data[:HEAD]))) is not None and start.group(1) is not None:
+        data = _unwrapped(bare(data[:]), start.start(1), entries)
     found = alike.read(data, FORMAT)
     if found is not None and _one_each([line for _, line in found.left], len(found.lines)):
         entries.alike = found
@@ -75,23 +66,23 @@ def read(data: alike.Text) -> Table:
     return entries.table()
 
 
-def _unwrap(lines: list[bytes], entries: Entries) -> None:
-    """Take away the brackets around a whole history."""
-    first = next(at for at, line in enumerate(lines) if line.lstrip()[:1] in (b"[", b"("))
-    lines[first] = lines[first].lstrip()[1:]
-    last = next(at for at in reversed(range(len(lines))) if lines[at].strip())
-    ended = lines[last].rstrip()
-    if ended.endswith((b"]", b")")):
-        lines[last] = ended[:-1]
-    else:
-        entries.troubles.append(Trouble(last + 1, "the history ends before its closing bracket"))
+def _unwrapped(data: bytes, begin: int, entries: Entries) -> bytes:
+    """A whole history without the brackets around it; the first is at `begin`."""
+    inside = data[:begin] + b" " + data[begin + 1 :].rstrip()
+    if inside.endswith((b"]", b")")):
+        return inside[:-1]
+    last = inside.count(b"\n") + 1
+    entries.troubles.append(Trouble(last, "the history ends before its closing bracket"))
+    return inside
 
 
 def _one_each(lines: list[bytes], others: int = 0) -> bool:
     """Whether every line begins an entry, and only one; besides others of which that is known."""
-    starts = (b"{", b"#jepsen", b";")
+    starts = (b"{", b"#jepsen", b"#knossos", b";")
     full = [line for line in map(bytes.lstrip, lines) if line]
     if not all(map(bytes.startswith, full, [starts] * len(full))):
+        return False
+    if any(b"#_" in bare(line) for line in full if b"#_" in line):  # the form is on a later line
         return False
     return len(full) + others > 1 or b"\n".join(full).count(b":type") < 2
 
@@ -207,6 +198,7 @@ def _named(flat: list[Any], known: dict[tuple[Any, ...], tuple[str, ...]]) -> di
 
 def _apart(form: bytes) -> dict[bytes, bytes]:
     """A map of keywords, its values still bytes; `ValueError` if it is none."""
+    form = bare(form)
     opened = _OPEN.match(form)
     if opened is None:
         raise ValueError("it is no map")
@@ -216,7 +208,7 @@ def _apart(form: bytes) -> dict[bytes, bytes]:
         key = _KEY.match(form, at)
         if key is None:
             raise ValueError("a key is no keyword, or the map is cut off")
-        end = _end_of_form(form, key.end())
+        end = end_of_form(form, key.end())
         if key.group(1) in parts:
             raise ValueError(f"the key :{key.group(1).decode()} stands there twice")
         parts[key.group(1)] = form[key.end() : end]
@@ -224,33 +216,15 @@ def _apart(form: bytes) -> dict[bytes, bytes]:
     return parts
 
 
-def _end_of_form(data: bytes, at: int) -> int:
-    """Where the form that begins here ends."""
-    depth = 0
-    while found := _TOKEN.search(data, at):
-        at = found.end()
-        kind = found.lastgroup
-        if kind == "open":
-            depth += 1
-        elif kind == "close":
-            depth -= 1
-        if kind == "bad" or depth < 0:
-            break
-        if not depth and kind in {"atom", "close"}:
-            return at
-    raise ValueError("it is cut off, or its brackets do not match")
-
-
 def _forms(data: bytes, entries: Entries) -> Iterator[tuple[int, bytes]]:
-    """The forms of a text with the lines they begin on, without those behind `#_`; a trouble for
-    one that is cut off."""
-    line, counted, depth, begin, dropping = 1, 0, 0, -1, 0
-    for found in _TOKEN.finditer(data):
+    """The forms of a text that count, with the lines they begin on; a trouble for one that is cut
+    off.
+    """
+    data = bare(data)
+    line, counted, depth, begin = 1, 0, 0, -1
+    for found in TOKEN.finditer(data):
         kind = found.lastgroup
-        if begin < 0 and found.group().startswith(b"#_"):
-            dropping += found.group().count(b"#_")
-            continue
-        if begin < 0 and not (kind == "skip" and found.group().startswith(b";")):
+        if begin < 0:
             begin = found.start()
             line += data.count(b"\n", counted, begin)
             counted = begin
@@ -258,15 +232,12 @@ def _forms(data: bytes, entries: Entries) -> Iterator[tuple[int, bytes]]:
             depth += 1
         elif kind == "close":
             depth -= 1
-        if kind == "bad" or depth < 0:
+        if kind in {"bad", "drop"} or depth < 0:
             break
         if not depth and kind in {"atom", "close"}:
-            if dropping:
-                dropping -= 1
-            else:
-                yield line, data[begin : found.end()]
+            yield line, data[begin : found.end()]
             begin = -1
-    if begin >= 0 or dropping:
+    if begin >= 0:
         what = "an entry is cut off, or its brackets do not match"
         entries.troubles.append(Trouble(line, what))
 
@@ -303,6 +274,7 @@ def _parsed(part: bytes) -> Any:
 
     if b"{" in part:
         _check_maps(part)
+    part = sound(part)
     try:
         return edn_format.loads(part.decode("utf-8"))
     except UnicodeDecodeError:
@@ -321,10 +293,8 @@ def _check_maps(part: bytes) -> None:
     """
     inside: list[tuple[bytes, int, list[bytes]]] = [(b"", 0, [])]
     before = b""
-    for found in _TOKEN.finditer(part):
+    for found in TOKEN.finditer(part):
         kind, text = found.lastgroup, found.group()
-        if text == b"#_":  # what stands behind it counts for nothing
-            return
         if kind == "open":
             inside.append((b"#{" if before == b"#" else text, found.start(), []))
         elif kind == "close" and len(inside) > 1:

@@ -5,9 +5,11 @@ import sys
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from ddlsim.checkers.outcome import Outcome
 from ddlsim.cli.views import progress
-from ddlsim.cli.views.progress import Progress
+from ddlsim.cli.views.progress import UNFIT, Progress
 from tests.support.results import a_crash, a_row, a_violation
 
 
@@ -42,8 +44,20 @@ def test_now_and_then_a_line_tells_violations_and_what_is_left(
         for row in (a_row(0), a_row(1, a_violation()), a_crash(2)):
             shown.watch(row)
     told = capsys.readouterr().err.splitlines()[2]
-    assert told.startswith("ddlsim: 3 of 4 runs done, 1 violated, 1 failed otherwise, about ")
+    assert told.startswith("ddlsim: 3 of 4 runs done, 1 violated, 1 crashed, about ")
     assert told.endswith(" s left")
+
+
+def test_each_end_of_a_run_is_told_by_its_own_word() -> None:
+    """A run that was not judged to its end, or reached nothing, has not failed."""
+    shown = Progress(9)
+    ends = (Outcome.VACUOUS, Outcome.UNKNOWN, Outcome.VACUOUS, Outcome.OK, Outcome.STUCK)
+    for seed, outcome in enumerate(ends):
+        shown.watch(structs.replace(a_row(seed), outcome=outcome))
+    assert shown.counts == "0 violated, 2 vacuous, 1 unknown, 1 stuck"
+    shown.found(1_200, 1_100, 2)
+    assert shown.counts.endswith("1,100 violated, 2 vacuous, 1 unknown, 1 stuck, 2 " + UNFIT)
+    assert shown.status().startswith("1,205 of 9 runs done, 1,100 violated, ")
 
 
 def test_lines_do_not_come_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:

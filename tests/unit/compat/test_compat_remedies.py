@@ -205,6 +205,15 @@ def test_type_default_and_not_null_of_one_column_are_changed_one_after_the_other
     assert statements(schema, sql) == expected
 
 
+def test_a_default_that_means_the_same_after_another_type_is_not_given_twice() -> None:
+    """The column that took its place has it as text, the statement as the number that it was."""
+    schema = "CREATE TABLE t (id INT PRIMARY KEY, b REAL DEFAULT 0.5)"
+    alter = "ALTER COLUMN b SET DATA TYPE VARCHAR(12)"
+    found = statements(schema, f"ALTER TABLE t {alter}, ALTER COLUMN b SET NOT NULL")
+    assert found[-1] == "ALTER TABLE t ALTER COLUMN b SET NOT NULL"
+    assert sum("SET DEFAULT" in one for one in found) == 1
+
+
 def test_where_no_not_null_is_added_a_column_has_it_from_the_beginning() -> None:
     """By Ignite 3: the default that it needs then is dropped once the rows have values."""
     schema = "CREATE TABLE t (id INT PRIMARY KEY, c SMALLINT)"

@@ -78,7 +78,7 @@ def test_a_line_may_have_several_entries_and_a_comment(changed: str) -> None:
     assert (verdict.valid, verdict.notes) == (True, verdict_of(PLAIN).notes)
 
 
-@pytest.mark.parametrize("more", [" garbage", " {:type :ok", "]", " [1]", " #_"])
+@pytest.mark.parametrize("more", [" garbage", " {:type :ok", "]", " [1]"])
 def test_what_else_a_line_has_is_a_trouble(more: str) -> None:
     verdict = verdict_of(PLAIN.replace("}\n", f"}}{more}\n", 1))
     assert verdict.valid == "unknown"

@@ -99,6 +99,29 @@ def test_an_abort_counts_under_its_first_reason() -> None:
     assert (taken.attempts, taken.aborted) == (1, {"LOCK_CONFLICT": 1})
 
 
+@pytest.mark.parametrize(
+    ("answer", "fate"),
+    [
+        (Ok(4, "c", "b"), (1, {}, 0)),
+        (Unknown(4, "c", "b", "NODE_UNREACHABLE"), (0, {}, 1)),
+        (failed(4, "b", "LOCK_CONFLICT"), (0, {"BAD_ROW": 1}, 0)),
+    ],
+)
+def test_a_transaction_that_goes_on_behind_a_refusal_is_what_its_commit_says(
+    answer: Ok | Unknown | Failed, fate: tuple[int, dict[str, int], int]
+) -> None:
+    refused = (asked(1, "a", "T", "insert"), failed(2, "a", "BAD_ROW"))
+    taken = figures(history(*refused, asked(3, "b", "T", "commit"), answer))
+    assert (taken.committed, taken.aborted, taken.unknown, taken.attempts) == (*fate, 1)
+
+
+def test_a_refused_operation_and_an_abort_count_once() -> None:
+    refused = (asked(1, "a", "T", "insert"), failed(2, "a", "BAD_ROW"))
+    unsure = (asked(3, "b", "T", "commit"), Unknown(4, "c", "b", "NODE_UNREACHABLE"))
+    taken = figures(history(*refused, *unsure, TxAborted(9, "n1", "T", "TX_RECOVERED")))
+    assert (taken.aborted, taken.unknown) == ({"TX_RECOVERED": 1}, 0)
+
+
 def test_figures_take_the_coordinators_abort_reason() -> None:
     taken = figures(
         history(
