@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ddlsim.cluster.models.design.agreements import ModelledBarriers
 from ddlsim.cluster.models.design.commit_questions import compare_commits
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
@@ -48,6 +49,7 @@ def modelled(models: Models) -> Parts:
     return Parts(
         lock_waits=type("LockWaits", (ModelledLockWaits,), of_cluster),
         backfill=type("Backfill", (ModelledBackfill,), of_cluster),
+        barriers=type("Barriers", (ModelledBarriers,), of_cluster),
         catalog=type("Catalog", (ModelledCatalog,), of_cluster),
         locks=type("Locks", (ModelledLocks,), of_cluster),
         application=type("Application", (ModelledApplication,), of_cluster),

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ddlsim.cluster.models.design.commit_questions import ended
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.model.ddl import (
     ColumnAdded,
@@ -26,6 +27,7 @@ from ddlsim.model.ddl import (
     ObjectChange,
     SimpleChange,
 )
+from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import PUBLIC, Column, ColumnType, Index, Table, Value, View
 from ddlsim.protocol.ids import EntryChange, IndexKey, TxId
 from ddlsim.protocol.partition.index_store import IndexStore
@@ -33,6 +35,7 @@ from ddlsim.protocol.partition.partition import Intent, RowVersion
 from ddlsim.protocol.schema import index_states
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction import index_entries
+from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.units import Timestamp
 
 Compared = Iterator[tuple[str, object, object]]
@@ -261,9 +264,37 @@ def _found(strategy: Strategy) -> Compared:
     yield "a row", writer.shown(BOTH, (1, (0, 5, 6))), ((1, 0), (2, 5), (3, 6))
 
 
+def _by_now() -> Compared:
+    """A query goes by what its node's clock shows: not by op_ts, its own schema or the newest."""
+    gone_ts, after = 50, _table(3, TWO)
+
+    def at(ts: int) -> Any:
+        return SimpleNamespace(by_id=lambda _: BOTH if ts < gone_ts else after)
+
+    catalog = SimpleNamespace(at=at, latest=lambda: at(gone_ts))
+    local: Any = SimpleNamespace(lease=1, place=(1, 0), machine=SimpleNamespace(ended={}))
+    for now_ts, before, index_id in product((49, 50, 51), (0, 5), (11, 12)):
+        clock = SimpleNamespace(current=lambda ts=now_ts: ts, now=lambda ts=now_ts: ts)
+        part: Any = SimpleNamespace(
+            node=SimpleNamespace(clock=clock, probe=lambda _: None),
+            sync=SimpleNamespace(catalog=catalog),
+            participant=SimpleNamespace(record_read=lambda *_: None),
+            executor=SimpleNamespace(read=lambda *_: SimpleNamespace(reason=None)),
+        )
+        asked: Any = SimpleNamespace(
+            action="find", tx=ME, op="o", table_id=1, lease_start=1, one_phase=False,
+            lookups=(IndexKey(index_id, (5,)),),
+        )  # fmt: skip
+        op_ts = Timestamp(now_ts - before)
+        answer: Any = ended(Replica._execute(part, "n2", asked, local, BOTH, op_ts))
+        is_gone = now_ts >= gone_ts and index_id == ONE.id
+        what = f"how a query by {index_id} is answered at {now_ts}, gone at {gone_ts}"
+        yield what, answer.reason, Reason.SCHEMA_CHANGED if is_gone else None
+
+
 def compare_forms(divergence: Divergence, strategy: Strategy) -> None:
     """Compare each question of a sample with what the documents say of it."""
     samples = (_states(), _steps(), _crossings(strategy), _questions())
-    for sample in (*samples, _written(strategy), _found(strategy)):
+    for sample in (*samples, _written(strategy), _found(strategy), _by_now()):
         for what, got, expected in sample:
             divergence.compare(what, got, expected)
