@@ -10,7 +10,7 @@ rules that are not here; they are not compared.
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from ddlsim.cluster.models.design import agreements, clock_rules, late_rules
+from ddlsim.cluster.models.design import agreements, clock_rules, late_rules, two_steps
 from ddlsim.cluster.models.design.rule_forms import (
     EDGED,
     FORMS,
@@ -492,6 +492,7 @@ APART: Final[dict[str, Callable[[Rule, Divergence], Rule]]] = {
     "ask_leader_again": late_rules.busy_leader,
     "merge_last_stamp": clock_rules.take_over,
     "beyond_the_log": clock_rules.stamps,
+    "install_pending_first": two_steps.stepped,
     **dict.fromkeys(agreements.WITHIN, agreements.agreed),
 }
 """The same for those that are compared in modules of their own."""
