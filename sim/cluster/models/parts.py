@@ -19,6 +19,7 @@ from ddlsim.cluster.models.metastorage.submission_walks import walk_submissions
 from ddlsim.cluster.models.metastorage.submissions import ModelledMetaStorage, joins
 from ddlsim.cluster.models.partition.entry_walks import walk_entries
 from ddlsim.cluster.models.partition.partition import ModelledPartition
+from ddlsim.cluster.models.partition.reader_forms import compare_seen
 from ddlsim.cluster.models.partition.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.partition.replicas import ModelledReplicas
 from ddlsim.cluster.models.partition.submitter_walks import walk_submitter
@@ -34,6 +35,7 @@ from ddlsim.cluster.models.transaction.locks import ModelledLocks
 from ddlsim.cluster.models.transaction.looks import compare_looks
 from ddlsim.cluster.models.transaction.operations import ModelledExecutor, ModelledReplica
 from ddlsim.cluster.models.transaction.participant import ModelledParticipant
+from ddlsim.cluster.models.transaction.route_walks import walk_routes
 from ddlsim.protocol.server import Parts, Server
 from ddlsim.protocol.strategy import Strategy
 
@@ -77,9 +79,11 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     walk_submitter(models, strategy, seed)
     walk_meta(models, strategy, seed)
     walk_locks(models, seed)
+    walk_routes(models, seed)
     compare_commits(models.divergence("commit questions", node), strategy, seed)
     compare_news(models.divergence("news", node), strategy)
     compare_looks(models.divergence("looks", node))
+    compare_seen(models.divergence("readers", node))
     if strategy.fills_index is not None or not seed % SELDOM:
         walk_entries(models, strategy, seed)
     if strategy.fills_index is not None:

@@ -21,6 +21,7 @@ from ddlsim.protocol.index_build.index_states import IndexStates, Told
 from ddlsim.protocol.schema import index_states
 from ddlsim.protocol.transaction import index_entries, replica
 from ddlsim.protocol.transaction.index_entries import EntryWriter
+from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.strategies.base import STRATEGIES
 from tests.support.edits import plant
 from tests.support.kept_worlds import part_of, stop_at_differences
@@ -116,6 +117,25 @@ def test_a_query_that_goes_by_another_schema_than_the_present_one_is_seen(
 ) -> None:
     monkeypatch.setattr(replica, "SimpleNamespace", SimpleNamespace, raising=False)
     plant(monkeypatch, replica.Replica, "_execute", ASKED, BY_WHAT[name])
+    assert beside() != []
+
+
+IN_THE_PAST = {
+    "no index is erased": (
+        "is_erased = wanted.index_id in machine.index.erased",
+        "is_erased = False",
+    ),
+    "the entries of now": (", request.read_ts)\n    others", ")\n    others"),
+    "no row with an intent": ("list(machine.intents)", "()"),
+}
+"""What a reader of the past goes by."""
+
+
+@pytest.mark.parametrize("name", IN_THE_PAST)
+def test_a_reader_that_does_not_find_the_rows_of_then_is_seen(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, Readers, "_found", *IN_THE_PAST[name])
     assert beside() != []
 
 
