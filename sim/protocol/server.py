@@ -52,6 +52,7 @@ class Parts:
     alias_ends: type[AliasEnds] = AliasEnds
     application: type[Application] = Application
     backfill: type[Backfill] = Backfill
+    barriers: type[Barriers] = Barriers
     catalog: type[Catalog] = Catalog
     coordinator: type[Coordinator] = Coordinator
     driver: type[PlacementDriver] = PlacementDriver
@@ -154,7 +155,7 @@ class Server:
         self._build_indexes(strategy, parts)
         self.metastorage.on_activation(self.coordinator.marks.watch)
         users = self.coordinator.marks
-        barriers = Barriers(node, config.nodes, self.metastorage.catalog_reaches, users)
+        barriers = parts.barriers(node, config.nodes, self.metastorage.catalog_reaches, users)
         self.sync.barriers = self.schema_change.barriers = barriers
         self.schema_change.row_counter = RowCounter(self.coordinator, config.nodes.index(node.name))
 

@@ -31,12 +31,15 @@ from ddlsim.history.events import (
     SafeTimeAdvanced,
     SchemaResolved,
     TxBegan,
+    UpdateLogged,
 )
 from ddlsim.history.world_events import FaultBegan, FaultHealed, NodeCrashed, SettingChanged
 from ddlsim.units import US_PER_MS, Timestamp, as_ms, physical_ms, plus_ms, round_up, show
 
 ATTEMPT: Final = re.compile(r"(?:~\d+)?(?:r\d+)?\Z")
 """What follows on the name of an implicit transaction at a restarted node, or tried again."""
+LOOK: Final = re.compile(r"\.look\d+\Z")
+"""What follows on the name of a statement that looks for rows, in that of its transaction."""
 PAUSE: Final = "pause"
 """The fault that stops a node for a while."""
 TICK_US: Final = 2 * US_PER_MS
@@ -188,6 +191,7 @@ def _pauses(case: Case) -> dict[str, list[tuple[int, int]]]:
 
 def _past(case: Case) -> Iterator[Anomaly]:
     chosen = {event.op: None for _, event in case.of(ReadTimeChosen)}
+    active = {(event.op, event.activation_ts): None for _, event in case.of(UpdateLogged)}
     for _, began in case.of(TxBegan):
         skew_ms = _setting(case, began.node, "max_clock_skew_ms")
         idle_ms = _setting(case, began.node, "partition_idle_ms")
@@ -196,6 +200,9 @@ def _past(case: Case) -> Iterator[Anomaly]:
         ops = (began.tx, ATTEMPT.sub("", began.tx))  # an implicit one that did nothing has no other
         if case.transactions[began.tx].chosen or any(op in chosen for op in ops):
             continue
+        looks = LOOK.search(began.tx) is not None
+        if looks and (LOOK.sub("", began.tx), began.read_ts) in active:
+            continue  # a statement looks for rows as of its own update [110.later.2]
         due_ts = plus_ms(Timestamp(began.begin_ts), -(idle_ms + skew_ms))
         if began.read_ts < due_ts:
             yield Anomaly(

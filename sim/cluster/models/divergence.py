@@ -16,16 +16,20 @@ from ddlsim.kernel.engine import Loop
 from ddlsim.kernel.host import Host
 from ddlsim.protocol.ids import PartitionId, TxId
 from ddlsim.protocol.raft.log import RaftLog
+from ddlsim.protocol.schema.catalog import Catalog
 from ddlsim.units import Timestamp
 
 
 class Divergence:
-    """The differences of one part of a node from its model; `is_known` once there was one."""
+    """The differences of one part of a node from its model; `is_known` once there was one.
 
-    __slots__ = ("_models", "_node", "is_known", "part")
+    `models` are those of its cluster.
+    """
+
+    __slots__ = ("_node", "is_known", "models", "part")
 
     def __init__(self, models: "Models", node: str, part: str) -> None:
-        self._models = models
+        self.models = models
         self._node = node
         self.part = part
         self.is_known = False
@@ -34,17 +38,17 @@ class Divergence:
         """Record a difference, unless there was one before."""
         if not self.is_known:
             self.is_known = True
-            models = self._models
+            models = self.models
             models.record(PartDiverged(models.loop.now_us, self._node, self.part, what))
 
     def resumed_us(self, node: str | None = None) -> int:
         """When the last pause of this part's node, or another, ended; -1 if there was none."""
-        host = self._models.hosts.get(node or self._node)
+        host = self.models.hosts.get(node or self._node)
         return -1 if host is None else host.incarnation.resumed_us
 
     def is_resumed(self, node: str | None = None) -> bool:
         """Whether a pause of this part's node, or another, ends now: what it held back is done."""
-        return self.resumed_us(node) == self._models.loop.now_us
+        return self.resumed_us(node) == self.models.loop.now_us
 
     def compare(self, what: str, got: object, expected: object, kind: Any = None) -> None:
         """Record a difference if these are not equal; `kind` is their type, as `words` needs it."""
@@ -62,6 +66,8 @@ class Models:
     leader has found ready to end, by the index's id and the version of its table that began them;
     `submitted` are the commands for partitions, by their senders and the numbers of submissions.
     `leases_known_us` is when the first node knew a lease, by its place and start.
+    `catalogs` are those of the nodes' present incarnations; `members` are the nodes that statements
+    ask for agreement, `prepared` and `switched` to which objects and versions each has agreed.
     """
 
     def __init__(self, record: Callable[[PartDiverged], None], loop: Loop) -> None:
@@ -76,6 +82,10 @@ class Models:
         self.ended_states: dict[tuple[int, int], None] = {}
         self.submitted: dict[tuple[str, int], object] = {}
         self.leases_known_us: dict[tuple[PartitionId, Timestamp], int] = {}
+        self.catalogs: dict[str, Catalog] = {}
+        self.members: tuple[str, ...] = ()
+        self.prepared: dict[tuple[str, str, str], list[int]] = {}
+        self.switched: dict[tuple[str, str], int] = {}
 
     def divergence(self, part: str, node: str | None = None) -> Divergence:
         """The differences of a part of a node, or of the one that is being started."""

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from ddlsim.cluster.models.design.agreements import ModelledBarriers
 from ddlsim.cluster.models.design.commit_questions import compare_commits
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
@@ -18,6 +19,7 @@ from ddlsim.cluster.models.metastorage.submission_walks import walk_submissions
 from ddlsim.cluster.models.metastorage.submissions import ModelledMetaStorage, joins
 from ddlsim.cluster.models.partition.entry_walks import walk_entries
 from ddlsim.cluster.models.partition.partition import ModelledPartition
+from ddlsim.cluster.models.partition.reader_forms import compare_seen
 from ddlsim.cluster.models.partition.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.partition.replicas import ModelledReplicas
 from ddlsim.cluster.models.partition.submitter_walks import walk_submitter
@@ -33,6 +35,7 @@ from ddlsim.cluster.models.transaction.locks import ModelledLocks
 from ddlsim.cluster.models.transaction.looks import compare_looks
 from ddlsim.cluster.models.transaction.operations import ModelledExecutor, ModelledReplica
 from ddlsim.cluster.models.transaction.participant import ModelledParticipant
+from ddlsim.cluster.models.transaction.route_walks import walk_routes
 from ddlsim.protocol.server import Parts, Server
 from ddlsim.protocol.strategy import Strategy
 
@@ -48,6 +51,7 @@ def modelled(models: Models) -> Parts:
     return Parts(
         lock_waits=type("LockWaits", (ModelledLockWaits,), of_cluster),
         backfill=type("Backfill", (ModelledBackfill,), of_cluster),
+        barriers=type("Barriers", (ModelledBarriers,), of_cluster),
         catalog=type("Catalog", (ModelledCatalog,), of_cluster),
         locks=type("Locks", (ModelledLocks,), of_cluster),
         application=type("Application", (ModelledApplication,), of_cluster),
@@ -75,9 +79,11 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     walk_submitter(models, strategy, seed)
     walk_meta(models, strategy, seed)
     walk_locks(models, seed)
+    walk_routes(models, seed)
     compare_commits(models.divergence("commit questions", node), strategy, seed)
     compare_news(models.divergence("news", node), strategy)
     compare_looks(models.divergence("looks", node))
+    compare_seen(models.divergence("readers", node))
     if strategy.fills_index is not None or not seed % SELDOM:
         walk_entries(models, strategy, seed)
     if strategy.fills_index is not None:

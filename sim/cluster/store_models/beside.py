@@ -77,7 +77,7 @@ class Instants(Divergence):
     @property
     def now_us(self) -> int:
         """The present instant."""
-        return self._models.loop.now_us
+        return self.models.loop.now_us
 
     def in_time(self, what: str, due_us: int) -> None:
         """Record that something is done later than at an instant, unless a pause held it back."""
@@ -117,7 +117,7 @@ class Instants(Divergence):
     @property
     def runs(self) -> bool:
         """Whether this start of the machine is the present one, and runs."""
-        host = self._models.hosts[self._node]
+        host = self.models.hosts[self._node]
         return host.watcher is self._exchange and host.incarnation.running
 
     def _look_at_end(self) -> None:

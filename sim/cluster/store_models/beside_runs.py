@@ -17,6 +17,7 @@ from ddlsim.cluster.store_models.log_walk import walk_log
 from ddlsim.cluster.store_models.proxy_walk import walk_proxy
 from ddlsim.cluster.store_models.task_forms import compare_kept, compare_modes, compare_tasks
 from ddlsim.cluster.store_models.walks import walk_store
+from ddlsim.cluster.store_models.watch_walk import walk_watches
 from ddlsim.fdb.config import CONTROLLER
 from ddlsim.layer.design import LayerDesign
 from ddlsim.model.settings import Settings
@@ -49,6 +50,7 @@ def _walk_library(models: Models) -> None:
 
 def _walk_store(models: Models, seed: int) -> None:
     walk_store(models, seed)
+    walk_watches(models, seed)
     walk_keys(models, seed)
     walk_library(models, seed)
     walk_connection(models, seed)

@@ -188,6 +188,17 @@ class ConflictWalk:
                 self._keys = tuple(sorted(MORE + LATE))
             self._compare(self._transaction())
             self._version += self._draws.below(4)
+        self._late_future()
+
+    def _late_future(self) -> None:
+        """A version to come has gone by at the commit: the key was written since, and stays so."""
+        key, written = self._draws.pick(MORE), self._version + 5
+        at = written - 1 - self._draws.below(4)
+        read = at + self._draws.below(written - at)
+        self._compare(ToResolve(written, written, (), (key,), (), ()))
+        self._compare(ToResolve(written + 1, written, (), (), (), ((key, at),)))
+        self._compare(ToResolve(written + 2, read, (key,), (), (), ()))
+        self._version = written + 2
 
     def _transaction(self) -> ToResolve:
         self._version += 1

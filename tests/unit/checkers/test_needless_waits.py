@@ -168,6 +168,26 @@ def test_a_reader_of_the_past_goes_no_further_than_replicas_need(
     assert kinds(story) == found
 
 
+@pytest.mark.parametrize(
+    ("name", "read_at", "found"),
+    [
+        ("D.look0", 100, []),
+        ("D.look12", 100, []),
+        ("D.look0", 101, ["reads-too-far-back"]),
+        ("E.look0", 100, ["reads-too-far-back"]),
+        ("D", 100, ["reads-too-far-back"]),
+    ],
+)
+def test_a_statement_looks_for_rows_as_of_its_own_update(
+    name: str, read_at: int, found: list[str]
+) -> None:
+    """However long it could not read them [110.later.2]."""
+    story = world()
+    story.ddl("D", story.table(), add_column(2, "w"), tu=100, tm=0, submit=0)
+    story.add(400, TxBegan, name, "n1", ts(400), implicit=False, read_ts=ts(read_at))
+    assert kinds(story) == found
+
+
 @pytest.mark.parametrize("name", ["R", "Rr2", "S"])
 def test_a_reader_of_the_past_goes_as_far_as_its_client_chose(name: str) -> None:
     """Also an attempt of an operation that no replica has answered."""

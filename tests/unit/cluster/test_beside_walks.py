@@ -21,12 +21,14 @@ from ddlsim.protocol.metastorage.metastorage import MetaStorage
 from ddlsim.protocol.partition.replica_manager import ReplicaManager
 from ddlsim.protocol.replica_messages import Fate
 from ddlsim.protocol.transaction import commit_check, conditional, execution, participant
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.locks import LockTable
 from ddlsim.protocol.transaction.participant import Participant
 from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.strategies.iep import IEP
 from ddlsim.strategies.iep_closed import IEP_CLOSED
 from ddlsim.strategies.ignite3 import IGNITE3
+from tests.support.edits import edited
 
 
 def submissions(models: Models, seed: int) -> None:
@@ -209,3 +211,14 @@ def test_a_walk_of_a_leader_loses_entries_and_is_sent_them_again() -> None:
     assert any(walk.lost for walk in walks)
     assert any(walk.repeated for walk in walks)
     assert any(walk.applying.results for walk in walks)
+
+
+def test_writes_that_another_lease_of_the_same_node_has_lost_are_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, after = (
+        f"lease.{one} != tx.participants[place].{one}" for one in ("start_ts", "holder")
+    )
+    fault = edited(TransactionCompletion, "_ask_again", before, after)
+    monkeypatch.setattr(TransactionCompletion, "_ask_again", fault)
+    assert differences(looks, 0) != []

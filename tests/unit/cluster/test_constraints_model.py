@@ -17,6 +17,7 @@ from ddlsim.protocol.transaction import client, conditional, replica, row_constr
 from ddlsim.protocol.transaction.coordinator import Coordinator
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
 from ddlsim.scenario.load import load
+from tests.support.edits import edited
 
 pytestmark = pytest.mark.slow
 
@@ -115,4 +116,30 @@ def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_two_names_of_one_value_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     fault = by_one_more_name(row_constraints.index_keys)
     monkeypatch.setattr(row_constraints, "index_keys", fault)
+    assert "constraints" in parts_of(UNIQUE)
+
+
+INTENTS = {
+    "a row that an intent replaces": (
+        RowConstraints, "blocking_intent", "rows.append((newest.version, newest.row))", "pass",
+    ),
+    "an intent's own row": (
+        RowConstraints, "blocking_intent", "rows = [(intent.version, intent.row)]", "rows = []",
+    ),
+    "a write in one phase under the version before": (
+        row_constraints, "_open_writes", "if write.version != table.version:", "if False:",
+    ),
+    "a write that is not replicated": (
+        row_constraints, "_open_writes", "yield from local.pending.items()", "pass",
+    ),
+}  # fmt: skip
+"""What does not block a write of the same values."""
+
+
+@pytest.mark.parametrize("name", INTENTS)
+def test_what_should_block_a_write_of_its_values_is_missed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, function, before, after = INTENTS[name]
+    monkeypatch.setattr(owner, function, edited(owner, function, before, after))
     assert "constraints" in parts_of(UNIQUE)

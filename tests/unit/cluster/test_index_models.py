@@ -1,6 +1,7 @@
 """The models of index builds: they agree with the design, and see faults that are planted in it."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ from ddlsim.protocol.index_build import backfill
 from ddlsim.protocol.index_build.backfill import Backfill
 from ddlsim.protocol.index_build.index_states import IndexStates, Told
 from ddlsim.protocol.schema import index_states
-from ddlsim.protocol.transaction import index_entries
+from ddlsim.protocol.transaction import index_entries, replica
 from ddlsim.protocol.transaction.index_entries import EntryWriter
+from ddlsim.protocol.transaction.readers import Readers
 from ddlsim.strategies.base import STRATEGIES
+from tests.support.edits import plant
 from tests.support.kept_worlds import part_of, stop_at_differences
 
 pytestmark = pytest.mark.slow
@@ -96,6 +99,43 @@ ANSWERS: dict[str, tuple[Any, str, Any]] = {
 def test_a_wrong_answer_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, function, fault = ANSWERS[name]
     monkeypatch.setattr(owner, function, fault)
+    assert beside() != []
+
+
+ASKED = "now = self.sync.catalog.at(self.node.clock.current())"
+BY_WHAT = {
+    "its own schema": "now = SimpleNamespace(by_id=lambda _: table)",
+    "the newest schema": "now = self.sync.catalog.latest()",
+    "the schema at op_ts": "now = self.sync.catalog.at(op_ts)",
+}
+"""What a query goes by, and a primary's look-up then."""
+
+
+@pytest.mark.parametrize("name", BY_WHAT)
+def test_a_query_that_goes_by_another_schema_than_the_present_one_is_seen(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica, "SimpleNamespace", SimpleNamespace, raising=False)
+    plant(monkeypatch, replica.Replica, "_execute", ASKED, BY_WHAT[name])
+    assert beside() != []
+
+
+IN_THE_PAST = {
+    "no index is erased": (
+        "is_erased = wanted.index_id in machine.index.erased",
+        "is_erased = False",
+    ),
+    "the entries of now": (", request.read_ts)\n    others", ")\n    others"),
+    "no row with an intent": ("list(machine.intents)", "()"),
+}
+"""What a reader of the past goes by."""
+
+
+@pytest.mark.parametrize("name", IN_THE_PAST)
+def test_a_reader_that_does_not_find_the_rows_of_then_is_seen(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, Readers, "_found", *IN_THE_PAST[name])
     assert beside() != []
 
 

@@ -14,6 +14,7 @@ from ddlsim.protocol.ids import TxId
 from ddlsim.protocol.transaction.lock_waits import LockWaits
 from ddlsim.protocol.transaction.locks import IX, LockTable, X
 from ddlsim.units import Timestamp
+from tests.support.edits import edited
 from tests.support.primary import OLD, YOUNG
 from tests.support.protocol import FakeNode, Wire, run_until
 from tests.unit.protocol.test_lock_waits import PARTITION, operate
@@ -84,3 +85,28 @@ def test_a_wait_that_ends_with_its_lease_may_be_followed_by_a_copy_that_gets_the
     run_until(loop, 6)
     assert came == [Reason.TX_FINISHED]
     assert len(recorded) == (not taken)
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_what_was_refused_a_lock_and_has_ended_does_not_ask_again(
+    checks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not checks:
+        fault = edited(LockWaits, "_wait_for", "if self._has_ended(request):", "if False:")
+        monkeypatch.setattr(LockWaits, "_wait_for", fault)
+    recorded: list[PartDiverged] = []
+    loop, row, ended = Loop(), (1, 0, 7), [False]
+    parts = modelled(Models(recorded.append, loop))
+    node = FakeNode("a", Wire(loop), orphan_check_ms=10_000)
+    locks = parts.locks(node.future)
+    waits = parts.lock_waits(cast("Any", node), locks, lambda _: ended[0], lambda _: None)
+
+    async def ask() -> None:
+        await waits.locked(operate(YOUNG), ((PARTITION, IX), (row, X)))
+
+    assert locks.acquire(OLD, row, X) is True
+    node.spawn(ask())
+    run_until(loop, 0)
+    ended[0] = True
+    run_until(loop, 1000)
+    assert len(recorded) == (not checks)

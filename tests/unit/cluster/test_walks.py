@@ -14,6 +14,7 @@ from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.log import RaftLog
 from ddlsim.protocol.raft.messages import Entry, RequestVote
 from ddlsim.protocol.raft.replication import Replication
+from tests.support.edits import edited
 
 pytestmark = pytest.mark.slow
 
@@ -109,3 +110,11 @@ def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     owner, method, fault = PLANTED[name]
     monkeypatch.setattr(owner, method, fault(getattr(owner, method)))
     assert any(map(differences, range(200)))
+
+
+def test_a_snapshot_without_the_term_of_its_end_is_seen_beside_each_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    edit = ("if self.term < self.snapshot_term:", "if False:")
+    monkeypatch.setattr(RaftLog, "lose_unsynced", edited(RaftLog, "lose_unsynced", *edit))
+    assert all(map(differences, range(10)))

@@ -10,7 +10,7 @@ rules that are not here; they are not compared.
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from ddlsim.cluster.models.design import clock_rules, late_rules
+from ddlsim.cluster.models.design import agreements, clock_rules, late_rules, two_steps
 from ddlsim.cluster.models.design.rule_forms import (
     EDGED,
     FORMS,
@@ -70,6 +70,8 @@ class ModelledRules:
                 rules[field] = self._compared(rule, FORMS[name])
             elif name in FLOWS:
                 rules[field] = FLOWS[name](self, rule)
+            elif name in APART:
+                rules[field] = APART[name](rule, self._divergence)
         known: Any = rules.get("acknowledge_known_ts", strategy.acknowledge_known_ts)
         rules["acknowledge_known_ts"] = self._known.acknowledged(known)
         self._strategy = strategy.with_rules(rules)
@@ -402,9 +404,6 @@ class ModelledRules:
                 if any(strategy.refuses_change(change) is not None for change in step.changes):
                     self._wrong(strategy.refuses_change, f"refuses installed {words(step)}")
 
-    def leader_is_late(self, rule: Rule) -> Rule:
-        return late_rules.busy_leader(rule, self._divergence)
-
     def refuses(self, rule: Rule) -> Rule:
         """F-15: no column becomes NOT NULL, and any other change is allowed but for what narrows.
 
@@ -464,12 +463,6 @@ class ModelledRules:
         for change in step.changes:
             self._strategy.refuses_change(change)
 
-    def take_over(self, rule: Rule) -> Rule:
-        return clock_rules.take_over(rule, self._divergence)
-
-    def stamps(self, rule: Rule) -> Rule:
-        return clock_rules.stamps(rule, self._divergence)
-
 
 def _version(sync: SchemaSyncPart, object_id: int, ts: Timestamp) -> int:
     assert isinstance(sync, DatedSync), sync
@@ -490,11 +483,16 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "answer_once_past_everywhere": ModelledRules.before_answer,
     "mark_at_activation": ModelledRules.on_activated,
     "leave_unmarked": ModelledRules.judge_steps,
-    "ask_leader_again": ModelledRules.leader_is_late,
-    "merge_last_stamp": ModelledRules.take_over,
-    "beyond_the_log": ModelledRules.stamps,
     "add_no_not_null": ModelledRules.refuses,
     "allow_what_widens": ModelledRules.refuses,
     "incompatible": ModelledRules.builds,
 }
 """By the name of a flow: how it is compared."""
+APART: Final[dict[str, Callable[[Rule, Divergence], Rule]]] = {
+    "ask_leader_again": late_rules.busy_leader,
+    "merge_last_stamp": clock_rules.take_over,
+    "beyond_the_log": clock_rules.stamps,
+    "install_pending_first": two_steps.stepped,
+    **dict.fromkeys(agreements.WITHIN, agreements.agreed),
+}
+"""The same for those that are compared in modules of their own."""

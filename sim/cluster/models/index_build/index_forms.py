@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ddlsim.cluster.models.design.commit_questions import ended
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.model.ddl import (
     ColumnAdded,
@@ -26,13 +27,18 @@ from ddlsim.model.ddl import (
     ObjectChange,
     SimpleChange,
 )
+from ddlsim.model.ops import Key
+from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import PUBLIC, Column, ColumnType, Index, Table, Value, View
-from ddlsim.protocol.ids import EntryChange, IndexKey, TxId
+from ddlsim.protocol.ids import EntryChange, IndexKey, Tuple, TxId
 from ddlsim.protocol.partition.index_store import IndexStore
 from ddlsim.protocol.partition.partition import Intent, RowVersion
 from ddlsim.protocol.schema import index_states
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction import index_entries
+from ddlsim.protocol.transaction.execution import Found
+from ddlsim.protocol.transaction.readers import Readers
+from ddlsim.protocol.transaction.replica import Replica
 from ddlsim.units import Timestamp
 
 Compared = Iterator[tuple[str, object, object]]
@@ -261,9 +267,74 @@ def _found(strategy: Strategy) -> Compared:
     yield "a row", writer.shown(BOTH, (1, (0, 5, 6))), ((1, 0), (2, 5), (3, 6))
 
 
+def _by_now() -> Compared:
+    """A query goes by what its node's clock shows: not by op_ts, its own schema or the newest."""
+    gone_ts, after = 50, _table(3, TWO)
+
+    def at(ts: int) -> Any:
+        return SimpleNamespace(by_id=lambda _: BOTH if ts < gone_ts else after)
+
+    catalog = SimpleNamespace(at=at, latest=lambda: at(gone_ts))
+    local: Any = SimpleNamespace(lease=1, place=(1, 0), machine=SimpleNamespace(ended={}))
+    for now_ts, before, index_id in product((49, 50, 51), (0, 5), (11, 12)):
+        clock = SimpleNamespace(current=lambda ts=now_ts: ts, now=lambda ts=now_ts: ts)
+        part: Any = SimpleNamespace(
+            node=SimpleNamespace(clock=clock, probe=lambda _: None),
+            sync=SimpleNamespace(catalog=catalog),
+            participant=SimpleNamespace(record_read=lambda *_: None),
+            executor=SimpleNamespace(read=lambda *_: SimpleNamespace(reason=None)),
+        )
+        asked: Any = SimpleNamespace(
+            action="find", tx=ME, op="o", table_id=1, lease_start=1, one_phase=False,
+            lookups=(IndexKey(index_id, (5,)),),
+        )  # fmt: skip
+        op_ts = Timestamp(now_ts - before)
+        answer: Any = ended(Replica._execute(part, "n2", asked, local, BOTH, op_ts))
+        is_gone = now_ts >= gone_ts and index_id == ONE.id
+        what = f"how a query by {index_id} is answered at {now_ts}, gone at {gone_ts}"
+        yield what, answer.reason, Reason.SCHEMA_CHANGED if is_gone else None
+
+
+def _in_the_past(strategy: Strategy) -> Compared:
+    """A reader of the past finds the rows of then, also where the index is erased by now."""
+    node: Any = SimpleNamespace(name="beside", recording=False)
+    catalog: Any = SimpleNamespace(definition=lambda _, version: TABLES.get(version))
+    writer = index_entries.EntryWriter(node, strategy, catalog)
+    rows: dict[Key, Tuple | None] = {(1,): (0, 5, 6), (2,): (0, 7, 6), (3,): (0, 5, 7), (4,): None}
+    late: dict[Key, Tuple | None] = {(5,): (0, 5, 8)}  # has committed, and is an intent here yet
+
+    async def seen(_local: object, _request: object, key: Key) -> Found:
+        return ("w", 2, {**rows, **late}[key])
+
+    part: Any = SimpleNamespace(
+        _seen=seen, _replica=SimpleNamespace(executor=SimpleNamespace(entries=writer))
+    )
+    asked: Any = SimpleNamespace(lookups=(IndexKey(11, (5,)),), read_ts=Timestamp(9), op="o")
+    for is_erased, with_intents in product((False, True), ((), ((1,),), ((2,), (3,), (4,), (5,)))):
+        store = IndexStore(1)
+        for key in ((1,), (3,)):
+            store.enter(key, (EntryChange(11, (5,), added=True),), Timestamp(3))
+            store.enter(key, (EntryChange(11, (5,), added=False),), Timestamp(10))
+        if is_erased:
+            store.erase(11)
+        local: Any = SimpleNamespace(
+            machine=SimpleNamespace(index=store, rows=rows, intents=dict.fromkeys(with_intents))
+        )
+        found: Any = ended(Readers._found(part, local, asked, BOTH))
+        what = f"what a reader finds beside intents of {with_intents}, erased: {is_erased}"
+        due = [(1,), (3,), *(key for key in late if key in with_intents)]
+        yield what, sorted(key for key, _ in found), due
+
+
 def compare_forms(divergence: Divergence, strategy: Strategy) -> None:
     """Compare each question of a sample with what the documents say of it."""
     samples = (_states(), _steps(), _crossings(strategy), _questions())
-    for sample in (*samples, _written(strategy), _found(strategy)):
+    for sample in (
+        *samples,
+        _written(strategy),
+        _found(strategy),
+        _by_now(),
+        _in_the_past(strategy),
+    ):
         for what, got, expected in sample:
             divergence.compare(what, got, expected)

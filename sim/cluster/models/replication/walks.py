@@ -14,7 +14,12 @@ from ddlsim.cluster.models.replication.member import ModelledMember
 from ddlsim.kernel.rng import mix
 from ddlsim.protocol.raft import Member
 from ddlsim.protocol.raft.log import RaftLog
-from ddlsim.protocol.raft.messages import RaftMessage, RequestVote, TimeoutNow
+from ddlsim.protocol.raft.messages import (
+    InstallSnapshot,
+    RaftMessage,
+    RequestVote,
+    TimeoutNow,
+)
 
 STEPS: Final = 200
 """How many steps a group takes beside a run."""
@@ -190,6 +195,22 @@ class Walk:
         born.member.restored(min(log.applied, log.last_index))
         self._carry_out(born)
 
+    def die_behind_a_snapshot(self) -> None:
+        """A voter takes over a snapshot of a later term, and dies while its disk writes that.
+
+        The snapshot is on the disk by then, with the term of its end; the term alone is not.
+        """
+        driven = self.members[self._voters[1]]
+        member, log, sender = driven.member, driven.log, self._voters[0]
+        term, index = log.term + 1 + self._below(3), log.last_index + 1 + self._below(3)
+        member.step(sender, InstallSnapshot(term, index, term, f"state {index}"))
+        member.begin_sync()
+        member.outbox = []
+        log.applied, member.installed = index, None
+        log.lose_unsynced(0)
+        log.sync_now()
+        self._born(member.name, log).member.restored(min(log.applied, log.last_index))
+
     def _carry_out(self, driven: Driven) -> None:
         """Do what a member has left for its driver."""
         member, log = cast("Member", driven.member), driven.log
@@ -216,4 +237,6 @@ class Walk:
 def walk(models: Models, seed: int) -> None:
     """Compare two groups beside the run of this seed."""
     Walk(models, mix(seed, 1)).take(STEPS)
-    Walk(models, mix(seed, 7)).contend(TERMS)
+    contended = Walk(models, mix(seed, 7))
+    contended.contend(TERMS)
+    contended.die_behind_a_snapshot()

@@ -25,6 +25,7 @@ class ModelledCatalog(Catalog):
 
     def __init__(self) -> None:
         self._divergence = self.models.divergence("catalog")
+        self.models.catalogs[self.models.starting] = self
         self._log: list[Update] = []
         self._versions: dict[int, dict[int, int]] = {0: {}}
         self._expected, self._from, self._until = 0, MAX_TIMESTAMP, MIN_TIMESTAMP

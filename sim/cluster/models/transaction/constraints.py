@@ -18,14 +18,17 @@ transaction [110.back].
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Final
+
+from msgspec.structs import replace
 
 from ddlsim.checkers.case.constraints import Unique, broken_checks, entry, uniques
 from ddlsim.checkers.case.rows import is_same_value, upgraded
 from ddlsim.cluster.models.divergence import Divergence, Models
 from ddlsim.cluster.models.exchange import Exchange, Sent
 from ddlsim.cluster.models.transaction.locks import ModelledLocks
-from ddlsim.cluster.models.transaction.operations import ModelledExecutor
+from ddlsim.cluster.models.transaction.operations import MADE_UP, ModelledExecutor
+from ddlsim.cluster.models.words import words
 from ddlsim.history.event import Cells
 from ddlsim.model.ops import Key
 from ddlsim.model.ports import Node
@@ -34,15 +37,17 @@ from ddlsim.model.schema import Table
 from ddlsim.protocol.ids import IndexKey, PartitionId, Tuple, TxId
 from ddlsim.protocol.messages import Answer, ClientOperation, Operate, Operated
 from ddlsim.protocol.metastorage.placement import Placement
-from ddlsim.protocol.partition.partition import Intent
+from ddlsim.protocol.partition.partition import Intent, RowVersion
 from ddlsim.protocol.partition.replica_manager import LocalReplica
 from ddlsim.protocol.transaction.execution import Executor
 from ddlsim.protocol.transaction.locks import LockTable, X
 from ddlsim.protocol.transaction.row_constraints import RowConstraints
-from ddlsim.units import Timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp
 
 Entry = tuple[int, tuple[object, ...]]
 """What a row has in a unique index: its id, and what the values mean."""
+EDGED: Final = 3
+"""Beside how many writes of a node some intents are made up."""
 Stored = tuple[int, Tuple | None]
 """The version under which a row was written, and the row."""
 
@@ -144,6 +149,7 @@ class ModelledConstraints(RowConstraints):
     def __init__(self, node: Node, executor: Executor, locks: LockTable) -> None:
         super().__init__(node, executor, locks)
         self._divergence = self.models.divergence("constraints", node.name)
+        self._made_up = 0
 
     def _visible(self, request: Operate, local: LocalReplica, table: Table) -> Visible:
         return Visible(self.executor, request, local, table)
@@ -162,7 +168,35 @@ class ModelledConstraints(RowConstraints):
                     self._divergence.found(
                         f"{request.op} goes on, and an intent of {intent.tx.label} has its values"
                     )
+            if wanted and request.action in ("put", "insert") and self._made_up < EDGED:
+                self._made_up += 1
+                self._compare_made_up(request, local, seen)
         return found
+
+    def _compare_made_up(self, request: Operate, local: LocalReplica, seen: Visible) -> None:
+        """Few intents of a run are there without their locks: some are made up for an instant.
+
+        One that leaves the row of the operation under another key, one that deletes such a row, and
+        a write in one phase under the version before.
+        """
+        table, rows = seen.table, local.machine.rows
+        key, tx = MADE_UP.op, MADE_UP.tx
+        older = seen.of_version(table.version - 1)
+        left = Intent(tx, "o", MIN_TIMESTAMP, table.version, request.row, local.place)
+        same = older is not None and older.columns == table.columns
+        for places, intent, before in (
+            (local.machine.intents, left, None),
+            (local.pending, left, None),
+            (local.machine.intents, replace(left, row=None), request.row),
+            *([(local.at_once, replace(left, version=table.version - 1), None)] if same else []),
+        ):
+            places[key] = intent
+            if before is not None:
+                rows[key] = [RowVersion("made up", MIN_TIMESTAMP, table.version, before)]
+            if super().blocking_intent(request, local, table) is None:
+                self._divergence.found(f"{request.op} goes on beside {words(intent)} of its values")
+            del places[key]
+            rows.pop(key, None)
 
     def _open_writes(self, request: Operate, local: LocalReplica) -> Iterator[tuple[Key, Intent]]:
         """Intents of others, and their writes in one phase that are on their way, by key."""

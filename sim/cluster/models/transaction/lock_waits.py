@@ -55,6 +55,8 @@ class ModelledLockWaits(LockWaits):
         self._modelled, self._answers = locks, locks.answers
         self._probed: list[TxId] = []
         self._waiting: dict[tuple[TxId, Resource, int], int] = {}
+        self._asking: dict[tuple[TxId, Resource, int], Operate] = {}
+        locks.on_asked = self._asks_again
         self._crowded: dict[tuple[TxId, Resource, int], None] = {}
 
         def probed(tx: TxId) -> None:
@@ -86,6 +88,7 @@ class ModelledLockWaits(LockWaits):
         asked = (request.tx, resource, mode)
         others = self._waiting.get(asked, 0)
         self._waiting[asked] = others + 1
+        self._asking[asked] = request
         if others:
             self._crowded[asked] = None
         began_us, self._ports.armed = self.models.loop.now_us, []
@@ -95,13 +98,19 @@ class ModelledLockWaits(LockWaits):
         self._waiting[asked] -= 1
         if self._waiting[asked]:
             return reason
-        del self._waiting[asked]
+        del self._waiting[asked], self._asking[asked]
         answers = self._answers.pop(asked)
         if asked in self._crowded:  # whose answers these were is not known
             del self._crowded[asked]
         else:
             self._compare_end(request, answers, reason)
         return reason
+
+    def _asks_again(self, asked: tuple[TxId, Resource, int]) -> None:
+        """What was refused a lock asks for it again while its transaction is open."""
+        request = self._asking[asked]
+        if self._has_ended(request):
+            self._divergence.found(f"{request.op} asks for {asked[1]!r} again, and has ended")
 
     def _compare_end(
         self, request: Operate, answers: list[tuple[int, object]], reason: Reason | None

@@ -122,7 +122,8 @@ class ModelledLocks(LockTable):
     """A lock table that compares its answers, and those to the waits that it ends.
 
     `answers` are (when, answer) to each request that an operation waits for (`lock_waits`);
-    `releases` is how often all locks of a transaction, or of a partition, were released.
+    `on_asked` is called with each of them; `releases` is how often all locks of a transaction,
+    or of a partition, were released.
     """
 
     models: ClassVar[Models]
@@ -132,6 +133,7 @@ class ModelledLocks(LockTable):
         self._model = LockModel()
         self._divergence = self.models.divergence("locks")
         self.answers: dict[tuple[TxId, Resource, int], list[tuple[int, object]]] = {}
+        self.on_asked: Callable[[tuple[TxId, Resource, int]], None] | None = None
         self.releases: Counter[TxId | PartitionId] = Counter()
 
     def acquire(self, tx: TxId, resource: Resource, mode: int) -> bool | Future[bool]:
@@ -149,6 +151,8 @@ class ModelledLocks(LockTable):
             answers = self.answers.get((tx, resource, mode))
             if answers is not None:
                 answers.append((self.models.loop.now_us, answer))
+                if self.on_asked is not None:
+                    self.on_asked((tx, resource, mode))
         return answer
 
     def release_all(self, tx: TxId) -> None:

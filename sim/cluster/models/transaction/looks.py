@@ -5,8 +5,13 @@ looks for outcomes, and the coordinator's answers are all short rows of them: wh
 is asked for again, for a reader until it is decided, else `PROBES` times; what is pending is
 pending, what is aborted is aborted; and where the coordinator is silent, or has no such
 transaction, the commit partition says how it has ended.
+
+Nor does the primary of a write that is not replicated often lose its lease and get another one. So
+a coordinator asks for such writes again under each lease: under any other one than that which they
+were made under, also of the same node, they will never be, and the transaction aborts.
 """
 
+from collections import deque
 from itertools import product
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -15,11 +20,16 @@ from ddlsim.cluster.models.design.commit_questions import ended
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.transaction.participant import PROBES
 from ddlsim.cluster.models.words import when, words
+from ddlsim.kernel.engine import Future
 from ddlsim.model.ports import NO_REPLY
+from ddlsim.model.reasons import Reason
 from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.ids import PartitionId, TxId
-from ddlsim.protocol.replica_messages import Fate, TxState, TxStateRequest
+from ddlsim.protocol.leases import Lease
+from ddlsim.protocol.replica_messages import AreReplicated, Fate, TxState, TxStateRequest
+from ddlsim.protocol.transaction.commit import TransactionCompletion
 from ddlsim.protocol.transaction.participant import Participant
+from ddlsim.protocol.transaction_record import Transaction
 from ddlsim.units import Timestamp
 
 ENDS: Final = (Fate.PENDING, Fate.ABORTED, Fate.UNKNOWN, None)
@@ -63,11 +73,37 @@ class Asking:
 
 
 def compare_looks(divergence: Divergence) -> None:
-    """Look for the outcome of a transaction with each row of answers."""
+    """Look for the outcome of a transaction with each row of answers, and ask for its writes."""
+    for holder, start in (("n1", 5), ("n1", 9), ("n2", 9), (None, 0)):
+        _compare_asking(divergence, holder, start)
     for deciding, end, read_ts in product((0, 1, 3), ENDS, (None, Timestamp(70))):
         _compare(divergence, deciding, end, read_ts)
     _compare(divergence, PROBES, Fate.ABORTED, None)
     _compare(divergence, PROBES + 1, Fate.ABORTED, Timestamp(70))
+
+
+def _compare_asking(divergence: Divergence, holder: str | None, start: int) -> None:
+    """Ask for two writes that were made under the lease that began at 5."""
+    used = Lease(PLACE, "n1", Timestamp(5), Timestamp(90))
+    lease = None if holder is None else Lease(PLACE, holder, Timestamp(start), Timestamp(90))
+    sent: list[tuple[str, AreReplicated]] = []
+    part: Any = SimpleNamespace(
+        node=SimpleNamespace(
+            clock=SimpleNamespace(now=lambda: Timestamp(6)),
+            send=lambda to, message: sent.append((to, message)),
+        ),
+        _leases=SimpleNamespace(of=lambda _: lease),
+    )
+    tx, idle = Transaction(TX, 0), Future[None](deque())
+    tx.participants[PLACE], tx.idle = used, idle
+    tx.unreplicated = {"o1": PLACE, "o2": PLACE}
+    TransactionCompletion._ask_again(part, tx, idle)
+    asked = AreReplicated(Timestamp(6), TX, ("o1", "o2"), PLACE)
+    divergence.compare("what is asked for writes", sent, [("n1", asked)])
+    is_lost = lease is not None and start != used.start_ts
+    due = Reason.PRIMARY_EXPIRED if is_lost else None
+    divergence.compare(f"how it goes on under {words(lease)}", tx.reason, due)
+    divergence.compare("whether it looks again", (idle.done, tx.idle), (True, None))
 
 
 def _compare(

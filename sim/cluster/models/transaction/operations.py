@@ -331,8 +331,30 @@ class ModelledReplica(Replica):
                 self._divergence.found(
                     f"{request.op} runs at {show(op_ts)}, and was checked {words(check)}"
                 )
+        is_gone = request.action == "find" and self._is_gone(request)
         answer: Operated | None = await super()._execute(sender, request, local, table, op_ts)
+        if request.action == "find" and answer is not None:
+            was_gone = answer.reason is Reason.SCHEMA_CHANGED
+            if is_gone is not was_gone:
+                self._divergence.found(
+                    f"{request.op} was answered {answer.reason}, and its index is "
+                    f"{'gone' if is_gone else 'there'} by now"
+                )
         return answer
+
+    def _is_gone(self, request: Operate) -> bool:
+        """Whether the index of a query is there no more, by what this node knows of now.
+
+        Its entries are being erased then, whatever the schema of the transaction has
+        [110.ours.index.build].
+        """
+        table_id, now_ts = request.table_id, self.node.clock.current()
+        version = self._version(table_id, now_ts)
+        table = self.sync.catalog.definition(table_id, version) if version else None
+        (wanted,) = request.lookups
+        return not isinstance(table, Table) or wanted.index_id not in [
+            one.id for one in table.indexes
+        ]
 
     def _written(
         self, sender: str, request: Operate, local: LocalReplica, table: Table, op_ts: Timestamp
