@@ -19,7 +19,8 @@ extra that is missing raises `ImportError` with the command that installs it.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from html import escape
 from numbers import Integral, Real
@@ -276,7 +277,7 @@ def run(
     given = {"seed": _number(seed), "seeds": seeds, "strategy": strategy, "mutant": mutant}
     changed = [_setting(path, value) for path, value in _items(settings)]
     options = arguments.options("run", {"scenario": scenario, **given, "set": changed, **flags})
-    with needed_by("run"):
+    with _doing("run"):
         report, job = verb_run.judged(options)
         return Runs(report, Runner(job))
 
@@ -291,9 +292,9 @@ def check(path: str | Path, **flags: Any) -> Checked:
     (False, ['G-single', 'fractured-read'])
     """
     options = arguments.options("check", {**_apart(flags), "files": path})
-    if Path(path).is_dir():
-        raise ValueError(f"{path}: is a folder; name one history")
-    with needed_by("check"):
+    with _doing("check"):
+        if Path(path).is_dir():
+            raise InputError(f"{path}: is a folder; name one history")
         [judged] = verb_check.results_of(options)
     if isinstance(judged, InputError):
         raise judged
@@ -311,7 +312,7 @@ def compat(schema: str | Path | None = None, *migration: str | Path, **flags: An
     """
     files = migration if schema is None else (schema, *migration)
     options = arguments.options("compat", {**_apart(flags), "files": files})
-    with needed_by("compat"):
+    with _doing("compat"):
         return Migration(verb_compat.report_of(options))
 
 
@@ -322,6 +323,19 @@ def strategy(name: str) -> Strategy | LayerDesign:
     'IEP-98, IEP-110'
     """
     return DESIGNS.get(str(name))
+
+
+@contextmanager
+def _doing(verb: str) -> Iterator[None]:
+    """Errors about a missing library, or a file, have the words that the command has for them."""
+    try:
+        with needed_by(verb):
+            yield
+    except OSError as error:
+        if error.filename is None:
+            raise
+        what = f"{error.filename}: {error.strerror}; name a file that can be used"
+        raise InputError(what) from None
 
 
 def _plain(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -209,6 +209,10 @@ def test_what_cannot_be_judged_is_a_value_error() -> None:
         api.compat("scenarios/realistic/schema.sql", baseline="x")
     with pytest.raises(ValueError, match="tests/golden: is a folder; name one history"):
         api.check("tests/golden")
+    name = "a" * 300
+    for asked in (lambda: api.check(name), lambda: api.compat(name, "m.sql")):
+        with pytest.raises(ValueError, match="File name too long; name a file that can be used"):
+            asked()
     with pytest.raises(ValueError, match="FILE is missing"):
         api.check(None)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(ValueError, match="scenario is missing"):

@@ -11,7 +11,7 @@ from msgspec import Meta, field
 
 from ddlsim.scenario.config import Positive, TableRecord, Text
 from ddlsim.scenario.files import text_at
-from ddlsim.scenario.problems import Origin, convert, near
+from ddlsim.scenario.problems import Origin, ScenarioError, convert, near
 from ddlsim.scenario.scenario import parse_toml
 
 MOST_VALUES: Final = 1_000_000
@@ -149,7 +149,11 @@ class Load:
 
 def read(path: str) -> Load:
     """The load of a file; raises `ScenarioError`, whose message is one line."""
-    return parsed(text_at(path, path, "; name a file of a load"), path)
+    text = text_at(path, path, "; name a file of a load")
+    if not parse_toml(text, path):
+        known = ", ".join(LoadTable.__struct_fields__)
+        raise ScenarioError(f"{path}: nothing of a load stands in it; known: {known}")
+    return parsed(text, path)
 
 
 def parsed(text: str, name: str) -> Load:

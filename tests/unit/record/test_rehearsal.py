@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from itertools import count
+from pathlib import Path
 from random import Random
 from typing import Any, cast
 
@@ -138,6 +139,18 @@ values.n = { draw = "unique" }
 values.k = { draw = "key", table = "t" }
 values.c = { draw = "choice", of = ["a", 2] }
 """
+
+
+@pytest.mark.parametrize("text", ["", "# clients = 3\n"])
+def test_a_file_without_any_word_of_a_load_is_no_load(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "load.toml"
+    path.write_text(text)
+    with pytest.raises(
+        ValueError, match="nothing of a load stands in it; known: clients, think_ms"
+    ):
+        load_file.read(str(path))
+    path.write_text("clients = 3")
+    assert load_file.read(str(path)).table.clients == 3
 
 
 def test_values_are_drawn_as_they_are_told() -> None:
