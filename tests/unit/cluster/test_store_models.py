@@ -158,7 +158,7 @@ def fires_nothing(self: Storage, keys: list[bytes]) -> None:
 
 def test_a_watch_that_does_not_fire_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Storage, "_look_at_watches", fires_nothing)
-    assert {found.part for found in differences(1, "c2_watch")} == {"storage"}
+    assert {found.part for found in differences(1, "c2_watch")} == {"storage", "watches"}
 
 
 def test_a_value_from_before_the_version_of_a_watch_is_no_difference() -> None:

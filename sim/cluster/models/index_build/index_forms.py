@@ -291,7 +291,8 @@ def _by_now() -> Compared:
         op_ts = Timestamp(now_ts - before)
         answer: Any = ended(Replica._execute(part, "n2", asked, local, BOTH, op_ts))
         is_gone = now_ts >= gone_ts and index_id == ONE.id
-        what = f"how a query by {index_id} is answered at {now_ts}, gone at {gone_ts}"
+        late = now_ts - gone_ts
+        what = f"how a query by {index_id} is answered {late} behind the end of {ONE.id}"
         yield what, answer.reason, Reason.SCHEMA_CHANGED if is_gone else None
 
 

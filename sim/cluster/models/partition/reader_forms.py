@@ -43,8 +43,11 @@ def compare_seen(divergence: Divergence) -> None:
             node=SimpleNamespace(probe=lambda _: None),
             _replica=SimpleNamespace(participant=SimpleNamespace(resolved=resolved)),
         )
+        versions = [] if version is None else [version]
         machine = SimpleNamespace(
-            intents={(1,): intent}, as_of=lambda _key, _ts, version=version: version
+            intents={(1,): intent},
+            rows={(1,): versions},
+            as_of=lambda _key, _ts, version=version: version,
         )
         request: Any = SimpleNamespace(read_ts=READ_TS)
         local: Any = SimpleNamespace(machine=machine)
