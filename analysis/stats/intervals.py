@@ -230,7 +230,8 @@ def share_interval(
     """The interval of a share of trials over seeds, whole seeds resampled; last axis: seeds.
 
     Without any hit the upper end is `none_seen` of all trials; where each trial is a hit, the lower
-    end is as far from 1.
+    end is as far from 1. Both take trials as independent, since nothing was seen that tells how
+    hits cluster: of what comes in few runs, but many times there, the true share may be beyond.
     """
     low, high = ratio_interval(hits, trials, level, resamples)
     of, among = np.broadcast_arrays(_array(hits), _array(trials))

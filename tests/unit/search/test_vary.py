@@ -53,7 +53,7 @@ def test_settings_of_a_store_and_of_a_design_are_varied_too() -> None:
     """Of a world on the Ignite plane it is one of the protocol, as there is no other table."""
     [knob] = [one for one in CHANGES_OF_WORLDS if one.name == "setting"]
     found = Counter[str]()
-    for seed in SEEDS:
+    for seed in range(2 * len(SEEDS)):  # few settings of the protocol differ: one change in 18
         own, other = (World(data_of(one, "c6_f1"), one) for one in (seed, seed + 7))
         changed = knob.apply(own, other, die(seed))
         assert changed is not None
