@@ -221,25 +221,18 @@ def _forms(data: bytes, entries: Entries) -> Iterator[tuple[int, bytes]]:
     off.
     """
     data = bare(data)
-    line, counted, depth, begin = 1, 0, 0, -1
-    for found in TOKEN.finditer(data):
-        kind = found.lastgroup
-        if begin < 0:
-            begin = found.start()
-            line += data.count(b"\n", counted, begin)
-            counted = begin
-        if kind == "open":
-            depth += 1
-        elif kind == "close":
-            depth -= 1
-        if kind in {"bad", "drop"} or depth < 0:
-            break
-        if not depth and kind in {"atom", "close"}:
-            yield line, data[begin : found.end()]
-            begin = -1
-    if begin >= 0:
-        what = "an entry is cut off, or its brackets do not match"
-        entries.troubles.append(Trouble(line, what))
+    line, counted, end = 1, 0, 0
+    while found := TOKEN.search(data, end):
+        begin = found.start()
+        line += data.count(b"\n", counted, begin)
+        counted = begin
+        try:
+            end = end_of_form(data, begin)
+        except ValueError:
+            what = "an entry is cut off, or its brackets do not match"
+            entries.troubles.append(Trouble(line, what))
+            return
+        yield line, data[begin:end]
 
 
 def _known(parts: dict[bytes, bytes]) -> dict[str, Any]:
