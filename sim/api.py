@@ -35,7 +35,7 @@ from ddlsim.checkers.judge import Violation
 from ddlsim.cli import arguments
 from ddlsim.cli.documents import documents
 from ddlsim.cli.documents.run import Report
-from ddlsim.cli.problems import InputError
+from ddlsim.cli.problems import InputError, unusable
 from ddlsim.cli.verbs import check as verb_check
 from ddlsim.cli.verbs import compat as verb_compat
 from ddlsim.cli.verbs import run as verb_run
@@ -334,8 +334,7 @@ def _doing(verb: str) -> Iterator[None]:
     except OSError as error:
         if error.filename is None:
             raise
-        what = f"{error.filename}: {error.strerror}; name a file that can be used"
-        raise InputError(what) from None
+        raise InputError(unusable(error)) from None
 
 
 def _plain(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,15 @@ import click
 from click.shell_completion import shell_complete
 
 from ddlsim.cli import arguments, signals, streams
-from ddlsim.cli.problems import BAD_INPUT, CRASHED, INTERRUPTED, PIPE_CLOSED, InputError, note
+from ddlsim.cli.problems import (
+    BAD_INPUT,
+    CRASHED,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    InputError,
+    note,
+    unusable,
+)
 from ddlsim.extras import needed_by
 from ddlsim.files import FREE, is_full
 from ddlsim.garbage import collect_seldom
@@ -81,7 +89,7 @@ def _failed(error: BaseException) -> int:
         note(f"the output cannot be written ({error.strerror}); {FREE}")
         return BAD_INPUT
     if isinstance(error, OSError) and error.filename is not None:
-        note(f"{error.filename}: {error.strerror}; name a file that can be used")
+        note(unusable(error))
         return BAD_INPUT
     from ddlsim.registry import place_in_plugins  # most commands need no registry
 

@@ -25,6 +25,11 @@ def near(name: str, known: list[str], cutoff: float = 0.5) -> str:
     return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(known)}"
 
 
+def unusable(error: OSError) -> str:
+    """What is wrong with a file that an error names, and what to do."""
+    return f"{error.filename}: {error.strerror}; name a file that can be used"
+
+
 def note(text: str) -> None:
     """Tell something beside the result: on stderr, as one line of at most 300 characters.
 

@@ -165,7 +165,8 @@ def _fates(history: History) -> dict[tuple[str, str], str]:
             attempt_of[event.op] = attempt
             kind_of[event.op] = "commit" if event.tx is None else event.kind
             fates.setdefault(attempt, "open")
-        elif (attempt := attempt_of.get(event.op, ("", ""))) in fates:
+        elif event.op in attempt_of:
+            attempt = attempt_of[event.op]
             kind, cause = kind_of[event.op], causes.get(attempt[1])
             if fates[attempt] == "open" or _went_on(event, kind, cause):
                 fates[attempt] = _fate(event, kind, cause)
@@ -174,9 +175,7 @@ def _fates(history: History) -> dict[tuple[str, str], str]:
 
 def _went_on(event: Ok | Failed | Unknown, kind: str, cause: str | None) -> bool:
     """Whether it ends a transaction that an operation that was refused before did not end."""
-    if kind != "commit" or cause is not None:
-        return False
-    return not isinstance(event, Failed)
+    return kind == "commit" and cause is None and not isinstance(event, Failed)
 
 
 def _fate(event: Ok | Failed | Unknown, kind: str, cause: str | None) -> str:

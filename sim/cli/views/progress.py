@@ -153,13 +153,10 @@ class Progress(Meter):
     @property
     def counts(self) -> str:
         """Runs that violated, and how others ended that did not end well."""
-        others = [(each, self._others[each]) for each in (*map(_word, Outcome), UNFIT)]
+        words = [outcome.word for outcome in Outcome]
+        others = [(each, self._others[each]) for each in (*words, UNFIT)]
         told = [f"{number:,} {word}" for word, number in others if number]
         return ", ".join([f"{self.violated:,} violated", *told])
-
-
-def _word(outcome: Outcome) -> str:
-    return outcome.word
 
 
 class SuiteProgress(Meter):

@@ -329,13 +329,8 @@ def _in_the_past(strategy: Strategy) -> Compared:
 
 def compare_forms(divergence: Divergence, strategy: Strategy) -> None:
     """Compare each question of a sample with what the documents say of it."""
-    samples = (_states(), _steps(), _crossings(strategy), _questions())
-    for sample in (
-        *samples,
-        _written(strategy),
-        _found(strategy),
-        _by_now(),
-        _in_the_past(strategy),
-    ):
+    of_rules = (_states(), _steps(), _crossings(strategy), _questions())
+    of_entries = (_written(strategy), _found(strategy), _by_now(), _in_the_past(strategy))
+    for sample in of_rules + of_entries:
         for what, got, expected in sample:
             divergence.compare(what, got, expected)
