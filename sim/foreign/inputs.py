@@ -115,7 +115,15 @@ def is_native(path: str) -> bool:
 
 
 def is_history(path: str) -> bool:
-    """Whether a file that may be anything is a history, of this program or of another format."""
+    """Whether a file that may be anything is a history, of this program or of another format.
+
+    One that cannot be read may be one; reading it fails, and says why.
+    """
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError:
+        return True
     head = _head(path)
     if head.startswith(parquet.MAGIC):
         footer = _footer(path)
