@@ -60,12 +60,23 @@ def disguise(head: bytes) -> str | None:
     return next((why for mark, why in DISGUISES.items() if head.startswith(mark)), None)
 
 
+STDIN: Final = "-"
+"""What stands for the standard input in the words of other programs, and in those of `compat`."""
+NOT_STDIN: Final = (
+    "only compat reads the standard input; write its content into a file, and name that"
+)
+"""Why `STDIN` is refused where no file is called so."""
+
+
 def unfit(file: str | Path, most: int) -> str | None:
     """Why a file is not read, found before it is opened: it is a pipe or a device, which may never
-    end, or it has more bytes than are read. None for any other, and for a directory.
+    end, it has more bytes than are read, or it stands for the standard input. None for any other,
+    and for a directory.
 
     Raises `OSError` where there is no such file.
     """
+    if str(file) == STDIN and not os.path.lexists(file):
+        return NOT_STDIN
     found = os.stat(file)
     if (kind := KINDS.get(stat.S_IFMT(found.st_mode))) is not None:
         return f"is {kind}, which may never end; write its content into a file, and name that"

@@ -5,9 +5,9 @@ internal ones. No wall time enters, so the figures of equal runs are equal.
 
 *attempts*: transactions that a client began: explicit ones, retries of them, and implicit ones (an
 operation outside any transaction). Each attempt is *committed*, *aborted* (for the reason that its
-coordinator noted, else for the first one that the client got), *unknown* (the client cannot
-tell), or was left open. One that goes on behind an operation that was refused (`BAD_ROW`) is what
-the answer to its commit says.
+coordinator noted, else for the first one that the client got), *unknown* (one of its requests was
+never answered, and no other answer has its outcome), or was left open. One that goes on behind an
+operation that was refused (`BAD_ROW`) is what the answer to its commit says.
 *schema_abort_rate*: attempts aborted for a schema reason, divided by attempts; 0 without attempts.
 *ddl_latency_ms*: from the invocation of a DDL statement to its success, of those that installed a
 schema version; *ddl_noop_latency_ms*: the same of those that changed nothing.

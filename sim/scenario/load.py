@@ -61,6 +61,8 @@ def _found(
         raise ScenarioError(f"{given}: several scenarios are called so: {', '.join(same)}")
     if file.is_dir():
         raise ScenarioError(f"{given}: is a folder; name a file in it, or a shipped scenario")
+    if given == files.STDIN:
+        raise ScenarioError(f"{given}: {files.NOT_STDIN}")
     raise ScenarioError(f"{given}: neither a file nor a shipped scenario{_near(given)}")
 
 

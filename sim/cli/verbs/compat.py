@@ -15,7 +15,7 @@ from ddlsim.lint.compat import Source
 from ddlsim.scenario.files import reason, text_at
 from ddlsim.verify import abort_share
 
-STDIN = "-"
+STDIN = files.STDIN
 SQL = ".sql"
 VERSION = re.compile(r"([^\W\d_]*)(\d+(?:[._]\d+)*)(.*)", re.DOTALL)
 """A name as tools for migrations have it: letters, numbers between `.` or `_`, and what it does."""

@@ -19,7 +19,7 @@ from ddlsim.units import LOGICAL_BITS, LOGICAL_MASK
 FORMAT: Final = 1
 PURPOSES: Final = ("enlist", "arrival", "after-locks", "commit", "metadata")
 
-_HLC: Final = re.compile(r"(\d{1,18})(?:\+(\d{1,18}))?")
+_HLC: Final = re.compile(r"(\d{1,18})(?:\+(\d{1,18}))?", re.ASCII)
 _PATH: Final = re.compile(r"^(.*) - at `\$\.?(.*)`$")
 _KEY: Final = re.compile(r"^(Object missing required field|Object contains unknown field) `(.+)`$")
 

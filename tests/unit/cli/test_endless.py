@@ -50,6 +50,14 @@ def test_what_never_ends_is_refused(words: tuple[str, ...], endless: str, tmp_pa
     refused(ddlsim(*given), "which may never end; write its content into a file")
 
 
+@pytest.mark.parametrize(
+    "words", [one for one in READERS if not {"compat", "--load"} & {*one}], ids=" ".join
+)
+def test_the_standard_input_is_read_by_compat_alone(words: tuple[str, ...], tmp_path: Path) -> None:
+    given = [w.replace("PATH", "-").replace("OUT", str(tmp_path / "out")) for w in words]
+    refused(ddlsim(*given), "only compat reads the standard input; write its content into a file")
+
+
 @pytest.mark.parametrize("words", [("report", "PATH"), ("plot", "pareto", "PATH")])
 def test_no_folder_is_made_of_it(words: tuple[str, ...], endless: str) -> None:
     refused(ddlsim(*(word.replace("PATH", endless) for word in words)), "name the directory")

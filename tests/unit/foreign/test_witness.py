@@ -202,6 +202,7 @@ def test_an_unreadable_line_is_named(entries: list[Entry | str], told: str) -> N
         ("schema_applied", {"hlc": "12:30"}, "hlc: expected a hybrid timestamp"),
         ("schema_applied", {"hlc": "5+70000"}, "hlc: expected a hybrid timestamp"),
         ("schema_applied", {"hlc": -1}, "hlc: expected a hybrid timestamp"),
+        ("schema_applied", {"hlc": "\u0661\u0662+\u0663"}, "hlc: expected a hybrid timestamp"),
         ("schema_resolved", {"purpose": "fun"}, "purpose: is 'fun'; known: enlist"),
         ("schema_resolved", {"object": 0}, "version: object and version are both 0"),
         ("schema_resolved", {"version": 7}, "version: no schema_activated entry has"),
