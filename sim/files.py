@@ -91,6 +91,21 @@ def is_special(file: str | Path) -> bool:
         return False
 
 
+def below(folder: str | Path) -> tuple[list[Path], list[Path]]:
+    """What lies in a folder and below it, sorted: the files, and the folders that cannot be listed.
+
+    A link that leads nowhere is a file, as is what the system does not tell the kind of: reading
+    fails, and says why. Pipes and devices are left out, and links to folders are not followed.
+    """
+    files: list[Path] = []
+    shut: list[Path] = []
+    walk = os.walk(folder, onerror=lambda error: shut.append(Path(error.filename)))
+    for place, _, names in walk:
+        paths = [os.path.join(place, name) for name in names]
+        files += [Path(one) for one in paths if os.path.isfile(one) or not os.path.exists(one)]
+    return sorted(files), sorted(shut)
+
+
 def larger(size: int, most: int, what: str = "bytes") -> str:
     """Size, bound and remedy, in words."""
     return f"has {size:,} {what}, more than {most:,} are not read; split it, or take less of it"

@@ -32,7 +32,7 @@ from ddlsim.kernel.engine import FOREVER
 from ddlsim.kernel.rng import quantiles
 from ddlsim.nemesis.slow_listener import SlowListener
 from ddlsim.plan.records import ClockStep, Plan
-from ddlsim.units import US_PER_MS, ms
+from ddlsim.units import US_PER_MS, as_ms, ms
 
 SLICE_US: Final = 50_000
 """Simulated time between two looks of the drain whether everything has ended."""
@@ -215,7 +215,8 @@ class Run:
                 event = NeverCompleted(self.loop.now_us, client.name, op, waits_for)
                 self._recorder.record(event)
         for step in self._steps.never_begun:
-            waits_for = f"its moment, {step.after}"
+            instant = f"its instant, {as_ms(step.at_us or 0)} ms"
+            waits_for = instant if step.after is None else f"its moment, {step.after}"
             event = NeverCompleted(self.loop.now_us, step.client, step.id, waits_for)
             self._recorder.record(event)
         for name, what, waits_for in self.cluster.not_at_rest():

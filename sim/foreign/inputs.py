@@ -115,8 +115,13 @@ def is_native(path: str) -> bool:
 
 
 def is_history(path: str) -> bool:
-    """Whether a file that may be anything is a history, of this program or of another format."""
-    head = _head(path)
+    """Whether a file that may be anything is a history, of this program or of another format.
+
+    One that cannot be read may be one; reading it fails, and says why.
+    """
+    head = _beginning(path)
+    if head is None:
+        return True
     if head.startswith(parquet.MAGIC):
         footer = _footer(path)
         return any(kind in footer for kind in PARQUET)
@@ -136,11 +141,16 @@ def _footer(path: str) -> bytes:
 
 
 def _head(path: str) -> bytes:
-    """How a file begins; nothing for one that is not to be read."""
+    """How a file begins; nothing for one that is not to be read, or cannot be."""
+    return _beginning(path) or b""
+
+
+def _beginning(path: str) -> bytes | None:
+    """How a file begins; nothing for one that is not to be read, None for one that cannot be."""
     try:
         if unfit(path, HISTORY_MOST) is not None:
             return b""
         with Path(path).open("rb") as file:
             return file.read(HEAD)
     except OSError:
-        return b""
+        return None

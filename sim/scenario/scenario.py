@@ -53,7 +53,7 @@ from ddlsim.scenario.steps import StepReader
 from ddlsim.scenario.tables import ScenarioTable
 from ddlsim.scenario.vocabulary import check_clauses
 from ddlsim.scenario.workloads import WorkloadEntry, check_keys, read_workloads
-from ddlsim.units import decimal
+from ddlsim.units import decimal, ms
 from ddlsim.workload.base import PlannedDdl, WorkloadWorld
 from ddlsim.workload.mixed import Mixed
 
@@ -181,6 +181,7 @@ class Scenario(Record, frozen=True):
             planned_ddl=tuple(sorted(planned, key=lambda ddl: ddl.at_us)),
             delay_duration_ms=self.largest_delay_ms,
             views=views_at_start(self.schema),
+            load_us=None if self.table.run.load_ms is None else ms(self.table.run.load_ms),
         )
 
     def arguments(self) -> list[str]:

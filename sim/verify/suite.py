@@ -26,6 +26,7 @@ from msgspec import structs
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.execute.parallel import ALONE_S, Executor
+from ddlsim.files import below
 from ddlsim.model.records import Record
 from ddlsim.mutants.base import MUTANTS
 from ddlsim.scenario import bounds
@@ -114,7 +115,12 @@ def names_of(what: Iterable[str]) -> list[str]:
 def _below(one: str, known: Iterable[str]) -> list[str]:
     path = Path(one)
     if path.is_dir():
-        return [str(file) for file in sorted(path.rglob("*.toml"))]
+        files, shut = below(path)
+        if shut:
+            raise ScenarioError(
+                f"{shut[0]}: this folder cannot be listed; permit it, or name files"
+            )
+        return [str(file) for file in files if file.suffix == ".toml"]
     return [name for name in known if name.startswith(f"{one.rstrip('/')}/")] or [one]
 
 

@@ -113,6 +113,7 @@ class WorkloadWorld:
 
     `label` begins the names of the workload's clients and is its own in the scenario.
     `delay_duration_ms` is the largest DD of any node: a statement of instant t activates after it.
+    Behind `load_us`, where it is known, no planned statement is begun any more.
     """
 
     label: str
@@ -121,6 +122,7 @@ class WorkloadWorld:
     planned_ddl: tuple[PlannedDdl, ...]
     delay_duration_ms: int
     views: tuple[CreateView, ...] = ()
+    load_us: Micros | None = None
 
     def clients(self, count: int) -> list[str]:
         """The names of the workload's clients."""

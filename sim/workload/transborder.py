@@ -30,9 +30,10 @@ class Transborder(Workload):
     """For each planned DDL every client runs one transaction across its activation.
 
     `before` operations lie in the `before_ms` up to the activation, `after` operations and the
-    commit in the `after_ms` that follow. It is awaited a DD after the statement's own instant.
-    Of the transactions, `read_only` read the past; `writes` is the share of the others' operations
-    that write.
+    commit in the `after_ms` that follow. It is awaited a DD after the statement's own instant; a
+    statement whose instant lies behind the load is not begun, and has no transactions. Of the
+    transactions, `read_only` read the past; `writes` is the share of the others' operations that
+    write.
     """
 
     name: ClassVar[str] = "transborder"
@@ -72,6 +73,8 @@ class Transborder(Workload):
     def _client(self, client: str, world: WorkloadWorld, die: Die) -> list[Step]:
         made: list[Step] = []
         for number, ddl in enumerate(world.planned_ddl, 1):
+            if world.load_us is not None and ddl.at_us > world.load_us:
+                break  # they are sorted by their instants
             border_us = ddl.at_us + ms(world.delay_duration_ms)
             instants = self._instants(border_us, die)
             reads = bool(self.read_only) and die.chance(self.read_only)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ddlsim.files import WriteError, apart, beside, make_folder, no_file, write_text
+from ddlsim.files import WriteError, apart, below, beside, make_folder, no_file, write_text
 
 
 def torn(file: Path, error: Exception) -> None:
@@ -92,3 +92,26 @@ def test_an_output_is_no_other_file_of_the_command(tmp_path: Path) -> None:
 def test_the_name_of_a_directory_is_not_empty() -> None:
     with pytest.raises(WriteError, match="--out: the name is empty; name a directory"):
         no_file("--out", "")
+
+
+def test_below_a_folder_nothing_that_may_be_a_file_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links that lead nowhere, and folders that cannot be listed; a pipe never ends."""
+    (tmp_path / "deep" / "shut").mkdir(parents=True)
+    (tmp_path / "deep" / "a").write_text("")
+    (tmp_path / "deep" / "b").symlink_to("nowhere")
+    (tmp_path / "deep" / "c").symlink_to("c")
+    (tmp_path / "deep" / "up").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "deep" / "pipe")
+    listed = os.scandir
+
+    def scandir(place: str) -> object:
+        if str(place).endswith("shut"):
+            raise PermissionError(errno.EACCES, "", str(place))
+        return listed(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+
+    deep = tmp_path / "deep"
+    assert below(tmp_path) == ([deep / "a", deep / "b", deep / "c"], [deep / "shut"])

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ddlsim import files
 from ddlsim.cli.options import Options
 from ddlsim.cli.problems import InputError, note
 from ddlsim.cli.verbs.check_foreign import Foreign
@@ -33,29 +34,32 @@ def files_of(names: Sequence[str]) -> list[str]:
 
     Of a recording that is the file of its statements, whose judge reads the history beside it.
     """
-    files: list[str] = []
+    meant: list[str] = []
     for name in names:
         if not name:
             raise InputError("check: the name of a file is empty; name a history")
-        files += _below(name) if Path(name).is_dir() else [name]
-    return files
+        meant += _below(name) if Path(name).is_dir() else [name]
+    return meant
 
 
 def _below(name: str) -> list[str]:
-    """The histories of a directory; a note on stderr tells what was passed over."""
-    below = sorted(f for f in Path(name).rglob("*") if f.is_file())
+    """The histories of a directory, and what may hide some: reading that says what is wrong.
+
+    A note on stderr tells what was passed over.
+    """
+    below, shut = files.below(name)
     found = {f for f in below if f.name.endswith(HISTORIES)}
     found = {f for f in found if f.name != HISTORY or f.with_name(STATEMENTS) not in found}
     mixed = [f for f in below if f.name.endswith(MIXED) and not f.name.endswith(HISTORIES)]
     found.update(f for f in mixed if inputs.is_history(str(f)))
-    if not found:
+    if not found and not shut:
         raise InputError(
             f"{name}: no history below it; they end in {' or '.join(HISTORIES)}, and files that "
             f"end in {' or '.join(MIXED)} are judged if they hold one"
         )
     _passed_over(name, "hold no history", [f for f in mixed if f not in found])
     _passed_over(name, "are packed", [f for f in below if _is_packed(f)])
-    return [str(f) for f in below if f in found]
+    return [str(f) for f in sorted([*found, *shut])]
 
 
 def _is_packed(file: Path) -> bool:
@@ -76,19 +80,19 @@ def judged(judge: Judge, options: Options) -> list[Any]:
 
     Of several files, one that cannot be judged is an `InputError` in its place.
     """
-    files = files_of(options.files)
+    meant = files_of(options.files)
     if options.master in (None, "none"):
-        one_by_one = judge if len(files) == 1 else partial(_judged, judge)
-        return [one_by_one(options, file) for file in files]
+        one_by_one = judge if len(meant) == 1 else partial(_judged, judge)
+        return [one_by_one(options, file) for file in meant]
     from ddlsim.analysis.spark import session as sessions
     from ddlsim.analysis.spark.spread import spread
 
     with sessions.session(options.master) as session:
-        large = {file: _large(session, options, file) for file in files if _is_large(options, file)}
-        small = [file for file in files if file not in large]
+        large = {file: _large(session, options, file) for file in meant if _is_large(options, file)}
+        small = [file for file in meant if file not in large]
         reports = spread(session, partial(_report, judge, options), small)
     every = {**large, **dict(zip(small, reports, strict=True))}
-    return [every[file] for file in files]
+    return [every[file] for file in meant]
 
 
 def _is_large(options: Options, file: str) -> bool:

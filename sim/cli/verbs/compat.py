@@ -119,7 +119,10 @@ def files_of(name: str) -> list[str]:
     folder = Path(name)
     if name == STDIN or not folder.is_dir():
         return [name]
-    found = [one for one in folder.rglob("*") if one.suffix.lower() == SQL and one.is_file()]
+    below, shut = files.below(folder)
+    found = [one for one in below if one.suffix.lower() == SQL]
+    if shut:  # what the migration does is not known, and reading says why
+        return [str(shut[0])]
     if not found:
         raise InputError(f"{name}: no {SQL} file in this folder")
     return [str(one) for one in _of_flyway(found) or sorted(found, key=_in_order)]

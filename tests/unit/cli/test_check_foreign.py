@@ -142,6 +142,20 @@ def test_a_directory_is_judged_by_content_where_the_ending_does_not_tell(
     assert done.err.strip() == f"ddlsim: {folder}: {passed}"
 
 
+@pytest.mark.parametrize("ending", [".edn", ".json", ".parquet"])
+def test_a_link_that_leads_nowhere_is_not_passed_over(
+    files: dict[str, str], tmp_path: Path, ending: str
+) -> None:
+    folder = tmp_path / "some"
+    folder.mkdir()
+    Path(files["valid"]).rename(folder / "a.edn")
+    (link := folder / f"b{ending}").symlink_to("nowhere")
+    done = call("check", str(folder))
+    assert done.code == 2
+    assert f"ddlsim: {link}: " in done.err
+    assert "No such file or directory" in done.err
+
+
 def test_columns_have_edges_that_only_the_strict_graph_has(tmp_path: Path) -> None:
     """A transaction on the version before a DDL read a row that was written on the one after it."""
     operations = {

@@ -151,6 +151,18 @@ def test_files_and_folders_are_read_in_order(schema: str, tmp_path: Path) -> Non
     assert f"t  aborts, because of {folder}/V10__drop.sql:1" in text
 
 
+def test_a_link_in_a_folder_that_leads_nowhere_is_not_passed_over(
+    schema: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    written(folder / "a.sql", "ALTER TABLE t ADD COLUMN w INT")
+    (folder / "b.sql").symlink_to("nowhere")
+    done = ddlsim("compat", schema, str(folder))
+    assert (done.code, done.out) == (2, "")
+    assert f"{folder}/b.sql: No such file or directory" in done.err
+
+
 def test_a_folder_is_read_by_versions_whatever_the_case_of_the_ending(
     schema: str, tmp_path: Path
 ) -> None:

@@ -79,6 +79,21 @@ def test_a_step_is_due_at_its_instant_or_after_an_event() -> None:
     ]  # fmt: skip
 
 
+def test_a_step_that_is_never_due_is_told_with_what_it_waits_for() -> None:
+    """An instant behind the end of the run, or an event that does not come."""
+    history = steps(
+        {"at_ms": 9_000},
+        {},
+        {"client": "d", "after": "s1.ok"},
+        head="[run]\nload_ms = 10\ndrain_ms = 20",
+    )
+    assert {one.op: one.waits_for for one in history.of(NeverCompleted)} == {
+        "s1": "its instant, 9000 ms",
+        "s2": "its moment, s1.done",
+        "s3": "its moment, s1.ok",
+    }
+
+
 def test_steps_of_one_instant_come_in_the_order_of_the_file() -> None:
     """Of every kind."""
     history = steps({"at_ms": 5}, {"at_ms": 5, "client": "a"}, {"at_ms": 5, "client": "b"})

@@ -1,5 +1,7 @@
 """Transactions lie across the activation of the planned DDL."""
 
+from dataclasses import replace
+
 import pytest
 
 from ddlsim.model.ops import Commit, Get, Put
@@ -42,6 +44,16 @@ def test_a_share_of_the_transactions_reads_the_past() -> None:
     assert 15 < len(reading) < 45
     for step in made:
         assert isinstance(step.do, (Get if step.tx in reading else Put) | Commit)
+
+
+@pytest.mark.parametrize(("load_us", "crossed"), [(None, 2), (900_000, 2), (899_999, 1), (0, 0)])
+def test_a_statement_behind_the_load_is_not_crossed(load_us: int | None, crossed: int) -> None:
+    """It is not begun; what crosses those before it stays as it is."""
+    there = replace(PLANNED, load_us=load_us)
+    made = steps("transborder", there=there)
+
+    assert len({step.tx for step in made}) == crossed
+    assert made == steps("transborder", there=PLANNED)[: len(made)]
 
 
 def test_without_planned_ddl_there_is_nothing_to_cross() -> None:
