@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from ddlsim.cluster.models.design.agreements import ModelledBarriers
+from ddlsim.cluster.models.design.agreements import CLOSING, ModelledBarriers, walk_barriers
 from ddlsim.cluster.models.design.commit_questions import compare_commits
+from ddlsim.cluster.models.design.two_steps import compare_steps
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.index_build.index_builds import ModelledBackfill, ModelledIndexStates
@@ -36,6 +37,7 @@ from ddlsim.cluster.models.transaction.looks import compare_looks
 from ddlsim.cluster.models.transaction.operations import ModelledExecutor, ModelledReplica
 from ddlsim.cluster.models.transaction.participant import ModelledParticipant
 from ddlsim.cluster.models.transaction.route_walks import walk_routes
+from ddlsim.cluster.models.transaction.states import compare_states
 from ddlsim.protocol.server import Parts, Server
 from ddlsim.protocol.strategy import Strategy
 
@@ -84,6 +86,12 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     compare_news(models.divergence("news", node), strategy)
     compare_looks(models.divergence("looks", node))
     compare_seen(models.divergence("readers", node))
+    compare_states(models.divergence("states", node))
+    install = strategy.install.__name__
+    if install in CLOSING:
+        walk_barriers(models, seed)
+    if install == "install_pending_first":
+        compare_steps(models.divergence("steps", node), strategy)
     if strategy.fills_index is not None or not seed % SELDOM:
         walk_entries(models, strategy, seed)
     if strategy.fills_index is not None:
