@@ -11,6 +11,7 @@ from ddlsim.cluster.models.index_build.index_builds import ModelledBackfill, Mod
 from ddlsim.cluster.models.index_build.index_forms import compare_forms
 from ddlsim.cluster.models.index_build.index_statements import compare_statements
 from ddlsim.cluster.models.metastorage.driver import ModelledDriver
+from ddlsim.cluster.models.metastorage.lease_edges import compare_leases
 from ddlsim.cluster.models.metastorage.leases import ModelledLeases, ModelledPlacement
 from ddlsim.cluster.models.metastorage.meta import ModelledApplication
 from ddlsim.cluster.models.metastorage.meta_walks import walk_meta
@@ -25,6 +26,7 @@ from ddlsim.cluster.models.partition.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.partition.replicas import ModelledReplicas
 from ddlsim.cluster.models.partition.submitter_walks import walk_submitter
 from ddlsim.cluster.models.replication.group import ModelledGroup
+from ddlsim.cluster.models.replication.majorities import compare_majorities
 from ddlsim.cluster.models.replication.member import ModelledMember
 from ddlsim.cluster.models.replication.walks import walk
 from ddlsim.cluster.models.schema.catalog import ModelledCatalog
@@ -87,6 +89,8 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     compare_looks(models.divergence("looks", node))
     compare_seen(models.divergence("readers", node))
     compare_states(models.divergence("states", node))
+    compare_leases(models.divergence("lease ends", node), strategy)
+    compare_majorities(models.divergence("majorities", node))
     install = strategy.install.__name__
     if install in CLOSING:
         walk_barriers(models, seed)
