@@ -4,6 +4,7 @@ from typing import Final
 
 from ddlsim.cluster.models.design.agreements import CLOSING, ModelledBarriers, walk_barriers
 from ddlsim.cluster.models.design.commit_questions import compare_commits
+from ddlsim.cluster.models.design.marks import compare_marks
 from ddlsim.cluster.models.design.two_steps import compare_steps
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
@@ -91,6 +92,8 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     compare_states(models.divergence("states", node))
     compare_leases(models.divergence("lease ends", node), strategy)
     compare_majorities(models.divergence("majorities", node))
+    if strategy.on_activated.__name__ == "mark_at_activation":
+        compare_marks(models.divergence("marks", node))
     install = strategy.install.__name__
     if install in CLOSING:
         walk_barriers(models, seed)

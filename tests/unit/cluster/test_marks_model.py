@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ddlsim.cluster.models.design.marks import KnownUpdates
+from ddlsim.cluster.models.design.marks import KnownUpdates, compare_marks
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.history.world_events import PartDiverged
 from ddlsim.kernel.engine import Loop
@@ -65,32 +65,32 @@ def test_a_bound_other_than_the_first_known_end_is_seen(
     assert bool(found) is differs
 
 
-@pytest.mark.parametrize("faulty", [False, True])
-def test_an_enlistment_that_is_marked_for_the_next_version_alone_is_seen(faulty: bool) -> None:
-    """Versions 2 and 3 are known when the transaction enlists version 1."""
+def differences() -> list[PartDiverged]:
     found: list[PartDiverged] = []
-    updates = KnownUpdates(Models(found.append, Loop()).divergence("rules", "n1"))
-    part, tx, enlistment = coordinated()
-    marks: Any = SimpleNamespace(_coordinator=part, strategy=part.strategy)
-    marks._is_broken = lambda *given: Marks._is_broken(marks, *given)
-    marks._is_doomed = lambda *given: Marks._is_doomed(marks, *given)
-    marks.node = SimpleNamespace(probe=lambda _: None, spawn=lambda _: None)
-    marks.strategy.on_activated = lambda _part, one: Marks.mark_incompatible(marks, one)
-    marks._updates = {
-        7: [
-            SimpleNamespace(
-                activation_ts=ts,
-                update=SimpleNamespace(objects=(SimpleNamespace(object_id=7, version=version),)),
-            )
-            for version, ts in ((2, HARMLESS), (3, FATAL))
-        ]
-    }
-    enlisted: Any = Marks.enlisted
-    if faulty:
-        before = "change.version > enlistment.version"
-        enlisted = edited(Marks, "enlisted", before, "change.version == enlistment.version + 1")
-    for activation_ts in (HARMLESS, FATAL):
-        updates.given("n1", activation_ts)
-    enlisted(marks, tx, enlistment)
-    updates.compare(part, tx)
-    assert bool(found) is faulty
+    compare_marks(Models(found.append, Loop()).divergence("marks", "n1"))
+    return found
+
+
+FAULTS = {
+    "marks for the next version alone": (
+        "enlisted", "change.version > enlistment.version",
+        "change.version == enlistment.version + 1",
+    ),
+    "marks readers": ("mark_incompatible", "tx.read_ts is None and ", ""),
+    "keeps the last bound": (
+        "mark_incompatible", "bound if tx.bound_ts is None else min(bound, tx.bound_ts)", "bound",
+    ),
+    "keeps the last update": ("watch", "setdefault(change.object_id, []).append(applied)",
+        "__setitem__(change.object_id, [applied])"),
+}  # fmt: skip
+
+
+def test_marks_bound_what_enlists_any_version_as_the_model_does() -> None:
+    assert differences() == []
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_in_marks_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, before, after = FAULTS[name]
+    monkeypatch.setattr(Marks, method, edited(Marks, method, before, after))
+    assert differences() != []
