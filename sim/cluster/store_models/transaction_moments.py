@@ -242,7 +242,6 @@ class TransactionMoments(LayerWalk):
         self._same("a commit that has not come about", got, Reason.NODE_UNREACHABLE)
         versions = [one[0] for one in self.shelf.under(OUTCOMES, "failed").values()]
         self._same("its outcome", versions, [0])
-        self._unknown_and_late()
 
     def _unknown_and_late(self) -> None:
         """It counts as well if it comes about while its outcome is looked up, behind that read."""

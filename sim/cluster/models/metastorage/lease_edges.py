@@ -16,7 +16,7 @@ from ddlsim.protocol.leases import Lease, Leases
 from ddlsim.protocol.metastorage.placement_driver import PlacementDriver
 from ddlsim.protocol.strategy import Strategy
 from ddlsim.protocol.transaction.execution import serves
-from ddlsim.units import MIN_TIMESTAMP, Timestamp, plus_ms, timestamp
+from ddlsim.units import MIN_TIMESTAMP, Timestamp, plus_ms, show, timestamp
 
 TICKS: Final = (-1, 0, 1)
 CSMAX_MS: Final = 3
@@ -52,7 +52,7 @@ def _compare_end(divergence: Divergence, tick: int) -> None:
         local: Any = SimpleNamespace(lease=LEASE)
         request: Any = SimpleNamespace(lease_start=start_ts)
         due = tick < 0 and start_ts == LEASE.start_ts
-        what = f"whether what came under {start_ts} is served {tick} behind its end"
+        what = f"whether what came under {show(start_ts)} is served {tick} behind its end"
         divergence.compare(what, serves(local, request, now), due)
 
 
