@@ -2,14 +2,17 @@
 
 from typing import Final
 
-from ddlsim.cluster.models.design.agreements import ModelledBarriers
+from ddlsim.cluster.models.design.agreements import CLOSING, ModelledBarriers, walk_barriers
 from ddlsim.cluster.models.design.commit_questions import compare_commits
+from ddlsim.cluster.models.design.marks import compare_marks
+from ddlsim.cluster.models.design.two_steps import compare_steps
 from ddlsim.cluster.models.divergence import Models
 from ddlsim.cluster.models.exchange import Exchange
 from ddlsim.cluster.models.index_build.index_builds import ModelledBackfill, ModelledIndexStates
 from ddlsim.cluster.models.index_build.index_forms import compare_forms
 from ddlsim.cluster.models.index_build.index_statements import compare_statements
 from ddlsim.cluster.models.metastorage.driver import ModelledDriver
+from ddlsim.cluster.models.metastorage.lease_edges import compare_leases
 from ddlsim.cluster.models.metastorage.leases import ModelledLeases, ModelledPlacement
 from ddlsim.cluster.models.metastorage.meta import ModelledApplication
 from ddlsim.cluster.models.metastorage.meta_walks import walk_meta
@@ -24,6 +27,7 @@ from ddlsim.cluster.models.partition.readers import ModelledReaders, PastReads
 from ddlsim.cluster.models.partition.replicas import ModelledReplicas
 from ddlsim.cluster.models.partition.submitter_walks import walk_submitter
 from ddlsim.cluster.models.replication.group import ModelledGroup
+from ddlsim.cluster.models.replication.majorities import compare_majorities
 from ddlsim.cluster.models.replication.member import ModelledMember
 from ddlsim.cluster.models.replication.walks import walk
 from ddlsim.cluster.models.schema.catalog import ModelledCatalog
@@ -36,6 +40,7 @@ from ddlsim.cluster.models.transaction.looks import compare_looks
 from ddlsim.cluster.models.transaction.operations import ModelledExecutor, ModelledReplica
 from ddlsim.cluster.models.transaction.participant import ModelledParticipant
 from ddlsim.cluster.models.transaction.route_walks import walk_routes
+from ddlsim.cluster.models.transaction.states import compare_states
 from ddlsim.protocol.server import Parts, Server
 from ddlsim.protocol.strategy import Strategy
 
@@ -84,6 +89,16 @@ def beside(models: Models, strategy: Strategy, node: str, seed: int) -> None:
     compare_news(models.divergence("news", node), strategy)
     compare_looks(models.divergence("looks", node))
     compare_seen(models.divergence("readers", node))
+    compare_states(models.divergence("states", node))
+    compare_leases(models.divergence("lease ends", node), strategy)
+    compare_majorities(models.divergence("majorities", node))
+    if strategy.on_activated.__name__ == "mark_at_activation":
+        compare_marks(models.divergence("marks", node))
+    install = strategy.install.__name__
+    if install in CLOSING:
+        walk_barriers(models, seed)
+    if install == "install_pending_first":
+        compare_steps(models.divergence("steps", node), strategy)
     if strategy.fills_index is not None or not seed % SELDOM:
         walk_entries(models, strategy, seed)
     if strategy.fills_index is not None:

@@ -84,6 +84,9 @@ class Moments(JobMoments):
         self._given_up()
         self._compare_paces()
         self.compare_jobs()
+        self._unknown_and_late()
+        self._rest()
+        self._compare_store()
 
     # --- statements -------------------------------------------------------------------------------
 

@@ -182,6 +182,7 @@ def locked(bench: Bench) -> None:
     bench.put(queue_key(t), None)
     _uses_again(bench)
     _goes_on(bench)
+    _uses_another(bench)
     _ended(bench)
     _without_an_answer(bench)
 
@@ -232,6 +233,23 @@ def _goes_on(bench: Bench) -> None:
             table = part.log.latest().meant("t")
             new = {one.id for one in table.indexes} if isinstance(table, Table) else set()
             bench.same("the indexes that are too new", set(tx.too_new), new)
+
+
+def _uses_another(bench: Bench) -> None:
+    """An index that is too new for the read version stays so when another table is used."""
+    part, design = bench.part, bench.design
+    tx, _ = bench.begun(reads=True)
+    bench.updated("CREATE INDEX nt2 ON t (v)")
+    new: set[int] = set()
+    for name in ("t", "u"):
+        bench.same(
+            f"{name} next", bench.result(design.admit(part, tx, bench.request(table=name))), None
+        )
+        table = part.log.latest().meant(name)
+        assert isinstance(table, Table), f"there is no {name}"
+        tx.tables[table.id] = table
+        new |= {one.id for one in table.indexes if one.name == "nt2"}
+        bench.same(f"the indexes that are too new once {name} is used", new - tx.too_new, set())
 
 
 def _ended(bench: Bench) -> None:

@@ -113,6 +113,13 @@ KEEPS: Final = ("kept",)
 
 def read(bench: Bench) -> None:
     """The schema of a transaction is that of its read version; what it conflicts on."""
+    _read_now(bench)
+    if bench.name("read_schema") not in KEEPS:
+        _read_before(bench)
+
+
+def _read_now(bench: Bench) -> None:
+    """What it reads at the newest version, whatever its process keeps."""
     rule, part = bench.name("read_schema"), bench.part
     for kept in (None, bench.number - 1, bench.number):
         bench.keeps(kept)
@@ -142,6 +149,19 @@ def read(bench: Bench) -> None:
             places = [on(OF_ANY[rule](place)) for place in range(bench.design.copies)]
             if conflicts(store) not in places:
                 bench.divergence.found(f"{rule} conflicts on {conflicts(store)}")
+
+
+def _read_before(bench: Bench) -> None:
+    """An update behind the read version is not used, though the process has read it meanwhile."""
+    rule, number = bench.name("read_schema"), bench.number
+    tx, _ = bench.begun(reads=True)
+    bench.updated("CREATE INDEX later ON t (v)")
+    for kept in (None, bench.number):
+        bench.learns()
+        bench.keeps(kept)
+        used = bench.result(bench.design.read_schema(bench.part, tx))
+        got = used.schema.number if isinstance(used, Used) else used
+        bench.same(f"the schema by {rule} before an update, with {kept} kept", got, number)
 
 
 def in_force(bench: Bench) -> None:

@@ -35,9 +35,11 @@ class Shelf:
     The next commits that write a key with the prefix `struck` fail with `fails`; of the first
     `lost` behind these no answer comes, and they have committed; `unread` reads of the log fail
     behind that. Of the next ones `unknown` says which have no answer: those that have committed
-    (true), and that have not (false). Each wait takes `delay_us`. `copies` are what it had when a
-    statement had made an update, or had written how far it was. `watching` counts the watches that
-    may still be armed, `loose` the entries of statements that no update of the schema made fail.
+    (true), and that have not (false). If `late`, the next one has no answer either, and commits
+    just before the one that comes behind it (`held`). Each wait takes `delay_us`. `copies` are
+    what it had when a statement had made an update, or had written how far it was. `watching`
+    counts the watches that may still be armed, `loose` the entries of statements that no update of
+    the schema made fail.
     """
 
     def __init__(self, loop: Loop, window: int) -> None:
@@ -53,6 +55,8 @@ class Shelf:
         self.at_us: dict[int, int] = {}
         self.lost = 0
         self.unknown: list[bool | None] = []
+        self.late = False
+        self.held: ShelfTransaction | None = None
         self.unread = 0
         self.struck: Key = ()
         self.delay_us = 0
@@ -259,6 +263,27 @@ class ShelfTransaction:
         unknown = shelf.unknown.pop(0) if shelf.unknown and self._is_struck() else None
         if unknown is False:
             raise FdbError(ErrorCode.COMMIT_UNKNOWN_RESULT)
+        if self._is_struck():
+            if shelf.late:
+                shelf.late, shelf.held = False, self._apart()
+                raise FdbError(ErrorCode.COMMIT_UNKNOWN_RESULT)
+            held, shelf.held = shelf.held, None
+            if held is not None:
+                held.land(await held.read_version())
+        return self.land(version, unknown=bool(unknown))
+
+    def _apart(self) -> "ShelfTransaction":
+        """The same transaction, whatever becomes of this one."""
+        found = ShelfTransaction(self.shelf, self.options)
+        found.version, found.bumped = self.version, self.bumped
+        found.reads, found.changes = list(self.reads), list(self.changes)
+        found.stamped, found.futures = list(self.stamped), list(self.futures)
+        found.required = list(self.required)
+        return found
+
+    def land(self, version: int, *, unknown: bool = False) -> int:
+        """Commit now what has read at a version, or fail."""
+        shelf = self.shelf
         committed = shelf.version + 1
         if self.reads and version < committed - shelf.window:
             raise FdbError(ErrorCode.TRANSACTION_TOO_OLD)
@@ -273,7 +298,7 @@ class ShelfTransaction:
         if self.bumped:
             shelf.bumps.append(committed)
             shelf.written.append((committed, (METADATA_VERSION, METADATA_VERSION + b"\x00")))
-        self._done(unknown=bool(unknown))
+        self._done(unknown=unknown)
         return committed
 
     def _is_struck(self) -> bool:

@@ -242,3 +242,12 @@ class TransactionMoments(LayerWalk):
         self._same("a commit that has not come about", got, Reason.NODE_UNREACHABLE)
         versions = [one[0] for one in self.shelf.under(OUTCOMES, "failed").values()]
         self._same("its outcome", versions, [0])
+
+    def _unknown_and_late(self) -> None:
+        """It counts as well if it comes about while its outcome is looked up, behind that read."""
+        one, _ = self._both
+        self.asked(one, self._put("late", 1, 13, begins=True))
+        self.shelf.struck, self.shelf.late = OUTCOME, True
+        answer = self.asked(one, ClientCommit("late", "late"))
+        self._same("a commit that comes while it is looked up", type(answer), Answer)
+        self._wrote(1, 13)

@@ -13,6 +13,7 @@ from ddlsim.protocol.commands import Outcome
 from ddlsim.protocol.partition.index_store import IndexStore
 from ddlsim.protocol.partition.partition import Partition
 from ddlsim.strategies.base import STRATEGIES
+from tests.support.edits import edited
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +98,13 @@ def test_a_change_at_another_timestamp_is_seen(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(IndexStore, "fill", planted)
     assert differences(20) != []
+
+
+def test_a_write_in_one_phase_behind_its_lease_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its primary's lease may be over once the leader, elsewhere, has stamped it."""
+    faulty = edited(Partition, "_write_and_commit", "if expired and", "if False and")
+    monkeypatch.setattr(Partition, "_write_and_commit", faulty)
+    assert differences(4) != []
 
 
 def test_many_walks_end_a_transaction_again_and_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

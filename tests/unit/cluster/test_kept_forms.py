@@ -167,6 +167,9 @@ LOCKS: dict[str, tuple[str, str, str]] = {
     "a place is not known again": (
         "_excluded", "layer.queued = dict.fromkeys(objects, command)", "pass",
     ),
+    "an index is too new until another table is used": (
+        "_goes_on", "tx.too_new |= {", "tx.too_new = {",
+    ),
     "a place is not noted": ("_queue", "layer.queued[object_id] = command", "pass"),
     "what is made leaves once more": (
         "out_of_the_queue", "not any(one.command in queued.values() for one in layer.log.updates)",
@@ -186,6 +189,15 @@ def test_a_fault_in_locks_is_a_difference(name: str, monkeypatch: pytest.MonkeyP
     found: list[PartDiverged] = []
     compare_rules(Models(found.append, Loop()).divergence("rules", ""), planted, settings())
     assert found
+
+
+def test_a_schema_of_the_log_and_not_of_the_read_version_is_a_difference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another transaction of the process may have read an update behind the read version."""
+    before, after = "layer.schema(min(number, layer.log.number))", "layer.log"
+    monkeypatch.setattr(reading, "numbered", edited(reading, "numbered", before, after))
+    assert any("before an update" in one for one in differences("c16_safe"))
 
 
 def test_nothing_differs_of_locks_without_a_fault() -> None:

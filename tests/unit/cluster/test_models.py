@@ -425,6 +425,8 @@ def test_a_planted_fault_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("ddlsim.cluster.models.parts.compare_news", lambda *_: None)
     if part == "leases":
         monkeypatch.setattr("ddlsim.cluster.models.parts.walk_routes", lambda *_: None)
+    for beside in ("compare_leases", "compare_majorities", "compare_states"):
+        monkeypatch.setattr(f"ddlsim.cluster.models.parts.{beside}", lambda *_: None)
     shown = [SHOWN_IN[name]] if name in SHOWN_IN else []
     assert first_part(monkeypatch, *shown) == part
 

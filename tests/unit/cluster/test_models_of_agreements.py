@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from ddlsim.cluster.models.design.agreements import walk_barriers
+from ddlsim.cluster.models.divergence import Models
+from ddlsim.history.world_events import PartDiverged
+from ddlsim.kernel.engine import Loop
 from ddlsim.protocol.barriers import Barriers
 from ddlsim.protocol.design import agreed_installs, border_rules
 from tests.support.edits import edited, plant
@@ -78,3 +82,37 @@ def test_statements_of_a_right_design_are_as_the_model_has_them(
 ) -> None:
     stop_at_differences(monkeypatch)
     assert part_in(3, strategy) is None
+
+
+CLOSED = {
+    "forgets what is over": (
+        "_on_switch", "self._is_up[request.op] = False", "self._is_up.pop(request.op, None)",
+    ),
+    "opens for every statement": (
+        "_on_switch", "self._is_up[request.op] = False", "self._is_up.clear()",
+    ),
+    "closes for what is over": (
+        "_on_prepare", "self._is_up.setdefault(request.op, True)",
+        "not self._is_up.update({request.op: True})",
+    ),
+}  # fmt: skip
+"""By what a node that closes does wrong: a method, and what is replaced in it."""
+
+
+def walked() -> list[PartDiverged]:
+    found: list[PartDiverged] = []
+    for seed in range(3):
+        walk_barriers(Models(found.append, Loop()), seed)
+    return found
+
+
+def test_a_node_closes_and_opens_as_it_is_asked_to_in_any_order() -> None:
+    assert walked() == []
+
+
+@pytest.mark.parametrize("fault", CLOSED)
+def test_a_node_that_closes_or_opens_wrongly_is_seen(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, Barriers, *CLOSED[fault])
+    assert walked() != []

@@ -13,15 +13,20 @@ may have made another update of it. A statement ends once every node has the ver
 on, where the design asks for that.
 """
 
-from typing import Any, ClassVar, Final
+from types import SimpleNamespace
+from typing import Any, ClassVar, Final, cast
 
+from ddlsim.cluster.models.design.commit_questions import ended
 from ddlsim.cluster.models.design.rule_forms import Rule
 from ddlsim.cluster.models.divergence import Divergence, Models
+from ddlsim.kernel.rng import mix
 from ddlsim.model.ddl import Statement
-from ddlsim.protocol.barriers import Agreed, Barriers, Prepare, Switch
+from ddlsim.model.hlc import HybridClock
+from ddlsim.protocol.barriers import Agreed, Barriers, Prepare, Switch, Users
 from ddlsim.protocol.schema.ddl import Built
 from ddlsim.protocol.strategy import SchemaChangePart
 from ddlsim.protocol.transaction_record import ACTIVE
+from ddlsim.units import Timestamp
 
 WITHIN: Final = (
     "install_behind_a_barrier",
@@ -34,6 +39,10 @@ HOW: Final = dict(zip(WITHIN, ("closed", "told", "unused"), strict=False))
 """What every node has to be before the update."""
 AT_LAST: Final = ("install_behind_a_barrier", "install_and_hear_from_all")
 """Those of an agreement to the version of the update."""
+CLOSING: Final = ("install_behind_a_barrier", "install_behind_an_impatient_barrier")
+"""The rules that close nodes."""
+STEPS: Final = 40
+"""How many requests a node takes beside a run."""
 
 
 class ModelledBarriers(Barriers):
@@ -150,6 +159,64 @@ class Agreeing:
             version = self._models.switched.get((self._op, name), 0)
             if version < self.rests_on:
                 self._wrong(f"ends at version {self.rests_on}, and {name} has agreed at {version}")
+
+
+class Closing:
+    """A node that is asked to close and to open, once, twice and late; each choice by a number.
+
+    It runs beside a run: there, copies of a request to close seldom come behind the opening.
+    """
+
+    def __init__(self, models: Models, number: int) -> None:
+        self._number, self._drawn = number, 0
+        self._divergence = models.divergence("barriers", "walk, closing")
+        self._node: Any = SimpleNamespace(
+            name="n1", disk={}, clock=HybridClock(lambda: 1), on=lambda *_: None
+        )
+        self._aborted: list[tuple[int, ...]] = []
+        self._over: dict[str, bool] = {}
+        self._barriers = self._born()
+
+    def _born(self) -> Barriers:
+        users = SimpleNamespace(uses=lambda _: False, abort_users=self._aborted.append)
+        return Barriers(self._node, ("n1",), _known_already, cast("Users", users))
+
+    def _below(self, bound: int) -> int:
+        self._drawn += 1
+        return mix(self._number, self._drawn) % bound
+
+    def take(self, steps: int) -> None:
+        """Take some requests of a few statements, and restart now and then."""
+        for _ in range(steps):
+            op = f"d{self._below(3)}"
+            if self._below(6) == 0:
+                self._barriers = self._born()
+            elif op not in self._over or self._below(2):
+                self._prepare(op)
+            else:
+                ended(self._barriers._on_switch("n2", Switch(Timestamp(1), op, 1)))
+                self._over[op] = True
+            self._divergence.compare(
+                f"whether it is open with {self._over}",
+                self._barriers.is_open,
+                all(self._over.values()),
+            )
+
+    def _prepare(self, op: str) -> None:
+        self._aborted.clear()
+        is_over = self._over.setdefault(op, False)
+        ended(self._barriers._on_prepare("n2", Prepare(Timestamp(1), op, (7,), closes=True)))
+        due = [] if is_over else [(7,)]
+        self._divergence.compare(f"what is aborted for {op}, {is_over=}", self._aborted, due)
+
+
+async def _known_already(_version: int) -> None:
+    return
+
+
+def walk_barriers(models: Models, seed: int) -> None:
+    """Compare a node that closes beside the run of this seed, under a design with barriers."""
+    Closing(models, mix(seed, 11)).take(STEPS)
 
 
 def agreed(rule: Rule, divergence: Divergence) -> Rule:

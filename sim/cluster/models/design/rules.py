@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ddlsim.cluster.models.design import agreements, clock_rules, late_rules, two_steps
+from ddlsim.cluster.models.design.marks import KnownUpdates
+from ddlsim.cluster.models.design.refusals import refused
 from ddlsim.cluster.models.design.rule_forms import (
     EDGED,
     FORMS,
@@ -21,14 +23,13 @@ from ddlsim.cluster.models.design.rule_forms import (
     may_cross_as_shipped,
     side_by_side,
     whole,
-    widens_as_shipped,
 )
 from ddlsim.cluster.models.divergence import Divergence
 from ddlsim.cluster.models.metastorage.safe_time import DatedSync
 from ddlsim.cluster.models.schema.samples import beside, catalog, misread
 from ddlsim.cluster.models.schema.statements import difference
 from ddlsim.cluster.models.words import words
-from ddlsim.model.ddl import ColumnAltered, ObjectChange, SimpleChange, Statement
+from ddlsim.model.ddl import ObjectChange, Statement
 from ddlsim.model.reasons import Reason
 from ddlsim.model.schema import SchemaObject, View
 from ddlsim.protocol.commands import FullWrite
@@ -59,6 +60,7 @@ class ModelledRules:
         self._divergence = divergence
         self._judged_steps: dict[str, None] = {}
         self._known = late_rules.Known(divergence)
+        self._updates = KnownUpdates(divergence)
 
     def of(self, strategy: Strategy) -> Strategy:
         """The design with every rule that has a form here compared."""
@@ -332,6 +334,8 @@ class ModelledRules:
             await rule(coordinator, tx)
             if tx.outstanding or (tx.unreplicated and tx.reason is None):
                 self._wrong(rule, f"lets {tx.id.label} commit, which waits for an operation")
+            if tx.reason is None:
+                self._updates.compare(coordinator, tx)
 
         compared.__name__ = rule.__name__
         return compared
@@ -362,6 +366,7 @@ class ModelledRules:
 
         async def compared(coordinator: CoordinatorPart, applied: AppliedUpdate) -> None:
             self._judge_steps(coordinator, applied)
+            self._updates.given(coordinator.node.name, applied.activation_ts)
             await rule(coordinator, applied)
             if coordinator.node.clock.current() < applied.activation_ts:
                 self._wrong(rule, f"ended before {show(applied.activation_ts)}")
@@ -403,27 +408,6 @@ class ModelledRules:
                 self._judge(step, before)
                 if any(strategy.refuses_change(change) is not None for change in step.changes):
                     self._wrong(strategy.refuses_change, f"refuses installed {words(step)}")
-
-    def refuses(self, rule: Rule) -> Rule:
-        """F-15: no column becomes NOT NULL, and any other change is allowed but for what narrows.
-
-        Which changes of a type narrow it is said by the shipped code alone (Apache Ignite 3).
-        """
-
-        def compared(change: SimpleChange) -> str | None:
-            result: str | None = rule(change)
-            bad = False
-            if isinstance(change, ColumnAltered):
-                before, after = change.before, change.after
-                bad = (before.nullable, after.nullable) == (True, False)
-                if rule.__name__ == "allow_what_widens":  # Apache Ignite 3
-                    bad = bad or not widens_as_shipped(before.type, after.type)
-            if bad != (result is not None):
-                self._wrong(rule, f"gave {words(result)} for {words(change)}")
-            return result
-
-        compared.__name__ = rule.__name__
-        return compared
 
     def builds(self, rule: Rule) -> Rule:
         """What a statement makes of the newest catalog, or why it is refused (`statements`).
@@ -483,12 +467,12 @@ FLOWS: Final[dict[str, Callable[[ModelledRules, Rule], Rule]]] = {
     "answer_once_past_everywhere": ModelledRules.before_answer,
     "mark_at_activation": ModelledRules.on_activated,
     "leave_unmarked": ModelledRules.judge_steps,
-    "add_no_not_null": ModelledRules.refuses,
-    "allow_what_widens": ModelledRules.refuses,
     "incompatible": ModelledRules.builds,
 }
 """By the name of a flow: how it is compared."""
 APART: Final[dict[str, Callable[[Rule, Divergence], Rule]]] = {
+    "add_no_not_null": refused,
+    "allow_what_widens": refused,
     "ask_leader_again": late_rules.busy_leader,
     "merge_last_stamp": clock_rules.take_over,
     "beyond_the_log": clock_rules.stamps,

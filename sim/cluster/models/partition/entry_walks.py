@@ -28,7 +28,7 @@ from ddlsim.protocol.commands import (
 )
 from ddlsim.protocol.ids import EntryChange, TxId
 from ddlsim.protocol.strategy import Strategy
-from ddlsim.units import MIN_TIMESTAMP, Timestamp
+from ddlsim.units import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 STEPS: Final = 120
 """How many commands a partition takes beside a run."""
@@ -140,7 +140,10 @@ class EntryWalk:
             write = self._write_of(tx, knows=self._below(2) == 0)
             key, version, row, entries = write.key, write.version, write.row, write.entries
             full = FullWrite(tx, "o", write.op_ts, key, version, row, MIN_TIMESTAMP, 1)
-            return replace(full, entries=entries)
+            # a leader elsewhere may stamp it when its primary's lease is over
+            left = mix(self._number, -self._index) % 7 - 2
+            expires_ts = MAX_TIMESTAMP if left > 2 else Timestamp(self._stamp + left)
+            return replace(full, entries=entries, expires_ts=expires_ts)
         if what < 30 and self._open:
             return self._end()
         return EraseIndex(self._one(BUILT)) if what == 39 else self._fill()

@@ -222,6 +222,19 @@ class ModelledExecutor(Executor):
     ) -> None:
         await super()._report(coordinator, local, command, submission)
         self._on_its_way.pop((command.tx, command.op), None)
+        self._compare_pending(local, command)
+
+    def _compare_pending(self, local: LocalReplica, command: WriteIntent) -> None:
+        """What a transaction wrote last under the key is pending still, if it is on its way."""
+        tx, key, lease = command.tx, command.key, local.lease
+        last = self._last.get((tx, local.place, key))
+        if last is None or (tx, last.op) not in self._on_its_way or tx in local.machine.ended:
+            return
+        if lease is not None and lease.start_ts == last.lease_start:
+            pending = local.pending.get(key)
+            if pending is None or (pending.tx, pending.op) != (tx, last.op):
+                what = f"{last.op} is on its way behind {command.op}"
+                self.divergence.found(f"{what}, and {words(pending)} is pending")
 
 
 class ModelledReplica(Replica):

@@ -115,11 +115,13 @@ class ModelledParticipant(Participant):
         return found
 
     def release(self, tx: TxId) -> None:
-        """Locks outlast a write on its way to a log, or the end of its transaction precedes it."""
+        """Locks outlast writes, on their way to a log or applied, until the log has their end."""
         for place, local in self.replicas.members.items():
             on_its_way = any(one.tx == tx for one in local.pending.values())
             if on_its_way and tx not in local.machine.ended:
                 self._wrong(f"{tx.label} has no locks, and its write to {place} is on its way")
+            if local.machine.ops_of(tx) and self.locks.holds_at(tx, place):
+                self._wrong(f"{tx.label} has no locks, and its intents in {place} stay")
         super().release(tx)
         self._executed.pop(tx, None)
 
