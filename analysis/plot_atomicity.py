@@ -59,7 +59,8 @@ def draw(cells: Cells) -> Any:
     key = drawn.colorbar(shades, ax=axes, shrink=0.6, aspect=30, format=PercentFormatter(1))
     key.solids.set_rasterized(False)  # an SVG without a picture inside
     key.solids.set_edgecolor("face")
-    key.set_label("runs in which\nnodes disagreed (I1)")
+    line = "\n" if axes[0].get_subplotspec().get_gridspec().nrows == 1 else " "
+    key.set_label(f"runs in which{line}nodes disagreed (I1)")
     heading(drawn, "Where do nodes give different answers about the same instant?")
     sums = " or ".join(filter(None, borders))
     border = f"; dashed: delay + skew = Tu - Tm, {sums} (formula 6.5)" if sums else ""
@@ -80,7 +81,7 @@ def _count(cells: Cells) -> str:
     broken = sum(round(cell.violating("I1").value * len(cell.rows)) for cell in finished)
     if broken or not runs:
         return f"{broken} of {runs} runs"
-    return f"0 of {runs} runs: below {100 * float(intervals.none_seen(runs)):.2g} %"
+    return f"0 of {runs} runs:\nbelow {100 * float(intervals.none_seen(runs)):.2g} %"
 
 
 def _border(panel: Any, cells: Cells, known: dict[int, Forms]) -> str:

@@ -249,13 +249,14 @@ class Cells:
         return named
 
     def values(self, name: str) -> list[Any]:
-        """The values of a parameter: numbers in their order, then others in that of their text."""
+        """The values of a parameter: numbers in order, then texts, then others by their JSON."""
         found = {json.dumps(cell.value(name)): cell.value(name) for cell in self.cells}
 
-        def order(text: str) -> tuple[bool, float, str]:
+        def order(text: str) -> tuple[int, float, str]:
             value = found[text]
-            is_number = isinstance(value, int | float)
-            return not is_number, float(value) if is_number else 0.0, text
+            if isinstance(value, int | float):
+                return 0, float(value), text
+            return (1, 0.0, value) if isinstance(value, str) else (2, 0.0, text)
 
         return [found[text] for text in sorted(found, key=order)]
 

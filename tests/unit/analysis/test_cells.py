@@ -167,11 +167,11 @@ def test_need_refuses_an_axis_that_has_other_than_numbers() -> None:
 
 
 def test_values_of_every_kind_have_an_order_and_a_label() -> None:
-    """Numbers by their size; a range, a distribution, a text behind them."""
+    """Numbers by their size, then texts, one that begins another before it; others behind."""
     slow = {"distribution": "exponential", "mean": 3}
-    given = [slow, 10, [1, 2], 9.5, "a", "B"]
+    given = [slow, 10, [1, 2], 9.5, "a", "B", "a + b"]
     cells = Cells([a_cell(at, pause_ms=one, x=0) for at, one in enumerate(given)], {})
-    assert cells.values("pause_ms") == [9.5, 10, "B", "a", [1, 2], slow]
+    assert cells.values("pause_ms") == [9.5, 10, "B", "a", "a + b", [1, 2], slow]
     assert [label for label, _ in cells.series("x")] == [
         'pause {"distribution": "exponential", "mean": 3} ms',
         "pause 10 ms",
@@ -179,6 +179,7 @@ def test_values_of_every_kind_have_an_order_and_a_label() -> None:
         "pause 9.5 ms",
         "a",
         "B",
+        "a + b",
     ]
     assert a_cell(0, read_only=True).label(["read_only"]) == "iep, read only true"
     assert [cell.label(["pause_ms"]) for cell in cells.cells[1:3]] == [

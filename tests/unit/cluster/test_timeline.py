@@ -12,8 +12,8 @@ from ddlsim.model.ports import NO_REPLY
 from ddlsim.model.reasons import Reason
 from ddlsim.protocol.messages import Answer, CatalogUpdate, ClientCommit, Refusal, Submit
 from ddlsim.protocol.transaction.commit import TransactionCompletion
+from ddlsim.scenario.tomltext import toml_text
 from ddlsim.units import Timestamp
-from tests.support.small_scenario import step
 from tests.support.worlds import ran
 
 SILENT = "operation_timeout_ms = 30\ncommit_wait_ms = 20\n"
@@ -21,23 +21,13 @@ SILENT = "operation_timeout_ms = 30\ncommit_wait_ms = 20\n"
 
 def steps(*made: dict[str, Any], head: str = "", tail: str = "") -> History:
     """A run of steps of client c on n1, each given by what differs."""
-    lines = []
+    written = []
     for number, keys in enumerate(made, start=1):
         fields = {"id": f"s{number}", "client": "c", "node": "n1", "do": ["get", "t", 1]} | keys
         if "ddl" in fields:
             del fields["do"]
-        lines.append(step(**{key: toml(value) for key, value in fields.items()}))
-    return ran("\n".join([head, *lines, tail]))
-
-
-def toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+        written.append(fields)
+    return ran("\n".join([head, toml_text({"step": written}), tail]))
 
 
 def asked(history: History) -> list[tuple[str, float]]:
@@ -54,11 +44,11 @@ def ended(history: History) -> dict[str, tuple[float, str]]:
 
 
 def hold(**keys: Any) -> str:
-    return "[[hold]]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in keys.items())
+    return toml_text({"hold": [keys]})
 
 
 def pause(**keys: Any) -> str:
-    return "[[pause]]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in keys.items())
+    return toml_text({"pause": [keys]})
 
 
 # --- when a step is due --------------------------------------------------------------------------
@@ -79,19 +69,12 @@ def test_a_step_is_due_at_its_instant_or_after_an_event() -> None:
     ]  # fmt: skip
 
 
-def test_a_step_that_is_never_due_is_told_with_what_it_waits_for() -> None:
+def test_a_step_that_is_never_due_is_recorded_with_what_it_waits_for() -> None:
     """An instant behind the end of the run, or an event that does not come."""
-    history = steps(
-        {"at_ms": 9_000},
-        {},
-        {"client": "d", "after": "s1.ok"},
-        head="[run]\nload_ms = 10\ndrain_ms = 20",
-    )
-    assert {one.op: one.waits_for for one in history.of(NeverCompleted)} == {
-        "s1": "its instant, 9000 ms",
-        "s2": "its moment, s1.done",
-        "s3": "its moment, s1.ok",
-    }
+    head = "[run]\nload_ms = 10\ndrain_ms = 20"
+    history = steps({"at_ms": 9_000}, {}, {"client": "d", "after": "s1.ok"}, head=head)
+    waits = ["its instant, 9000 ms", "its moment, s1.done", "its moment, s1.ok"]
+    assert [one.waits_for for one in history.of(NeverCompleted)] == waits
 
 
 def test_steps_of_one_instant_come_in_the_order_of_the_file() -> None:
@@ -450,15 +433,15 @@ def test_a_single_operation_aborts_under_the_names_of_its_attempts() -> None:
 
 def test_a_design_has_expectations_of_its_own() -> None:
     """By its name, with its mutant if it has one; all others keep `expect`."""
-    text = step(id='"r"', client='"c"', node='"n1"', do='["get", "t", 1]', expect='"unknown"')
-    text += 'expect_under = { a5_safetime = "ok", "iep + no_commit_check" = { rows = [] } }\n'
+    under = {"a5_safetime": "ok", "iep + no_commit_check": {"rows": []}}
+    one = {"expect": "unknown", "expect_under": under}
     for head, fits in (
         ("", False),
         ('[strategy]\nname = "a5_safetime"\n', True),
         ('[strategy]\nname = "iep"\nmutant = "no_commit_check"\n', True),
         ('[strategy]\nname = "iep"\nmutant = "no_operation_check"\n', False),
     ):
-        assert (ran(f"{head}{text}").of(StepMissed) == []) == fits
+        assert (missed(steps(one, head=head)) == []) == fits
 
 
 # --- what met nothing -----------------------------------------------------------------------------
