@@ -79,6 +79,20 @@ def test_a_token_is_one_value(token: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("token", "value"),
+    [
+        ("1.50M", "\\1.5M"), ("1M", "\\1M"), ("1.00M", "\\1M"), ("100M", "\\100M"),
+        ("1E+2M", "\\100M"), ("-0.0M", "\\0M"), ("1.5e-7M", "\\1.5E-7M"),
+        ("1.123456789012345678901234567890123M", "\\1.123456789012345678901234567890123M"),
+        ("#{1.0M}", "\\#{1M}"), ("{1.0M [2.00M]}", "\\{1M [2M]}"),
+    ],
+)  # fmt: skip
+def test_equal_decimals_are_one_value_and_others_are_not(token: str, value: object) -> None:
+    """In Clojure 1.0M is 1.00M, and no digit of a decimal is lost."""
+    assert value_of(ENTRY.replace("[2 3]", f"[2 {token}]")) == [VALUE[0], [":r", 1, [2, value]]]
+
+
+@pytest.mark.parametrize(
     "field", [":é 1", ":a$b 1", ":k'x 1", ":a&b :c#d", ":|x| ##NaN", ':c \\"', ':time #inst "2020"']
 )  # fmt: skip
 def test_other_fields_may_be_called_and_hold_anything(field: str) -> None:
