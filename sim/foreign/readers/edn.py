@@ -312,7 +312,8 @@ def plain(form: Any) -> Any:
     if isinstance(form, edn_format.Keyword):
         return f":{form.name}"
     if isinstance(form, str) and not isinstance(form, edn_format.Char):
-        return as_text(form)
+        utf_16 = form.encode("utf-16-le", "surrogatepass")  # Clojure's: \ud83d\ude00 is one sign
+        return as_text(utf_16.decode("utf-16-le", "surrogatepass"))
     if form is None or isinstance(form, bool | int | float):
         return form
     if isinstance(form, list | tuple):

@@ -71,7 +71,8 @@ def test_a_token_that_is_none_is_a_trouble_and_not_two_values(token: str) -> Non
         ("\\formfeed", "\\\\u000C"), ("\\backspace", "\\\\u0008"), ("\\newline", "\\\\newline"),
         ("\\u0041", "\\\\A"), ("\\;", "\\\\;"), ("0x1F", 31), ("+5", 5), ("-0", 0), ("5N", 5),
         ("1/2", "\\1/2"), ("1e3", 1000.0), ("1.5M", "\\1.5M"), (":a/b", ":a/b"), ("a#b", "\\a#b"),
-        ("-", "\\-"), ("/", "\\/"), ("##Inf", float("inf")),
+        ("-", "\\-"), ("/", "\\/"), ("##Inf", float("inf")), ('"\\ud83d\\ude00"', "\U0001f600"),
+        ('"\\ude00\\ud83d"', "\ude00\ud83d"),
     ],
 )  # fmt: skip
 def test_a_token_is_one_value(token: str, value: object) -> None:
