@@ -48,6 +48,11 @@ def _bars(found: dict[str, Any]) -> str:
     return f"bars: 95 % over seeds{upper}"
 
 
+def _known(each: dict[str, Any]) -> bool:
+    """Whether the runs observed both what a setting costs and what it gains."""
+    return each["wait_p99"] is not None and each["ddl_latency_p99"] is not None
+
+
 def _waits(panel: Any, found: dict[str, Any]) -> None:
     """The wait against DD: points are runs with their intervals, the hatched band the formula."""
     curve, best, now = found["curve"], found["recommended"], found["present"]
@@ -55,6 +60,7 @@ def _waits(panel: Any, found: dict[str, Any]) -> None:
     label = f"formula, first look-up, H {curve['h_ms']:g} ms"
     bracket(panel, curve["dd_ms"], tail["unordered"], tail["ordered"], label)
     looks = [each for each in found["front"] if each["h_ms"] == curve["h_ms"]]
+    looks = [each for each in looks if each["wait_p99"] is not None]
     name: str | None = "runs, whole operation"
     for each in looks:
         point(panel, (each["dd_ms"],) * 3, _wait(panel, each, each["dd_ms"]), name, 0, hollow=True)
@@ -78,9 +84,10 @@ KINDS: Final = (
 
 def _front(panel: Any, found: dict[str, Any]) -> None:
     """The trade-off; each point is named by its setting."""
+    front = list(filter(_known, found["front"]))
     for of, label, number, hollow in KINDS:
         name: str | None = label
-        for each in filter(of, found["front"]):
+        for each in filter(of, front):
             ddl = each["ddl_latency_p99"]
             point(panel, (ddl,) * 3, _wait(panel, each, ddl), name, number, hollow=hollow)
             name = None
@@ -91,7 +98,7 @@ def _front(panel: Any, found: dict[str, Any]) -> None:
     panel.set_xlabel("DDL latency, 99th percentile (ms)")
     panel.set_ylabel("DML wait, 99th percentile (ms)")
     key_above(panel)
-    name_points(panel, [_spot(each, found) for each in found["front"]])
+    name_points(panel, [_spot(each, found) for each in front])
 
 
 def _wait(panel: Any, each: dict[str, Any], x: float) -> Estimate:

@@ -108,10 +108,13 @@ class Runs:
 
     @cached_property
     def rows(self) -> Any:
-        """A `pandas.DataFrame` with a row for each run: seed, outcome, and one column a figure."""
+        """A `pandas.DataFrame` with a row for each run: seed, outcome, and one column a figure.
+
+        A reason for which a run aborted nothing is 0 in its row, a figure that it has not is NaN.
+        """
         with needed_by("rows"):
             import pandas as pd  # type: ignore[import-untyped]  # pandas ships no types
-        return pd.json_normalize(
+        table = pd.json_normalize(
             [
                 {
                     "seed": row.seed,
@@ -123,6 +126,14 @@ class Runs:
                 for row in self.report.sum.runs
             ]
         )
+        for name in table.columns.difference(["outcome", "fingerprint"]):
+            if name.startswith(("aborted.", "needless_aborts.")):
+                table.loc[table["attempts"].notna() & table[name].isna(), name] = 0
+                if table[name].notna().all():
+                    table[name] = table[name].astype(int)
+            elif table[name].dtype == object:  # no run has it
+                table[name] = table[name].astype(float)
+        return table
 
     def history(self, seed: int | None = None) -> History:
         """The record of one run (default: the first failed one, or the first).

@@ -200,8 +200,10 @@ def _wait(cell: Cell) -> str:
     return f"0 (< {100 * waiting.high:.2g} % wait)"
 
 
-def _plain(value: float) -> str:
-    """A number with three significant digits and without an exponent."""
+def _plain(value: float | None) -> str:
+    """A number with three significant digits and without an exponent; `unknown` for None."""
+    if value is None:
+        return "unknown"
     if not math.isfinite(value):
         return "∞"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3

@@ -241,7 +241,7 @@ def findings(told: "DataFrame") -> "DataFrame":
     dirty = f"write and node and writer_before.status = {ABORTED}"
     stale = f"{READ} and stale and writer.tx != tx and writer.status != {ABORTED}"
     changed = f"{READ} and {certain} and found_before != version"
-    missed = f"{READ} and {certain} and own_before != version"
+    missed = f"{READ} and own_before != version"
     turned = f"write and status != {ABORTED} and own_before > version"
     return _each(
         plain,

@@ -1,6 +1,7 @@
 """The advice as one document: the output of `--output json`, `tune.json`, the input of pages.
 
-Times are ms, rates shares, `low` and `high` 95 % intervals over seeds.
+Times are ms, rates shares, `low` and `high` 95 % intervals over seeds. A figure of which the runs
+observed nothing is null.
 """
 
 from typing import Any, Final
@@ -39,7 +40,7 @@ CURVE: Final = 60
 def document(advice: Advice) -> dict[str, Any]:
     """The document of an advice."""
     request = advice.request
-    return {
+    found = {
         "format": FORMAT,
         "writer": WRITER,
         "asked": _request(advice),
@@ -62,6 +63,16 @@ def document(advice: Advice) -> dict[str, Any]:
             * len(request.seeds),
         },
     }
+    return {name: without_nan(part) for name, part in found.items()}
+
+
+def without_nan(part: Any) -> Any:
+    """A part of the document with null for every NaN, which JSON has no number for."""
+    if isinstance(part, dict):
+        return {key: without_nan(each) for key, each in part.items()}
+    if isinstance(part, list):
+        return [without_nan(each) for each in part]
+    return None if isinstance(part, float) and np.isnan(part) else part
 
 
 def _every(advice: Advice) -> list[Figures]:
@@ -224,7 +235,8 @@ def _front(advice: Advice) -> list[dict[str, Any]]:
             if found.above_most is not None:
                 row[f"{name}_above_most"] = _round(found.above_most)
         made.append(row)
-    on = front(np.array([_figures(each) for each in made]))
+    points = np.array([_figures(each) for each in made])
+    on = front(np.where(np.isnan(points), np.inf, points))  # what was not observed beats nothing
     at = _knee(advice, made)
     for place, each in enumerate(made):
         each["on_front"] = on[place]

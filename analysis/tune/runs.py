@@ -153,7 +153,10 @@ class Figures:
             )
             return float(ends[0]), float(ends[1])
         tail = intervals.resampling_tail(len(self.rows), level)
-        least, most = np.nanquantile(self.resampled(goal), [tail, 1 - tail])
+        resampled = self.resampled(goal)
+        if np.isnan(resampled).all():  # nothing was observed
+            return np.nan, np.nan
+        least, most = np.nanquantile(resampled, [tail, 1 - tail])
         each = self._of(goal, np.eye(len(self.rows)))
         low, high = intervals.widened((least, most), each, level)
         return float(low), float(high)

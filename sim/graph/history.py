@@ -8,7 +8,8 @@ one that committed that leaves open what it would show, unless it appends to a l
 A DDL is a virtual transaction that writes the key `schema:<table>`, with versions in the order of
 activation; every transaction that works on the table has an operation `SCHEMA` with the version it
 ran under. A scan's row is a `READ`, a key that it covered and did not find a `PREDICATE` read of
-the version (0, or that of a deletion) which it took for absent.
+the version (0, or that of a deletion) which it took for absent. After a write of the scan's own
+transaction to the key that is its own deletion; another version says that it missed its own row.
 """
 
 from collections.abc import Sequence

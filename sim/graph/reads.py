@@ -52,7 +52,7 @@ def pairs_of(history: ColumnHistory) -> Pairs:
     """Every two successive operations of a transaction on the same key that name a version.
 
     A predicate does not: which deletion a scan saw, or none, is what the history's maker took it
-    for.
+    for. What its own transaction wrote before is certain: `_missed`.
     """
     named = (history.kind != PRECEDES) & (history.kind != PREDICATE) & (history.version >= 0)
     if not named.all():
@@ -112,20 +112,39 @@ def _too_early(history: ColumnHistory, versions: Versions, reads: Array) -> list
 
 
 def _missed(history: ColumnHistory, versions: Versions, found: list[Finding]) -> list[Finding]:
-    """Reads of another version than the last own write, of transactions with an `internal` one."""
+    """Reads of another version than the last own write: of transactions with an `internal` one, and
+    of those that wrote a key and took it for absent, too.
+    """
     missed: list[Finding] = []
-    for tx in sorted({one.tx for one in found if one.type == "internal"}):
+    suspected = {one.tx for one in found if one.type == "internal"}
+    for tx in sorted(suspected.union(_took_own_for_absent(history, versions))):
         own: dict[int, int] = {}
         low, high = np.searchsorted(history.tx, [tx, tx + 1]).tolist()
         for op in range(low, high):
             key, version = int(history.key[op]), int(history.version[op])
-            if history.kind[op] in (PRECEDES, PREDICATE) or version < 0:
+            if history.kind[op] == PRECEDES or version < 0:
                 continue
             if versions.write[op]:
                 own[key] = version
             elif own.get(key, version) != version:
                 missed.append(Finding("missed-own-write", tx, -1, op))
     return missed
+
+
+def _took_own_for_absent(history: ColumnHistory, versions: Versions) -> list[int]:
+    """Committed transactions of which a predicate names a key that they write."""
+    scans = np.flatnonzero(history.kind == PREDICATE)
+    scans = scans[(history.status == COMMITTED)[history.tx[scans]]]
+    if not len(scans):
+        return []
+    writes = np.flatnonzero(versions.write)
+    writes = writes[np.isin(history.tx[writes], history.tx[scans])]
+    theirs, ours = (
+        history.tx[ops].astype(np.int64) * history.keys + history.key[ops]
+        for ops in (writes, scans)
+    )
+    found: list[int] = np.unique(history.tx[scans[np.isin(ours, theirs)]]).tolist()
+    return found
 
 
 def suspects(history: ColumnHistory, versions: Versions, back: list[Edges]) -> Array | None:

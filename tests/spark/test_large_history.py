@@ -109,6 +109,14 @@ def test_what_a_scan_took_for_absent_is_no_internal_read_alike(spark: Any, tmp_p
         assert found.valid is True
 
 
+def test_a_scan_that_missed_a_row_of_its_own_is_found_alike(spark: Any, tmp_path: Path) -> None:
+    for version, valid in ((0, False), (1, True)):
+        made = of((0, 0, WRITE, 1), (0, 0, PREDICATE, version))
+        found, wanted = both(spark, tmp_path, made, "read-committed")
+        assert found == wanted
+        assert found.valid is valid
+
+
 def test_a_version_that_was_not_written_is_noted_alike(spark: Any, tmp_path: Path) -> None:
     found, wanted = both(spark, tmp_path, GAP)
     assert found == wanted

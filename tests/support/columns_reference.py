@@ -135,7 +135,7 @@ def _dirty(
             continue
         if kind != PREDICATE and last.setdefault((tx, key), version) != version:
             found.add("internal")
-        if kind != PREDICATE and own.get((tx, key), version) != version:
+        if own.get((tx, key), version) != version:
             found.add("missed-own-write")
         found |= {"future-read"} if to_come.get((tx, key, version), -1) > at else set()
         last |= {(tx, key): version} if kind != PREDICATE else {}

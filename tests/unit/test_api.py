@@ -106,6 +106,11 @@ def test_several_seeds_have_a_row_each() -> None:
     assert runs.rows["outcome"].tolist() == ["ok", "ok"] == list(runs.verdicts.values())
     assert runs.figures is not None
     assert runs.rows["committed"].sum() == runs.figures.committed
+    texts = runs.rows.select_dtypes(exclude="number").columns
+    assert list(texts) == ["outcome", "fingerprint"]
+    quirks = runs.rows["needless_aborts.quirk"]
+    assert quirks.tolist() == [0, 1], "a reason that a run does not have is 0 in its row"
+    assert quirks.dtype == "int64"
     graph = runs.graph(1)
     assert nx.is_directed_acyclic_graph(_relaxed(graph))
 

@@ -370,12 +370,13 @@ class SettingsOfCell(TypedDict):
 
 class GoalMet(TypedDict):
     """A goal under a setting: the simulated value, its interval, and whether it is met, for sure if
-    `sure`. `seeds` is about how many seeds would decide it."""
+    `sure`. `seeds` is about how many seeds would decide it. What the runs observed nothing of is
+    null."""
 
     goal: str
     metric: str
-    simulated: float
-    low: float
+    simulated: float | None
+    low: float | None
     high: float | None
     high_by: str
     met: bool

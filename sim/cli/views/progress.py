@@ -135,7 +135,8 @@ class Progress(Meter):
         self.violated += violated
         self._others[UNFIT] += unfit
         each_s = self.elapsed_s / max(self.done - self._before, 1)
-        self.show(self.done, f"about {(self._total - self.done) * each_s:.0f} s left")
+        left_s = (self._total - self.done) * each_s
+        self.show(self.done, f"about {left_s:.0f} s left" if left_s >= 0 else "not done yet")
 
     def expect(self, runs: int) -> None:
         """There will be so many more runs than was known."""
@@ -147,7 +148,9 @@ class Progress(Meter):
         self.count(runs, violated, unfit)
 
     def status(self) -> str:
-        """How far it is, in words."""
+        """How far it is, in words; a search may take more runs than it was expected to."""
+        if self.done > self._total:
+            return f"{self.done:,} runs done ({self._total:,} were expected), {self.counts}"
         return f"{self.done:,} of {self._total:,} runs done, {self.counts}"
 
     @property

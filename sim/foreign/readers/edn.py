@@ -8,6 +8,7 @@ reads those that are not plain either, and what it refuses is a trouble with its
 
 import re
 from collections.abc import Iterable, Iterator
+from decimal import Decimal, localcontext
 from itertools import islice
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ TOGETHER: Final = 500
 """Entries read at once: what the processor's caches hold."""
 HEAD: Final = 4096
 """Bytes in which a history shows whether brackets are around it."""
+DIGITS: Final = 28
+"""Those of a decimal that is written without an exponent."""
 FIELDS: Final = ("type", "process", "value", "index", "f")
 
 _ENTRY: Final = re.compile(rb"\s*+%b\{(%b)\}\s*+" % (TAG, PLAIN))
@@ -269,7 +272,8 @@ def _parsed(part: bytes) -> Any:
         _check_maps(part)
     part = sound(part)
     try:
-        return edn_format.loads(part.decode("utf-8"))
+        with localcontext(prec=max(DIGITS, len(part))):  # edn_format rounds decimals to it
+            return edn_format.loads(part.decode("utf-8"))
     except UnicodeDecodeError:
         raise ValueError("it is no UTF-8") from None
     except RecursionError:
@@ -308,7 +312,8 @@ def plain(form: Any) -> Any:
     if isinstance(form, edn_format.Keyword):
         return f":{form.name}"
     if isinstance(form, str) and not isinstance(form, edn_format.Char):
-        return as_text(form)
+        utf_16 = form.encode("utf-16-le", "surrogatepass")  # Clojure's: \ud83d\ude00 is one sign
+        return as_text(utf_16.decode("utf-16-le", "surrogatepass"))
     if form is None or isinstance(form, bool | int | float):
         return form
     if isinstance(form, list | tuple):
@@ -327,7 +332,22 @@ def _written(form: Any) -> str:
     if isinstance(form, edn_format.ImmutableDict):
         parts = sorted((_written(key), _written(value)) for key, value in form.items())
         return f"{{{' '.join(' '.join(part) for part in parts)}}}"
-    return str(edn_format.dumps(form))
+    if isinstance(form, list | tuple | edn_format.ImmutableList):
+        return f"[{' '.join(map(_written, form))}]"
+    return _decimal(form) if isinstance(form, Decimal) else str(edn_format.dumps(form))
+
+
+def _decimal(form: Decimal) -> str:
+    """A decimal, the same text for equal ones: 1.0M is 1.00M, as in Clojure."""
+    sign, digits, exponent = form.as_tuple()
+    assert isinstance(exponent, int), form
+    kept = "".join(map(str, digits)).lstrip("0")
+    short = kept.rstrip("0")
+    exponent = exponent + len(kept) - len(short) if short else 0
+    if 0 < exponent <= DIGITS:
+        short, exponent = short + "0" * exponent, 0
+    least = Decimal((sign if short else 0, tuple(map(int, short or "0")), exponent))
+    return f"{least}M"
 
 
 def shown(form: bytes) -> str:

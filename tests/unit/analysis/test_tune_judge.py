@@ -1,6 +1,6 @@
 """How surely a goal is met: bounds where few or no events were seen, and seeds that would tell."""
 
-from math import inf
+from math import inf, isnan
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,18 @@ import pytest
 from ddlsim.analysis.stats import histogram, intervals
 from ddlsim.analysis.sweep.rows import Cell
 from ddlsim.analysis.tune.cells import Load, Setting
+from ddlsim.analysis.tune.document import without_nan
 from ddlsim.analysis.tune.goals import read_goal, read_goals
 from ddlsim.analysis.tune.judge import FORMULA, RUNS, Judge
 from ddlsim.analysis.tune.request import Request
 from ddlsim.analysis.tune.runs import Figures
-from ddlsim.analysis.tune.words import with_interval
+from ddlsim.analysis.tune.words import number, with_interval
 from ddlsim.analysis.tune.world import world_of
 from ddlsim.scenario.measured import parse
 
 SETTING = Setting(100, 50, 5)
+DDL = read_goal("ddl_latency_p99<=1s")
+EMPTY: dict[str, Any] = {"counts": [], "total_us": 0, "max_us": 0}
 CELL = Cell(number=0, name="c", text="", overrides={}, strategy="iep", mutant=None, parameters={})
 
 
@@ -136,6 +139,18 @@ def test_interval_of_an_unseen_rate_has_an_upper_end() -> None:
     assert not found.sure
     assert found.seeds is not None
     assert found.seeds == pytest.approx(2 * found.high / 1e-4, rel=0.15)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_figure_of_which_nothing_was_observed_is_unknown() -> None:
+    nothing = Figures(CELL, [{**row, "ddl_latency_us": EMPTY} for row in figures(
+        [{0: 9}] * 2, commands=9).rows])  # fmt: skip
+    found = Judge(request_of()).of(DDL, SETTING, nothing)
+    assert isnan(found.point)
+    assert not found.met
+    told = without_nan({"front": [{"simulated": found.point, "low": found.low, "high": 3.0}]})
+    assert told == {"front": [{"simulated": None, "low": None, "high": 3.0}]}
+    assert with_interval(None, None, None) == number(None) == "unknown"
 
 
 def test_with_interval_never_shows_an_interval_of_zeros() -> None:

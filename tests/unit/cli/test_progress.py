@@ -48,16 +48,26 @@ def test_now_and_then_a_line_tells_violations_and_what_is_left(
     assert told.endswith(" s left")
 
 
+def test_more_runs_than_expected_leave_no_negative_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    with Progress(2) as shown:
+        shown.count(3)
+    told = capsys.readouterr().err.splitlines()[0]
+    assert told == "ddlsim: 3 runs done (2 were expected), 0 violated, not done yet"
+
+
 def test_each_end_of_a_run_is_told_by_its_own_word() -> None:
     """A run that was not judged to its end, or reached nothing, has not failed."""
-    shown = Progress(9)
+    shown = Progress(2_000)
     ends = (Outcome.VACUOUS, Outcome.UNKNOWN, Outcome.VACUOUS, Outcome.OK, Outcome.STUCK)
     for seed, outcome in enumerate(ends):
         shown.watch(structs.replace(a_row(seed), outcome=outcome))
     assert shown.counts == "0 violated, 2 vacuous, 1 unknown, 1 stuck"
     shown.found(1_200, 1_100, 2)
     assert shown.counts.endswith("1,100 violated, 2 vacuous, 1 unknown, 1 stuck, 2 " + UNFIT)
-    assert shown.status().startswith("1,205 of 9 runs done, 1,100 violated, ")
+    assert shown.status().startswith("1,205 of 2,000 runs done, 1,100 violated, ")
 
 
 def test_lines_do_not_come_all_the_time(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,10 +71,25 @@ def test_a_token_that_is_none_is_a_trouble_and_not_two_values(token: str) -> Non
         ("\\formfeed", "\\\\u000C"), ("\\backspace", "\\\\u0008"), ("\\newline", "\\\\newline"),
         ("\\u0041", "\\\\A"), ("\\;", "\\\\;"), ("0x1F", 31), ("+5", 5), ("-0", 0), ("5N", 5),
         ("1/2", "\\1/2"), ("1e3", 1000.0), ("1.5M", "\\1.5M"), (":a/b", ":a/b"), ("a#b", "\\a#b"),
-        ("-", "\\-"), ("/", "\\/"), ("##Inf", float("inf")),
+        ("-", "\\-"), ("/", "\\/"), ("##Inf", float("inf")), ('"\\ud83d\\ude00"', "\U0001f600"),
+        ('"\\ude00\\ud83d"', "\ude00\ud83d"),
     ],
 )  # fmt: skip
 def test_a_token_is_one_value(token: str, value: object) -> None:
+    assert value_of(ENTRY.replace("[2 3]", f"[2 {token}]")) == [VALUE[0], [":r", 1, [2, value]]]
+
+
+@pytest.mark.parametrize(
+    ("token", "value"),
+    [
+        ("1.50M", "\\1.5M"), ("1M", "\\1M"), ("1.00M", "\\1M"), ("100M", "\\100M"),
+        ("1E+2M", "\\100M"), ("-0.0M", "\\0M"), ("1.5e-7M", "\\1.5E-7M"),
+        ("1.123456789012345678901234567890123M", "\\1.123456789012345678901234567890123M"),
+        ("#{1.0M}", "\\#{1M}"), ("{1.0M [2.00M]}", "\\{1M [2M]}"),
+    ],
+)  # fmt: skip
+def test_equal_decimals_are_one_value_and_others_are_not(token: str, value: object) -> None:
+    """In Clojure 1.0M is 1.00M, and no digit of a decimal is lost."""
     assert value_of(ENTRY.replace("[2 3]", f"[2 {token}]")) == [VALUE[0], [":r", 1, [2, value]]]
 
 
