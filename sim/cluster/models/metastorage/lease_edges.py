@@ -2,9 +2,9 @@
 
 No clock of a run shows the end of a lease to the tick while something asks for it. So beside each
 run a lease is asked for one tick before each of its ends, at it, and behind it. It lasts until
-before its `expiration_ts`: by the clock of its holder, and for an operation at its op_ts; for
-whoever sends there it lasts for CSmax less, and for the placement driver it is outdated only once
-it has been over for more than CSmax. A holder that has restarted does not hold what began before.
+before its `expiration_ts`: by the clock of its holder, and for an operation at its op_ts. For a
+coordinator it lasts for CSmax less, and for the placement driver it is outdated only once it has
+been over for more than CSmax. A holder that has restarted does not hold what began before.
 """
 
 from itertools import product
