@@ -251,22 +251,26 @@ class Slots:
         return edges(self._writer[:-1][same], self._writer[1:][same], WW, self._write[1:][same])
 
     def reads(self) -> list[Edges]:
-        """From the writer of what was read last to the reader, from there to the next writer."""
+        """From the writer of what was read last to the reader, from there to the next writer.
+
+        A slot that shows an append again is neither: a read that ends before it has seen that one.
+        """
         lists, history = self._lists, self._history
+        slots, writer, of = (one[~self._again] for one in (self._real, self._writer, self._key))
         good = np.flatnonzero(~lists.broken[history.key[lists.read]])
         op = lists.read[good]
         key, reader = history.key[op], history.tx[op]
         after = lists.base[key] + lists.length[good]
-        place = np.searchsorted(self._real, after)
+        place = np.searchsorted(slots, after)
         before = np.maximum(place - 1, 0)
-        later = np.minimum(place, max(len(self._real) - 1, 0))
-        if not len(self._real):
+        later = np.minimum(place, max(len(slots) - 1, 0))
+        if not len(slots):
             return []
-        from_ = (place > 0) & (self._key[before] == key)
-        to = (place < len(self._real)) & (self._key[later] == key)
+        from_ = (place > 0) & (of[before] == key)
+        to = (place < len(slots)) & (of[later] == key)
         return [
-            edges(self._writer[before[from_]], reader[from_], WR, op[from_]),
-            edges(reader[to], self._writer[later[to]], RW, op[to]),
+            edges(writer[before[from_]], reader[from_], WR, op[from_]),
+            edges(reader[to], writer[later[to]], RW, op[to]),
         ]
 
     def unseen(self) -> Edges:

@@ -104,3 +104,14 @@ def test_readers_of_the_longest_list_precede_unread_appends() -> None:
     verdict = verdict_of(lines(*asked, *torn), "serializable")
     assert verdict.valid is False
     assert "G-single" in verdict.types
+
+
+def test_an_element_shown_again_makes_no_read_of_it_older_than_its_append() -> None:
+    asked = [
+        *(f"{at} invoke [[:append 0 {at}]]" for at in (1, 2, 3)),
+        *(f"{at} invoke [[:r 0 nil]]" for at in (4, 5)),
+    ]
+    told = [one.replace(" invoke ", " ok ") for one in asked]
+    shown = zip(told, ["", "", "", "[1 2 3]", "[1 2 3 1]"], strict=True)
+    text = lines(*asked, *(one.replace("nil", read) for one, read in shown))
+    assert verdict_of(text, "serializable").types == ("duplicate-elements",)
