@@ -1,6 +1,5 @@
 """The formats that `ddlsim check --input` knows besides the native one; each is one `Input`."""
 
-from codecs import BOM_UTF8
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -106,7 +105,6 @@ def kind_of(path: str) -> str:
     if is_native(path):
         return "native"
     head = _head(path)
-    head = head.removeprefix(BOM_UTF8)
     return next((one.name for one in INPUTS.values() if one.recognises(head)), "native")
 
 

@@ -7,6 +7,7 @@ without timestamps and version orders needs more: what may be inferred, and when
 
 import gc
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -55,6 +56,7 @@ class Judged(NamedTuple):
 
 def recognises(head: bytes) -> bool:
     """Whether a file that begins so is a Jepsen history."""
+    head = head.removeprefix(BOM_UTF8)
     return edn.is_edn(head) or json_lines.is_json(head)
 
 
@@ -68,6 +70,8 @@ def parse(data: Text, path: str = "history") -> Transactions:
     if VISIBLE.search(data) is None:
         raise ForeignError(path, 0, "is empty; give a Jepsen history")
     head = data[:HEAD]
+    if head.startswith(BOM_UTF8):
+        data, head = data[len(BOM_UTF8) :], head.removeprefix(BOM_UTF8)
     if edn.is_edn(head):
         entries = edn.read(data)
     elif json_lines.is_json(head):

@@ -1,6 +1,5 @@
 """What can be wrong with a file of an external history."""
 
-from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,13 +19,11 @@ class ForeignError(BadInputError):
 
 
 def contents(path: str, format_: str) -> bytes:
-    """What a file holds, without a byte order mark; `ForeignError` if it cannot be read, or is not
-    to be.
-    """
+    """What a file holds; `ForeignError` if it cannot be read, or is not to be."""
     try:
         if (why := files.unfit(path, files.HISTORY_MOST)) is not None:
             raise ForeignError(path, 0, why)
-        return Path(path).read_bytes().removeprefix(BOM_UTF8)
+        return Path(path).read_bytes()
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ForeignError(path, 0, f"cannot be read ({why}); give a {format_}") from error

@@ -7,6 +7,7 @@ that is missing, misspelt or of another type, and an entry that contradicts an e
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -159,12 +160,13 @@ def hlc(value: int | str) -> int | None:
 
 def load(path: str) -> Log:
     """Read a file; `ForeignError` if it is no witness log at all."""
-    return parse(contents(path, "witness log").splitlines(), path)
+    return parse(contents(path, "witness log").removeprefix(BOM_UTF8).splitlines(), path)
 
 
 def recognises(head: bytes) -> bool:
     """Whether a file that begins so is a witness log: its first line is an entry."""
-    first = next((line for line in head.splitlines() if line.strip()), b"")
+    lines = head.removeprefix(BOM_UTF8).splitlines()
+    first = next((line for line in lines if line.strip()), b"")
     try:
         found = msgspec.json.decode(first)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from ddlsim.checkers.base import CHECKERS
 from ddlsim.checkers.case.case import Case
+from ddlsim.checkers.outcome import Outcome
 from ddlsim.cluster.run import run
+from ddlsim.foreign import inputs
 from ddlsim.foreign.readers.problems import ForeignError
 from ddlsim.foreign.witness import report as witness_report
 from ddlsim.foreign.witness.records import hlc
@@ -390,6 +393,16 @@ def test_what_is_no_witness_log_is_bad_input(first: list[Entry | str], told: str
     with pytest.raises(ForeignError, match=r"^log\.jsonl") as caught:
         judged(first)
     assert told in str(caught.value)
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    text = "\n".join(map(json.dumps, shipped()))
+    (plain := tmp_path / "a").write_text(text, "utf-8")
+    (marked := tmp_path / "b").write_text(text, "utf-8-sig")
+    assert inputs.kind_of(str(marked)) == "witness"
+    found, wanted = (inputs.judge("witness", str(file), None) for file in (marked, plain))
+    assert found.outcome is wanted.outcome is Outcome.OK
+    assert found.facts == wanted.facts
 
 
 def test_hybrid_timestamps() -> None:
